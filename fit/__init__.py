@@ -1,0 +1,1 @@
+"""fit: what runs inside the systems under test."""

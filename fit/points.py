@@ -1,0 +1,135 @@
+"""Injection points: where a call can be made to fail, and what such a place is called.
+
+The name of a point is its identity, at run time (in the client that is about to call) and in the
+lineage (read from the exported span). Both ends use the functions of this module, so both ends
+agree. At run time a client knows its own service, the method, the address and the path; it does
+not know the callee's service name or its route. So a name is made of just that::
+
+    api>http:GET:ratings/titles/*          a call of ``api`` to the host ``ratings``
+    api>http:GET:127.0.0.1:8081/titles/*   on loopback the port is all that tells hosts apart
+    api>cache:get:home                     a look-up in a cache
+    bookmarks>db:SELECT:recordsdb/marks    a query
+    home>function:rank                     a decorated function
+
+Raw identifiers never reach a name: :func:`template_path` replaces them with ``*``. It is a
+heuristic, not a proof: a path segment such as ``/users/alice`` looks like a route and is kept.
+Give ``url.template`` where your paths carry such names.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import unquote
+
+MAX_NAME_LENGTH = 240
+
+_NAME = re.compile(
+    r"(?P<caller>[^>]+)>(?P<kind>[a-z]+):(?P<operation>[^:/]*):(?P<peer>[^/]*)(?P<template>/.*)?"
+)
+_UNSAFE = re.compile(r"[^A-Za-z0-9._~*{}$()!,;=@+-]+")
+_UNSAFE_TEMPLATE = re.compile(r"[^A-Za-z0-9._~*{}$()!,;=@+/:-]+")
+_PLACEHOLDER = re.compile(r"\{[^}/]*\}|<[^>/]*>|(?<=/):[A-Za-z_]\w*")
+_IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
+_DIGITS = re.compile(r"\d")
+_IDENTIFIERS = re.compile(
+    r"""
+      [+-]?\d[\d.,:_+-]*                                        # 17, 3.14, 1-20, 2026-11-21
+    | [0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}               # uuid
+    | (?=[0-9a-f]*\d)[0-9a-f]{8,}                               # hash
+    | [A-Z0-9]{26}                                              # ulid
+    | [^@]+@[^@]+                                               # e-mail address
+    | [A-Za-z]{0,8}[-_.]?\d{3,}                                 # tt0111161, user-1234
+    | (?=(?:[^0-9]*\d){3})[\w.=-]{16,}                          # tokens
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An injection point. ``str(point)`` is its name; :meth:`parse` reads one back."""
+
+    caller: str
+    kind: str
+    operation: str
+    peer: str = ""
+    template: str = ""
+
+    def __str__(self) -> str:
+        caller = _clean(self.caller) or "unknown"
+        operation = _clean(self.operation)
+        peer = _clean(self.peer, keep=":")
+        template = _UNSAFE_TEMPLATE.sub("_", self.template)
+        if template and not template.startswith("/"):
+            template = "/" + template
+        return f"{caller}>{self.kind}:{operation}:{peer}{template}"[:MAX_NAME_LENGTH]
+
+    @classmethod
+    def parse(cls, name: str) -> Point:
+        """Read a name back. A name that is none of ours becomes a function of an unknown caller."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return cls("unknown", "function", name)
+        parts = match.groupdict(default="")
+        return cls(**parts)
+
+
+def _clean(text: str, keep: str = "") -> str:
+    if keep:
+        return keep.join(_UNSAFE.sub("_", part) for part in text.split(keep))
+    return _UNSAFE.sub("_", text)
+
+
+@lru_cache(maxsize=8192)
+def http_point(
+    caller: str, method: str, host: str, port: int | None, path: str, template: str = ""
+) -> str:
+    """Name an outgoing HTTP call.
+
+    ``template`` is the value of ``url.template`` where the caller knows it; otherwise ``path``,
+    with identifiers wildcarded. The port counts only where the host is an address: behind a name
+    it is a detail of deployment.
+    """
+    host = host.lower().rstrip(".")
+    bare = host.strip("[]")
+    numeric = bare == "localhost" or ":" in bare or _IPV4.fullmatch(bare)
+    peer = f"{host}:{port}" if numeric and port else host
+    route = template_route(template) if template else template_path(path)
+    return str(Point(caller, "http", method.upper(), peer, route))
+
+
+@lru_cache(maxsize=8192)
+def template_path(path: str) -> str:
+    """Replace the identifiers in a URL path with ``*``; drop query and fragment.
+
+    >>> template_path("/titles/tt0111161/similar?limit=3")
+    '/titles/*/similar'
+    >>> template_path("/v1/users/7a8f4c1e-93f2-4f04-8b5c-0d2a0ecb66b2")
+    '/v1/users/*'
+    """
+    path = path.partition("?")[0].partition("#")[0]
+    segments = [_template_segment(segment) for segment in path.split("/")]
+    return "/".join(segments) or "/"
+
+
+def _template_segment(segment: str) -> str:
+    if not segment:
+        return segment
+    plain = unquote(segment)
+    if plain != segment or not plain.isascii() or _IDENTIFIERS.fullmatch(plain):
+        return "*"
+    if len(plain) > 40 and _DIGITS.search(plain):
+        return "*"
+    return segment
+
+
+@lru_cache(maxsize=2048)
+def template_route(route: str) -> str:
+    """Bring a framework's route (``/users/{id}``, ``/users/<int:id>``, ``/users/:id``) to our form.
+
+    >>> template_route("/titles/{title_id}/similar")
+    '/titles/*/similar'
+    """
+    return _PLACEHOLDER.sub("*", route.partition("?")[0])

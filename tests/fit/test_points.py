@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fit.points
+from fit.faults import Fault
+from fit.points import MAX_NAME_LENGTH, Point, http_point, template_path, template_route
+
+
+@pytest.mark.parametrize(
+    ("path", "template"),
+    [
+        ("/", "/"),
+        ("", "/"),
+        ("/titles/17", "/titles/*"),
+        ("/v1/titles/tt0111161?x=1", "/v1/titles/*"),
+        ("/s3/oauth2/h264", "/s3/oauth2/*"),
+        ("/users/a%20b/c", "/users/*/c"),
+        ("/users/kim@example.org", "/users/*"),
+        ("/blobs/d41d8cd98f00b204e9800998ecf8427e", "/blobs/*"),
+        ("/deadbeef/facade", "/deadbeef/facade"),
+        ("/days/2026-11-21", "/days/*"),
+        ("/owners/*/pets", "/owners/*/pets"),
+    ],
+)
+def test_identifiers_in_a_path_become_wildcards(path: str, template: str) -> None:
+    assert template_path(path) == template
+
+
+@pytest.mark.parametrize(
+    "route", ["/owners/{id}/pets", "/owners/<int:id>/pets", "/owners/:id/pets"]
+)
+def test_routes_of_all_frameworks_look_the_same(route: str) -> None:
+    assert template_route(route) == "/o/*/pets"
+
+
+@given(st.uuids(), st.integers(min_value=0))
+def test_no_uuid_and_no_number_survives(uuid: object, number: int) -> None:
+    assert template_path(f"/a/{uuid}/b/{number}") == "/a/*/b/*"
+
+
+@given(st.text(max_size=60))
+def test_templating_is_idempotent(path: str) -> None:
+    once = template_path(path)
+    assert template_path(once) == once
+
+
+def test_the_port_counts_only_where_the_host_is_an_address() -> None:
+    assert http_point("api", "get", "Ratings", 80, "/t/1") == "api>http:GET:ratings/t/*"
+    assert http_point("api", "GET", "127.0.0.1", 81, "/t/1") == "api>http:GET:127.0.0.1:81/t/*"
+    assert http_point("api", "GET", "localhost", 81, "/t") == "api>http:GET:localhost:81/t"
+
+
+@given(
+    st.text(max_size=30),
+    st.text(max_size=10),
+    st.text(max_size=30),
+    st.integers(0, 65535),
+    st.text(),
+)
+def test_a_name_is_printable_short_and_reads_back(
+    caller: str, method: str, host: str, port: int, path: str
+) -> None:
+    name = http_point(caller, method, host, port, path)
+    assert name.isascii()
+    assert name.isprintable()
+    assert " " not in name
+    assert len(name) <= MAX_NAME_LENGTH
+    assert str(Point.parse(name)) == name
+
+
+@given(st.sampled_from(["error", "delay"]), st.text(min_size=1))
+def test_faults_read_back(kind: str, point: str) -> None:
+    assert str(Fault.parse(f"{kind}@{point}")) == f"{kind}@{point}"
+
+
+@pytest.mark.parametrize("text", ["", "error", "error@", "explode@a>http:GET:b/"])
+def test_what_is_no_fault_is_refused_with_the_value_shown(text: str) -> None:
+    with pytest.raises(ValueError, match=r"no fault|no kind of fault"):
+        Fault.parse(text)
+
+
+def test_the_examples_in_the_documentation_hold() -> None:
+    assert doctest.testmod(fit.points).failed == 0
