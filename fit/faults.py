@@ -28,6 +28,7 @@ class Fault:
         kind, at, point = text.partition("@")
         if not at or not point:
             raise ValueError(f"{text!r} is no fault; write KIND@POINT, for instance error@{text}")
-        if kind == "error" or kind == "delay":
-            return cls(point, kind)
+        for known in KINDS:
+            if kind == known:
+                return cls(point, known)
         raise ValueError(f"{kind!r} in {text!r} is no kind of fault; the kinds are {list(KINDS)}")
