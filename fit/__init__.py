@@ -1,1 +1,20 @@
-"""fit: what runs inside the systems under test."""
+"""fit: what runs inside the systems under test.
+
+    fit.install()                                          # injection points for HTTP clients
+    app = fit.EdgeMiddleware(OpenTelemetryMiddleware(app))  # at the edge only
+    provider = TracerProvider(sampler=fit.Sampler(sampler)) # keeps requests under experiment
+
+    @fit.point("cache", "get", peer="homecache")           # anything else that can fail
+    async def cached_home(device): ...
+
+It needs the standard library and OpenTelemetry's API, and does nothing without ``FIT_KEYS``.
+"""
+
+from fit.edge import EdgeMiddleware
+from fit.faults import Fault
+from fit.functions import point
+from fit.install import install
+from fit.points import Point
+from fit.sampler import Sampler
+
+__all__ = ["EdgeMiddleware", "Fault", "Point", "Sampler", "install", "point"]

@@ -1,0 +1,72 @@
+"""A sampler that keeps every request under experiment, whatever the sampler inside it says.
+
+An experiment whose traces were sampled away proves nothing. The first span of each service that
+such a request enters also says which experiment and which arm it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, SpanKind
+from opentelemetry.trace.span import TraceState
+
+from fit import attributes, runtime
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.sampling import Sampler as SdkSampler
+    from opentelemetry.sdk.trace.sampling import SamplingResult
+    from opentelemetry.util.types import Attributes
+
+
+class Sampler:
+    """Wraps ``inner``; give it to OpenTelemetry's ``TracerProvider(sampler=...)``."""
+
+    def __init__(self, inner: SdkSampler) -> None:
+        self._inner = inner
+
+    def should_sample(
+        self,
+        parent_context: Context | None,
+        trace_id: int,
+        name: str,
+        kind: SpanKind | None = None,
+        attributes: Attributes = None,
+        links: Sequence[Link] | None = None,
+        trace_state: TraceState | None = None,
+    ) -> SamplingResult:
+        result = self._inner.should_sample(
+            parent_context, trace_id, name, kind, attributes, links, trace_state
+        )
+        try:
+            marks = _marks(parent_context)
+        except Exception:
+            runtime.swallow()
+            return result
+        return result if marks is None else _kept(result, attributes, marks)
+
+    def get_description(self) -> str:
+        return f"fit.Sampler({self._inner.get_description()})"
+
+
+def _marks(parent_context: Context | None) -> dict[str, str] | None:
+    """None for a request that is not under experiment; else what its first span shall carry."""
+    active = runtime.active()
+    context = active.context(parent_context) if active else None
+    if context is None:
+        return None
+    parent = trace.get_current_span(parent_context).get_span_context()
+    if parent.is_valid and not parent.is_remote:
+        return {}
+    return {attributes.EXPERIMENT: context.experiment, attributes.ARM: context.arm}
+
+
+def _kept(result: Any, given: Attributes, marks: dict[str, str]) -> SamplingResult:
+    from opentelemetry.sdk.trace.sampling import Decision, SamplingResult
+
+    return SamplingResult(
+        Decision.RECORD_AND_SAMPLE, {**(given or {}), **marks}, result.trace_state
+    )
