@@ -1,1 +1,6 @@
-"""lineage"""
+"""lineage: traces in, evidence out.
+
+    bytes ─ readers ─▶ Span ─ assembly ─▶ Trace ─ tree ─▶ Tree ─ evidence ─▶ Lineage
+
+``lineage.lineage.learn(trace)`` does the last two steps at once.
+"""

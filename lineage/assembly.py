@@ -1,0 +1,136 @@
+"""Assembly: spans in any order, in any batches, twice or late, become traces.
+
+Nobody announces the end of a trace. It is taken to be whole when it has been quiet for a while,
+and is handed over as it stands when it has been open for too long. Memory is bounded whatever
+arrives: a flood of traces that never finish pushes out those that have been quiet longest. What
+is lost is counted by reason, for a trace with a hole must not pass for evidence.
+
+No clock in here: callers say what time it is, in seconds that never run backwards.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from lineage.span import Span, Trace
+
+Drop = Literal["late", "evicted", "oversize"]
+
+POPPED_PER_OPEN: Final = 4
+"""Traces handed over are remembered, to recognise late spans: so many for each that may be open."""
+
+
+class _Open:
+    __slots__ = ("first", "last", "spans")
+
+    def __init__(self, now: float) -> None:
+        self.first = now
+        self.last = now
+        self.spans: list[Span] = []
+
+
+class Assembler:
+    """Collects spans into traces.
+
+    ``quiet``: seconds without a span after which a trace is whole. ``max_age``: seconds after its
+    first span at which it is handed over regardless. ``dropped`` counts lost spans by reason:
+    ``late`` (its trace is gone), ``evicted`` (too many traces open), ``oversize`` (its trace has
+    more spans than ``max_spans_per_trace`` and is given up as a whole).
+    """
+
+    def __init__(
+        self,
+        quiet: float = 2.0,
+        max_age: float = 60.0,
+        max_traces: int = 50_000,
+        max_spans_per_trace: int = 10_000,
+    ) -> None:
+        if quiet < 0 or max_age < quiet or max_traces < 1 or max_spans_per_trace < 1:
+            raise ValueError(
+                f"quiet={quiet}, max_age={max_age}, max_traces={max_traces},"
+                f" max_spans_per_trace={max_spans_per_trace}: all positive, quiet <= max_age"
+            )
+        self.quiet = quiet
+        self.max_age = max_age
+        self.max_traces = max_traces
+        self.max_spans_per_trace = max_spans_per_trace
+        self.dropped: Counter[Drop] = Counter()
+        self._by_activity: OrderedDict[str, _Open] = OrderedDict()
+        self._by_age: dict[str, _Open] = {}  # in the order in which they were opened
+        self._gone: OrderedDict[str, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many traces are open."""
+        return len(self._by_age)
+
+    @property
+    def oldest(self) -> float | None:
+        """When the oldest open trace got its first span; None where nothing is open."""
+        return next(iter(self._by_age.values())).first if self._by_age else None
+
+    def add(self, spans: Iterable[Span], now: float) -> None:
+        """Take spans that have just arrived."""
+        for span in spans:
+            trace_id = span[0]
+            trace = self._by_age.get(trace_id)
+            if trace is None:
+                if trace_id in self._gone:
+                    self.dropped["late"] += 1
+                    continue
+                trace = self._open(trace_id, now)
+            elif trace.last != now:
+                trace.last = now
+                self._by_activity.move_to_end(trace_id)
+            trace.spans.append(span)
+            if len(trace.spans) > self.max_spans_per_trace and not self._compact(trace_id, trace):
+                self._drop(trace_id, "oversize")
+
+    def pop(self, now: float) -> list[Trace]:
+        """Hand over the traces that are quiet or too old, in the order in which they began."""
+        due: dict[str, _Open] = {}
+        for trace_id, trace in self._by_activity.items():
+            if now - trace.last < self.quiet:
+                break
+            due[trace_id] = trace
+        for trace_id, trace in self._by_age.items():
+            if now - trace.first < self.max_age:
+                break
+            due[trace_id] = trace
+        return self._take(due)
+
+    def flush(self) -> list[Trace]:
+        """Hand over everything that is open, as at the end of a file."""
+        return self._take(dict(self._by_age))
+
+    def _open(self, trace_id: str, now: float) -> _Open:
+        if len(self._by_age) >= self.max_traces:
+            self._drop(next(iter(self._by_activity)), "evicted")
+        trace = _Open(now)
+        self._by_age[trace_id] = self._by_activity[trace_id] = trace
+        return trace
+
+    def _compact(self, trace_id: str, trace: _Open) -> bool:
+        """Make room by removing duplicates; False where there are too few of them to help."""
+        trace.spans = list(Trace.of(trace_id, trace.spans).spans)
+        return len(trace.spans) <= self.max_spans_per_trace // 2
+
+    def _drop(self, trace_id: str, reason: Drop) -> None:
+        trace = self._by_age.pop(trace_id)
+        del self._by_activity[trace_id]
+        self.dropped[reason] += len(trace.spans)
+        self._forget(trace_id)
+
+    def _take(self, due: dict[str, _Open]) -> list[Trace]:
+        for trace_id in due:
+            del self._by_age[trace_id]
+            del self._by_activity[trace_id]
+            self._forget(trace_id)
+        oldest_first = sorted(due.items(), key=lambda item: item[1].first)
+        return [Trace.of(trace_id, trace.spans) for trace_id, trace in oldest_first]
+
+    def _forget(self, trace_id: str) -> None:
+        self._gone[trace_id] = None
+        if len(self._gone) > POPPED_PER_OPEN * self.max_traces:
+            self._gone.popitem(last=False)

@@ -1,0 +1,130 @@
+"""Which attributes of a span we read, under which of our own names, and in what form.
+
+Instrumentations write the same fact under several names: the old and the stable semantic
+conventions of OpenTelemetry, Zipkin's tags, Jaeger's. All of them are brought to one *field*
+here, once. Everything else on a span is never looked at. Values that carry identifiers (URLs,
+statements) are templated while they are read, so that what is left is of low cardinality: that
+is what makes it possible to remember everything else by shape (see :mod:`lineage.operation`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+from fit import attributes as fit
+from fit.features import HEADERS, request_features
+from fit.points import template_path
+
+Fields = tuple[tuple[str, str], ...]
+"""What was read from one span: (field, value) in the order of the span."""
+
+_TABLE = re.compile(r"\b(?:from|into|update|table|join)\s+[`\"\[]?([\w.$-]+)", re.IGNORECASE)
+_VERB = re.compile(r"\s*([a-zA-Z]+)")
+
+
+@lru_cache(maxsize=4096)
+def template_url(url: str) -> str:
+    """A URL with the identifiers in its path and query wildcarded; user info and fragment go."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+        host = parts.hostname or ""
+    except ValueError:
+        return template_path(url)
+    host = f"[{host}]" if ":" in host else host
+    origin = f"{parts.scheme}://{host}{port}" if host else ""
+    query = template_query(parts.query)
+    return origin + template_path(parts.path or "/") + ("?" + query if query else "")
+
+
+@lru_cache(maxsize=4096)
+def template_query(query: str) -> str:
+    """A query string whose values are wildcarded as :mod:`fit.features` does, in sorted order."""
+    features = request_features("", "/", query.lstrip("?"))
+    pairs = [(name[6:], value) for name, value in features.items() if name.startswith("query.")]
+    return urlencode(sorted(pairs), safe="*,:")
+
+
+@lru_cache(maxsize=4096)
+def template_statement(statement: str) -> str:
+    """The verb and the table of a statement, all that is kept of it: ``SELECT owners``."""
+    verb = _VERB.match(statement)
+    table = _TABLE.search(statement)
+    return " ".join((verb[1].upper() if verb else "", table[1] if table else "")).strip()
+
+
+@lru_cache(maxsize=4096)
+def template_words(text: str) -> str:
+    """A name of words and paths, identifiers wildcarded: ``GET /users/*``, ``SELECT *.pets``."""
+    return " ".join(_template_word(word) for word in text.split())
+
+
+def _template_word(word: str) -> str:
+    if "/" in word:
+        return template_path(word)
+    return ".".join(template_path("/" + part)[1:] for part in word.split("."))
+
+
+def _plain(value: str) -> str:
+    return value
+
+
+Form = Callable[[str], str]
+
+_BY_FIELD: Final[dict[str, tuple[Form, tuple[str, ...]]]] = {
+    "method": (_plain, ("http.request.method", "http.method")),
+    "url": (template_url, ("url.full", "http.url")),
+    "path": (template_path, ("url.path", "http.path", "http.uri.client")),
+    "target": (template_url, ("http.target",)),
+    "query": (template_query, ("url.query",)),
+    "route": (_plain, ("http.route",)),
+    "template": (_plain, ("url.template",)),
+    "status": (_plain, ("http.response.status_code", "http.status_code", "client_status_code")),
+    "host": (_plain, ("server.address", "net.peer.name", "peer.hostname")),
+    "address": (_plain, ("network.peer.address", "net.peer.ip", "peer.ipv4", "http.host")),
+    "port": (_plain, ("server.port", "net.peer.port", "peer.port")),
+    "peer": (_plain, ("peer.service", "service.peer.name")),
+    "rpc": (_plain, ("rpc.system", "rpc.system.name")),
+    "rpc_service": (_plain, ("rpc.service",)),
+    "rpc_method": (_plain, ("rpc.method", "grpc.method")),
+    "rpc_status": (
+        _plain,
+        ("rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code"),
+    ),
+    "db": (_plain, ("db.system.name", "db.system", "db.type")),
+    "db_operation": (template_words, ("db.operation.name", "db.operation")),
+    "db_name": (template_words, ("db.namespace", "db.name", "db.instance", "jdbc.datasource.name")),
+    "db_table": (template_words, ("db.collection.name", "db.sql.table", "db.mongodb.collection")),
+    "db_statement": (
+        template_statement,
+        ("db.query.text", "db.statement", "db.query.summary", "sql.query", "jdbc.query[0]"),
+    ),
+    "messaging": (_plain, ("messaging.system",)),
+    "destination": (
+        template_words,
+        (
+            "messaging.destination.template",
+            "messaging.destination.name",
+            "messaging.destination",
+            "kafka.topic",
+            "message_bus.destination",
+        ),
+    ),
+    "messaging_operation": (_plain, ("messaging.operation.type", "messaging.operation")),
+    "faas": (template_words, ("faas.invoked_name",)),
+    "point": (_plain, (fit.POINT,)),
+    "fired": (_plain, (fit.FIRED,)),
+    "would_fire": (_plain, (fit.WOULD_FIRE,)),
+    "experiment": (_plain, (fit.EXPERIMENT,)),
+    "arm": (_plain, (fit.ARM,)),
+    **{f"header.{name}": (_plain, (f"http.request.header.{name}",)) for name in HEADERS},
+}
+
+WANTED: Final[dict[str, tuple[str, Form]]] = {
+    attribute: (field, form) for field, (form, names) in _BY_FIELD.items() for attribute in names
+}
+"""Attribute name → (field, form): everything that is read from a span, and nothing else."""

@@ -1,0 +1,108 @@
+"""What one run teaches (the rules, and why each is sound).
+
+**Support.** A point counts if its call succeeded and every call above it up to the root
+succeeded too: what happened below a call that failed was thrown away. A point reached several
+times counts if any of its calls counts: the retry that succeeded was needed.
+
+**Relying.** If the run was good, no set of faults disjoint from ``relied_on`` (less the faults
+that fired in this very run) prevents the outcome, as far as more faults never help. For faults of
+kind ``error`` alone that is the support. Delays need more. A call below a failed call was thrown
+away, but its caller *waited* for it: had it hung, the failure would have come late, and late may
+be too late. And had it failed at once, its caller might have turned to something not seen in this
+run, which in turn could hang. So where delays are considered, every call that was made counts:
+
+    error@p   for every p with a call that succeeded, also below a failed one
+    delay@p   for every p that was called at all
+
+The price is small, since a point is seldom first met below a failed call, and the alternative
+hides real findings: a slow first step in an optional call, whose second step happened to fail.
+
+What nobody waits for (a consumed message) is no part of any of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fit.faults import KINDS, Fault, FaultKind
+from lineage.tree import Call, Tree
+
+
+def walk(calls: Iterable[Call]) -> Iterator[Call]:
+    """Every call that somebody waited for, also below calls that failed."""
+    pending = list(calls)
+    while pending:
+        call = pending.pop()
+        if not call.detached:
+            yield call
+            pending.extend(call.calls)
+
+
+def frontier(calls: Iterable[Call]) -> Iterator[Call]:
+    """Every call above which nothing failed: those that succeeded, and the first that failed."""
+    pending = list(calls)
+    while pending:
+        call = pending.pop()
+        if call.detached:
+            continue
+        yield call
+        if not call.failed:
+            pending.extend(call.calls)
+
+
+def support(tree: Tree) -> frozenset[str]:
+    """The points on whose success the outcome relied."""
+    return frozenset(call.point for call in frontier(tree.calls) if not call.failed)
+
+
+def failed(tree: Tree) -> frozenset[str]:
+    """The points that failed although everything above them succeeded: what was survived."""
+    return frozenset(call.point for call in frontier(tree.calls) if call.failed)
+
+
+def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
+    """The clause of this run, had it been good: faults (``kind@point``) that might have hurt it."""
+    kinds = frozenset(kinds)
+    if "delay" not in kinds:
+        return frozenset(str(Fault(point, "error")) for point in support(tree) if kinds)
+    made = list(walk(tree.calls))
+    clause = {str(Fault(call.point, "delay")) for call in made}
+    if "error" in kinds:
+        clause |= {str(Fault(call.point, "error")) for call in made if not call.failed}
+    return frozenset(clause)
+
+
+def fired(tree: Tree) -> frozenset[str]:
+    """The faults that were injected into this run and fired."""
+    return frozenset(f"{kind}@{call.point}" for call in everything(tree) for kind in call.fired)
+
+
+def would_fire(tree: Tree) -> frozenset[str]:
+    """The faults that would have fired, had the request not been in the control arm."""
+    return frozenset(f"{k}@{call.point}" for call in everything(tree) for k in call.would_fire)
+
+
+def timed_out(tree: Tree) -> frozenset[str]:
+    """Points where a delay fired and the call then failed: their caller does not wait forever.
+
+    There a delay is an error that comes late.
+    """
+    return frozenset(c.point for c in everything(tree) if "delay" in c.fired and c.failed)
+
+
+def callees(tree: Tree) -> dict[str, str]:
+    """Point → what it reaches, where that is known: a service, a database, a host."""
+    return {c.point: c.callee for c in sorted(everything(tree), key=_name) if c.callee}
+
+
+def everything(tree: Tree) -> Iterator[Call]:
+    """Every call, also those nobody waited for."""
+    pending = list(tree.calls)
+    while pending:
+        call = pending.pop()
+        yield call
+        pending.extend(call.calls)
+
+
+def _name(call: Call) -> tuple[str, str]:
+    return (call.point, call.callee)

@@ -1,0 +1,80 @@
+"""The lineage of one request: everything a trace teaches, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fit.features import Features
+from lineage import evidence
+from lineage.span import Trace
+from lineage.tree import Tree, build
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What one request touched, what failed in it, and what it relied on."""
+
+    trace_id: str
+    start: int
+    """Nanoseconds since the epoch."""
+    duration: float
+    """Seconds."""
+    service: str
+    """The service that the request entered."""
+    route: str
+    features: Features
+    """What the edge knew of the request."""
+    root_error: bool
+    """The root span failed. Where it did not, the user may still have been hurt."""
+    support: frozenset[str]
+    """Points on whose success the outcome relied (if it was good)."""
+    failed: frozenset[str]
+    """Points that failed with nothing failed above them."""
+    fired: frozenset[str]
+    """Faults (``kind@point``) that were injected and fired."""
+    would_fire: frozenset[str]
+    """The same for the control arm: faults that would have fired."""
+    timed_out: frozenset[str]
+    """Points where a delay fired and the caller gave up."""
+    relied_on: frozenset[str]
+    """The clause of this run, if it was good, before what fired is taken out."""
+    experiment: str
+    arm: str
+    callees: Mapping[str, str]
+    """Point → the service, database or host that it reaches."""
+    spans: int
+    orphans: int
+    """Spans hanging in the air: where there are any, the support may be too small to be used."""
+    strangers: int
+    """Spans of other requests in the same trace."""
+    tree: Tree
+
+
+def learn(trace: Trace) -> Lineage | None:
+    """Everything that one trace teaches; None for a trace without a root (a circle of parents)."""
+    tree = build(trace)
+    if tree is None:
+        return None
+    return Lineage(
+        trace_id=tree.trace_id,
+        start=tree.start,
+        duration=(tree.end - tree.start) / 1e9,
+        service=tree.service,
+        route=tree.route,
+        features=tree.features,
+        root_error=tree.failed,
+        support=evidence.support(tree),
+        failed=evidence.failed(tree),
+        fired=evidence.fired(tree),
+        would_fire=evidence.would_fire(tree),
+        timed_out=evidence.timed_out(tree),
+        relied_on=evidence.relied_on(tree),
+        experiment=tree.experiment,
+        arm=tree.arm,
+        callees=evidence.callees(tree),
+        spans=tree.spans,
+        orphans=tree.orphans,
+        strangers=tree.strangers,
+        tree=tree,
+    )

@@ -1,0 +1,140 @@
+"""The name of an injection point, read from a finished span.
+
+Where ``fit.point`` is on the span, that is the name: it was written by the client that made the
+call. Everywhere else the same rule is applied afterwards (:mod:`fit.points`), as far as the
+span's attributes allow. Peers are what the *caller* knows, an address or a name; the callee's own
+name comes from its SERVER span and is a label, not part of the identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from fit.points import Point, http_point, template_path, template_route
+from lineage.attributes import template_words
+
+Fields = Mapping[str, str]
+
+CALLING = frozenset({"client", "producer"})
+
+
+def point_of(service: str, name: str, kind: str, fields: Fields) -> str | None:
+    """The point that a span of ``service`` reached, or None where the span is no call."""
+    given = fields.get("point")
+    if given:
+        return given
+    if kind not in CALLING:
+        return None
+    for rule in (_database, _message, _rpc, _http, _function_service):
+        point = rule(service, name, fields)
+        if point is not None:
+            return point
+    if kind == "producer":
+        return str(Point(service, "message", "send", peer_of(fields), _as_path(name)))
+    return str(Point(service, "call", template_words(name), peer_of(fields)))
+
+
+def arrival_point(caller: str, service: str, name: str, fields: Fields) -> str:
+    """Name a call of which only the callee's side was recorded, by what the callee knows."""
+    method = fields.get("method")
+    if method and "rpc" not in fields:
+        route = fields.get("route", "")
+        return http_point(caller, method, service, None, _server_path(fields), route)
+    if "rpc_method" in fields:
+        operation, template = _rpc_names(fields)
+        return str(Point(caller, "rpc", operation, service, template))
+    return str(Point(caller, "call", template_words(name), service))
+
+
+def peer_of(fields: Fields) -> str:
+    """What the caller calls the other side: a service, a host, an address with its port."""
+    if "peer" in fields:
+        return template_words(fields["peer"])
+    if "url" in fields:
+        return _authority(fields["url"])
+    host = fields.get("host") or fields.get("address") or ""
+    port = fields.get("port")
+    return f"{host}:{port}" if host and port and _is_address(host) else host
+
+
+def _database(service: str, name: str, fields: Fields) -> str | None:
+    if "db" not in fields and "db_statement" not in fields and "db_name" not in fields:
+        return None
+    verb, _, table = fields.get("db_statement", "").partition(" ")
+    operation = fields.get("db_operation") or verb or name.partition(" ")[0]
+    table = fields.get("db_table") or table
+    if not table and template_words(name) not in {operation, ""}:
+        table = template_words(name).removeprefix(operation).strip()
+    return str(Point(service, "db", operation, _database_peer(fields), _as_path(table)))
+
+
+def _database_peer(fields: Fields) -> str:
+    named = fields.get("db_name", "")
+    candidates = (fields.get("peer", ""), named if named.strip("*") else "", fields.get("db", ""))
+    return next((peer for peer in candidates if peer), None) or peer_of(fields) or "db"
+
+
+def _message(service: str, _name: str, fields: Fields) -> str | None:
+    if "messaging" not in fields and "destination" not in fields:
+        return None
+    system = fields.get("messaging") or peer_of(fields)
+    operation = fields.get("messaging_operation", "send")
+    return str(
+        Point(service, "message", operation, system, _as_path(fields.get("destination", "")))
+    )
+
+
+def _rpc(service: str, _name: str, fields: Fields) -> str | None:
+    if "rpc_method" not in fields:
+        return None
+    operation, template = _rpc_names(fields)
+    return str(Point(service, "rpc", operation, peer_of(fields), template))
+
+
+def _rpc_names(fields: Fields) -> tuple[str, str]:
+    named, _, method = fields["rpc_method"].strip("/").rpartition("/")
+    return method, _as_path(fields.get("rpc_service") or named)
+
+
+def _http(service: str, _name: str, fields: Fields) -> str | None:
+    method = fields.get("method")
+    peer = peer_of(fields)
+    if not method or not peer:
+        return None
+    template = fields.get("template", "")
+    url = fields.get("url")
+    if url and "://" in url:
+        parts = urlsplit(url)
+        return http_point(service, method, parts.hostname or peer, parts.port, parts.path, template)
+    port = fields.get("port", "")
+    host, port = (peer, "") if "peer" in fields else (peer.removesuffix(f":{port}"), port)
+    number = int(port) if port.isdecimal() else None
+    return http_point(service, method, host, number, _server_path(fields), template)
+
+
+def _function_service(service: str, _name: str, fields: Fields) -> str | None:
+    if "faas" not in fields:
+        return None
+    return str(Point(service, "faas", "invoke", fields["faas"]))
+
+
+def _server_path(fields: Fields) -> str:
+    if "path" in fields:
+        return fields["path"]
+    url = fields.get("target") or fields.get("url") or ""
+    return urlsplit(url).path or template_route(fields.get("route", "")) or "/"
+
+
+def _as_path(text: str) -> str:
+    return template_path("/" + text.lstrip("/")) if text else ""
+
+
+def _authority(url: str) -> str:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return f"{host}:{parts.port}" if parts.port and _is_address(host) else host
+
+
+def _is_address(host: str) -> bool:
+    return host == "localhost" or ":" in host or host.replace(".", "").isdecimal()

@@ -1,0 +1,121 @@
+"""An operation: everything about a span but its identity and its times.
+
+A service does the same few things over and over. What a span *means* (is it a call, of which
+point, did it fail, what would the edge have known of the request) depends only on its service,
+name, kind, status and the attributes we read, and those recur. So the meaning is worked out once
+for each such combination and remembered; a span is then its ids, its times and a reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+from urllib.parse import urlsplit
+
+from fit.features import Features, request_features
+from fit.points import template_route
+from lineage import naming, outcome
+from lineage.attributes import Fields, template_words
+
+KINDS: Final = ("", "internal", "server", "client", "producer", "consumer")
+"""Span kinds by their OTLP number. The empty one: nobody said."""
+
+CACHE: Final = 16384
+"""How many operations are remembered; a system has hundreds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """What a span means. Compared by identity: equal operations are the same object."""
+
+    service: str
+    name: str
+    kind: str
+    failed: bool | None
+    """None: the span says nothing about it."""
+    point: str | None
+    """The injection point this span is a call of, if it is one."""
+    peer: str
+    """What a caller calls the other side; empty where it does not say."""
+    route: str
+    """Of a SERVER span: what it calls this kind of request."""
+    features: Features
+    """What the edge would have known, had this been a request arriving there."""
+    fired: tuple[str, ...]
+    """Kinds of fault that were injected here."""
+    would_fire: tuple[str, ...]
+    """Kinds of fault that would have been injected here, had it not been the control arm."""
+    experiment: str
+    arm: str
+    detached: bool
+    """Nobody waits for it: a consumed message, a span that merely follows from its parent."""
+    fields: Fields
+    """What was read from the span."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether this is the callee's side of a call."""
+        return self.kind in {"server", "consumer"}
+
+
+@lru_cache(maxsize=CACHE)
+def operation(
+    service: str,
+    name: str,
+    kind: str,
+    status: int,
+    exception: bool,
+    fields: Fields,
+    follows: bool = False,
+) -> Operation:
+    """The operation of a span. ``exception``: an event or tag tells of an escaped exception."""
+    known = dict(fields)
+    return Operation(
+        service=service or "unknown",
+        name=template_words(name),
+        kind=kind,
+        failed=outcome.failed(status, known, exception),
+        point=naming.point_of(service or "unknown", name, kind, known),
+        peer=naming.peer_of(known),
+        route=_route(name, known) if kind in {"server", "consumer"} else "",
+        features=_features(name, known),
+        fired=_kinds(known.get("fired", "")),
+        would_fire=_kinds(known.get("would_fire", "")),
+        experiment=known.get("experiment", ""),
+        arm=known.get("arm", ""),
+        detached=follows or kind == "consumer",
+        fields=fields,
+    )
+
+
+@lru_cache(maxsize=CACHE)
+def arrival_point(caller: str, callee: Operation) -> str:
+    """The point of a call of which only the callee's SERVER span was recorded."""
+    return naming.arrival_point(caller, callee.service, callee.name, dict(callee.fields))
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    return tuple(sorted({kind.partition("@")[0] for kind in text.replace(",", " ").split()}))
+
+
+def _route(name: str, known: dict[str, str]) -> str:
+    route = known.get("route")
+    if not route:
+        return template_words(name)
+    method = known.get("method", "")
+    return f"{method} {template_route(route)}".strip()
+
+
+def _features(name: str, known: dict[str, str]) -> Features:
+    if "rpc_method" in known:  # gRPC is POST /service/method on the wire, so an edge can see it
+        method, service = known["rpc_method"].lstrip("/"), known.get("rpc_service", "")
+        path = f"/{service}/{method}" if service and "/" not in method else f"/{method}"
+        return dict(request_features("POST", path))
+    method = known.get("method", "")
+    if not method:
+        return {"operation": template_words(name)}
+    url = urlsplit(known.get("target") or known.get("url") or "")
+    path = known.get("path") or url.path or "/"
+    headers = [(key[7:], value) for key, value in known.items() if key.startswith("header.")]
+    return dict(request_features(method, path, known.get("query") or url.query, headers))

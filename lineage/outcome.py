@@ -1,0 +1,71 @@
+"""Did a call fail? What a span says about it, in the order in which it is to be believed.
+
+In doubt a call succeeded. A success wrongly taken for a failure leaves the support and hides a
+hypothesis; a failure wrongly taken for a success only costs an experiment. Hence:
+
+- a fault of kind ``error`` that fired here: failed, whatever the codes say;
+- an answer of the class 4xx is an answer: the dependency works and said no. It is no evidence of
+  what happens when the dependency is gone. Only 408, 425 and 429 speak of the dependency itself;
+- ``error.type`` or an ``exception`` event alone do not make a failure where a code or a status
+  says otherwise (an agent writes ``cancelled`` on calls that were answered with 200).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+STATUS_UNSET: Final = 0
+STATUS_OK: Final = 1
+STATUS_ERROR: Final = 2
+
+_FAILING_4XX = frozenset({408, 425, 429})
+# OK, and the codes that stand for an answer of a working service.
+_GRPC_ANSWERS = frozenset(
+    [
+        "0",
+        "3",
+        "5",
+        "6",
+        "7",
+        "9",
+        "11",
+        "16",
+        "ok",
+        "invalid_argument",
+        "not_found",
+        "already_exists",
+        "permission_denied",
+        "failed_precondition",
+        "out_of_range",
+        "unauthenticated",
+    ]
+)
+
+
+def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | None:
+    """Whether a span failed; None where it says nothing about it.
+
+    ``status`` is OpenTelemetry's (0 unset, 1 ok, 2 error); ``exception`` tells of an escaped
+    exception recorded as an event, or of an ``error`` tag.
+    """
+    if "error" in fields.get("fired", ""):
+        return True
+    by_code = _by_code(fields)
+    if by_code is not None:
+        return by_code and status != STATUS_OK
+    if status == STATUS_ERROR:
+        return True
+    if status == STATUS_OK:
+        return False
+    return True if exception else None
+
+
+def _by_code(fields: Mapping[str, str]) -> bool | None:
+    rpc = fields.get("rpc_status")
+    if rpc:
+        return rpc.lower() not in _GRPC_ANSWERS
+    code = fields.get("status", "")
+    if code.isdecimal() and code != "0":
+        return int(code) >= 500 or int(code) in _FAILING_4XX
+    return None

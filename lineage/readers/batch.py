@@ -1,0 +1,14 @@
+"""What a reader hands over: spans, and how many it had to refuse."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lineage.span import Span
+
+
+class Batch(NamedTuple):
+    """The spans of one document or request. ``rejected``: spans without usable ids or times."""
+
+    spans: list[Span]
+    rejected: int

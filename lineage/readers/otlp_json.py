@@ -1,0 +1,148 @@
+"""OTLP as JSON: documents or lines, hex or base64 ids, camelCase or snake_case keys.
+
+Also what Jaeger's v3 API answers: the same, wrapped in ``{"result": …}``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lineage.attributes import WANTED, Fields
+from lineage.errors import UnreadableTraces
+from lineage.operation import KINDS, operation
+from lineage.readers import ids
+from lineage.readers.batch import Batch
+from lineage.span import Span
+
+_KIND_PREFIX = "SPAN_KIND_"
+_STATUS = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
+
+
+def decode_json(body: bytes | str) -> Batch:
+    """Read one OTLP-JSON document. Raises UnreadableTraces for what is none."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableTraces(f"no JSON: {error}") from error
+    return read_document(document)
+
+
+def read_document(document: Any) -> Batch:
+    """Read one parsed OTLP-JSON document. Raises UnreadableTraces for what is none."""
+    batch = Batch([], 0)
+    if isinstance(document, dict) and "result" in document:
+        document = document["result"]
+    groups = _get(document, "resourceSpans", "resource_spans")
+    if not isinstance(groups, list):
+        raise UnreadableTraces("JSON without a list of resourceSpans is no OTLP trace data")
+    rejected = 0
+    for group in groups:
+        service = _service(_get(group, "resource"))
+        for raw in _spans(group):
+            span = _span(service, raw)
+            if span is None:
+                rejected += 1
+            else:
+                batch.spans.append(span)
+    return Batch(batch.spans, rejected)
+
+
+def _spans(group: Any) -> Iterator[Any]:
+    keys = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
+    for scope in _list(_get(group, *keys)):
+        yield from _list(_get(scope, "spans"))
+
+
+def _span(service: str, raw: Any) -> Span | None:
+    trace_id = ids.trace_id(_get(raw, "traceId", "trace_id"))
+    span_id = ids.span_id(_text(_get(raw, "spanId", "span_id")))
+    start = _integer(_get(raw, "startTimeUnixNano", "start_time_unix_nano"))
+    if trace_id is None or span_id is None or start <= 0:
+        return None
+    end = _integer(_get(raw, "endTimeUnixNano", "end_time_unix_nano"))
+    name = _text(_get(raw, "name"))
+    status = _get(raw, "status")
+    events = [_get(event, "name") for event in _list(_get(raw, "events"))]
+    return Span(
+        trace_id,
+        span_id,
+        ids.span_id(_text(_get(raw, "parentSpanId", "parent_span_id"))),
+        start,
+        max(start, end),
+        operation(
+            service,
+            name,
+            _kind(_get(raw, "kind")),
+            _code(_get(status, "code")),
+            "exception" in events,
+            read_fields(_list(_get(raw, "attributes"))),
+        ),
+    )
+
+
+def read_fields(attributes: list[Any]) -> Fields:
+    """The attributes that we read, from OTLP's list of keys and values."""
+    fields = []
+    for pair in attributes:
+        wanted = WANTED.get(_text(_get(pair, "key")))
+        if wanted is None:
+            continue
+        field, form = wanted
+        value = _value(_get(pair, "value"))
+        if value:
+            fields.append((field, form(value)))
+    return tuple(fields)
+
+
+def _service(resource: Any) -> str:
+    for pair in _list(_get(resource, "attributes")):
+        if _get(pair, "key") == "service.name":
+            return _value(_get(pair, "value")) or "unknown"
+    return "unknown"
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return ""
+    for kind, content in value.items():
+        if kind in {"arrayValue", "array_value"}:
+            return ",".join(_value(item) for item in _list(_get(content, "values")))
+        if isinstance(content, str | int | float):
+            return str(content)
+    return ""
+
+
+def _kind(kind: Any) -> str:
+    if isinstance(kind, str) and kind.startswith(_KIND_PREFIX):
+        name = kind.removeprefix(_KIND_PREFIX).lower()
+        return name if name in KINDS else ""
+    number = _integer(kind)
+    return KINDS[number] if 0 <= number < len(KINDS) else ""
+
+
+def _code(code: Any) -> int:
+    return _STATUS[code] if isinstance(code, str) and code in _STATUS else _integer(code)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, str) and len(value) <= 20 and value.isdecimal():
+        return int(value)
+    return value if isinstance(value, int) and abs(value) < 2**64 else 0
+
+
+def _get(holder: Any, *keys: str) -> Any:
+    if isinstance(holder, Mapping):
+        for key in keys:
+            if key in holder:
+                return holder[key]
+    return None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,64 @@
+"""A span as we keep it: its ids, its times, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lineage.operation import Operation
+
+
+class Span(NamedTuple):
+    """One span. Times are nanoseconds since the epoch, ids lower-case hex."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str | None
+    start: int
+    end: int
+    operation: Operation
+
+    @property
+    def identity(self) -> tuple[str, bool]:
+        """What makes a second delivery a duplicate: the span id and the side of the call.
+
+        The side, since Zipkin's client and server share one span id.
+        """
+        return (self.span_id, self.operation.serves)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The spans of one trace, each once, in an order that does not depend on how they came."""
+
+    trace_id: str
+    spans: tuple[Span, ...]
+
+    @classmethod
+    def of(cls, trace_id: str, spans: Iterable[Span]) -> Trace:
+        """Collect spans; duplicates go. Of contradicting duplicates the longest is kept."""
+        kept: dict[tuple[str, bool], Span] = {}
+        for span in spans:
+            identity = (span[1], span[5].kind in {"server", "consumer"})
+            known = kept.get(identity)
+            if known is None or _preference(span) > _preference(known):
+                kept[identity] = span
+        return cls(trace_id, tuple(sorted(kept.values(), key=_order)))
+
+
+def _order(span: Span) -> tuple[int, str, bool]:
+    return (span[3], span[1], span[5].kind in {"server", "consumer"})
+
+
+def _preference(span: Span) -> tuple[int, int, str, str, str, bool, str]:
+    operation = span.operation
+    return (
+        span.end,
+        -span.start,
+        span.parent_id or "",
+        operation.service,
+        operation.name,
+        operation.failed is True,
+        str(operation.fields),
+    )

@@ -1,0 +1,225 @@
+"""The call tree of one request: which calls were made, by whom, within which, and how they ended.
+
+A *call* is an injection point reached: a CLIENT or PRODUCER span joined with the SERVER span it
+caused, a decorated function, or a SERVER span whose caller recorded nothing. Everything else is
+transparent: what happens inside an internal span happens inside the call around it.
+
+Traces are rarely whole, and the tree survives what is missing. A span whose parent was never
+exported is a root; of several, the earliest SERVER span is the request and what belongs under it
+but hangs in the air is put under it (and counted: such a tree has gaps, and a support read from
+it may be too small). Only parent links decide what is inside what, never clocks; times are
+compared among siblings only, which share a clock.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from fit.features import Features
+from lineage.operation import Operation, arrival_point
+from lineage.span import Span, Trace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One injection point reached once."""
+
+    point: str
+    service: str
+    """The caller."""
+    callee: str
+    """What answered: a service where its SERVER span was recorded, else what the caller calls it.
+    Empty where nobody said."""
+    route: str
+    """What the callee calls this kind of request, where its SERVER span was recorded."""
+    failed: bool
+    detached: bool
+    """Nobody waits for it, so it is no part of the synchronous outcome."""
+    start: int
+    end: int
+    fired: tuple[str, ...]
+    would_fire: tuple[str, ...]
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """The call tree of one request."""
+
+    trace_id: str
+    service: str
+    """The service that the request entered."""
+    route: str
+    features: Features
+    failed: bool
+    """Whether the request's own root span says that it failed. A 200 may still hide an error."""
+    start: int
+    end: int
+    calls: tuple[Call, ...]
+    experiment: str = ""
+    arm: str = ""
+    spans: int = 0
+    orphans: int = 0
+    """Spans whose parent is missing although it is not the root's: the tree has gaps."""
+    strangers: int = 0
+    """Other requests in the same trace, and spans caught in circles: not in the tree."""
+
+
+@dataclass(slots=True)
+class _Links:
+    """Parent links by index into the trace's spans."""
+
+    children: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    roots: list[int] = field(default_factory=list)
+
+
+def build(trace: Trace) -> Tree | None:
+    """The call tree of a trace; None for a trace in which every span is inside another."""
+    spans = trace.spans
+    links = _link(spans)
+    if not links.roots:
+        return None
+    root = min(links.roots, key=lambda i: _rank(spans[i]))
+    entry = spans[root]
+    below = _calls(spans, links)
+    loose = [i for i in links.roots if i != root]
+    orphans = [i for i in loose if _belongs(spans[i], entry)]
+    calls = [*below[root], *(call for i in orphans for call in below[i])]
+    reached = _count(links, [root, *orphans])
+    named = next((s.operation for s in spans if s.operation.experiment), entry.operation)
+    return Tree(
+        trace_id=trace.trace_id,
+        service=entry.operation.service,
+        route=entry.operation.route,
+        features=entry.operation.features,
+        failed=entry.operation.failed is True,
+        start=entry.start,
+        end=entry.end,
+        calls=tuple(sorted(calls, key=_by_start)),
+        experiment=named.experiment,
+        arm=named.arm,
+        spans=len(spans),
+        orphans=len(orphans),
+        strangers=len(spans) - reached,
+    )
+
+
+def _link(spans: tuple[Span, ...]) -> _Links:
+    halves: dict[str, list[int]] = defaultdict(list)
+    for i, span in enumerate(spans):
+        halves[span.span_id].append(i)
+    links = _Links()
+    for i, span in enumerate(spans):
+        parent = _parent(i, span, spans, halves)
+        if parent is None:
+            links.roots.append(i)
+        else:
+            links.children[parent].append(i)
+    return links
+
+
+def _parent(
+    i: int, span: Span, spans: tuple[Span, ...], halves: dict[str, list[int]]
+) -> int | None:
+    own = halves[span.span_id]
+    if len(own) == 2 and span.operation.serves:  # Zipkin: the client's half has the same id
+        return own[0] if own[1] == i else own[1]
+    above = halves.get(span.parent_id) if span.parent_id is not None else None
+    if not above or i in above:
+        return None
+    if len(above) == 2:
+        serving = above[0] if spans[above[0]].operation.serves else above[1]
+        calling = above[1] if serving == above[0] else above[0]
+        same = spans[serving].operation.service == span.operation.service
+        return serving if same else calling
+    return above[0]
+
+
+def _rank(span: Span) -> tuple[bool, bool, int, str]:
+    kind = span.operation.kind
+    return (kind != "server", span.parent_id is not None, span.start, span.span_id)
+
+
+def _belongs(span: Span, entry: Span) -> bool:
+    """Whether a root that is not the request's hangs in the air below it, or is another request."""
+    missing = span.parent_id
+    return missing is not None and missing != entry.parent_id and not span.operation.detached
+
+
+def _count(links: _Links, starts: list[int]) -> int:
+    pending, reached = list(starts), 0
+    while pending:
+        reached += 1
+        pending.extend(links.children.get(pending.pop(), ()))
+    return reached
+
+
+def _calls(spans: tuple[Span, ...], links: _Links) -> dict[int, list[Call]]:
+    """For each root: the calls that it and everything under it made, outermost first."""
+    order: list[tuple[int, int | None]] = [(i, None) for i in links.roots]
+    for i, _ in order:  # grows while we walk: parents before children
+        order.extend((child, i) for child in links.children.get(i, ()))
+    below: dict[int, list[Call]] = {}
+    for i, parent in reversed(order):
+        children = links.children.get(i, ())
+        inner = [call for child in children for call in below.pop(child)]
+        above = None if parent is None else spans[parent].operation
+        serving = [spans[c] for c in children if spans[c].operation.kind == "server"]
+        below[i] = _node(spans[i], above, inner, serving)
+    return below
+
+
+def _node(
+    span: Span, above: Operation | None, inner: list[Call], serving: list[Span]
+) -> list[Call]:
+    what = span.operation
+    point, caller = what.point, what.service
+    answer: Span | None = serving[0] if serving else None
+    if point is None and what.serves and _arrives(what, above):
+        caller = above.service if above else "unknown"
+        point, answer = arrival_point(caller, what), span
+    if point is None:
+        return inner
+    inner.sort(key=_by_start)
+    answered = answer.operation if answer else None
+    return [
+        Call(
+            point=point,
+            service=caller,
+            callee=answered.service if answered else what.peer,
+            route=answered.route if answered else "",
+            failed=_failed(what, answered),
+            detached=what.detached,
+            start=span.start,
+            end=span.end,
+            fired=what.fired,
+            would_fire=what.would_fire,
+            calls=tuple(inner),
+        )
+    ]
+
+
+def _failed(call: Operation, answered: Operation | None) -> bool:
+    """The caller's word counts; where it says nothing, the callee's.
+
+    An HTTP call that was delayed and has neither code nor callee was cancelled by its caller.
+    """
+    if call.failed is not None:
+        return call.failed
+    if answered is not None:
+        return answered.failed is True
+    return "delay" in call.fired and "http:" in (call.point or "")
+
+
+def _arrives(what: Operation, above: Operation | None) -> bool:
+    """Whether a SERVER or CONSUMER span is the only record of a call."""
+    if above is None:
+        return False
+    if what.kind == "consumer":
+        return True
+    return above.point is None and above.service != what.service
+
+
+def _by_start(call: Call) -> tuple[int, int, str]:
+    return (call.start, call.end, call.point)

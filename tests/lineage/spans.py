@@ -1,0 +1,42 @@
+"""Spans for tests, in few words."""
+
+from __future__ import annotations
+
+from lineage.lineage import Lineage, learn
+from lineage.operation import operation
+from lineage.span import Span, Trace
+from lineage.tree import Tree, build
+
+TRACE = "0" * 31 + "1"
+
+
+def span(
+    name: str,
+    parent: str | None = None,
+    kind: str = "client",
+    service: str = "api",
+    failed: bool | None = False,
+    at: tuple[int, int] = (1, 2),
+    trace: str = TRACE,
+    **fields: str,
+) -> Span:
+    """One span. Its id is its name; a CLIENT span is the point of that name, unless told."""
+    if kind == "client" and "point" not in fields:
+        fields["point"] = name
+    status = 0 if failed is None else (2 if failed else 1)
+    what = operation(service, name, kind, status, False, tuple(sorted(fields.items())))
+    return Span(trace, name, parent, at[0], at[1], what)
+
+
+def tree(*spans: Span) -> Tree:
+    """The call tree of spans, which must have one."""
+    built = build(Trace.of(TRACE, spans))
+    assert built is not None
+    return built
+
+
+def lineage(*spans: Span) -> Lineage:
+    """The lineage of spans, which must have one."""
+    learned = learn(Trace.of(TRACE, spans))
+    assert learned is not None
+    return learned
