@@ -1,0 +1,100 @@
+"""The demo runner: every service, then the devices, until told to stop.
+
+Prints one JSON line when all is ready: ``{"gateway": URL, "services": {...}, "pids": [...]}``.
+Stops on SIGTERM, SIGINT, when its standard input (if that is a pipe) closes, when its parent dies,
+or when a service dies; and leaves no process behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import select
+import signal
+import stat
+import sys
+from functools import partial
+
+from demo import devices, serve
+from demo.launcher import Launcher, listen, publish, wait_until_healthy
+from demo.services import GATEWAY, NAMES, module_name
+
+WATCH_SECONDS = 0.25
+
+
+def main() -> int:
+    """Run the demo. Exit status 1 when something died that should not have."""
+    options = _options()
+    stopping: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, _: stopping.append(received))
+    _reach_loopback_directly()
+    launcher = Launcher()
+    try:
+        ready = _start(launcher, options)
+        print(json.dumps(ready), flush=True)  # noqa: T201 - the one line our caller waits for
+        return _watch(launcher, stopping, parent=os.getppid())
+    except RuntimeError as error:
+        sys.stderr.write(f"demo: {error}\n")
+        return 1
+    finally:
+        launcher.stop()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument("--base-port", type=int, default=0, help="first port; default: free ones")
+    parser.add_argument("--no-devices", action="store_true", help="start the services alone")
+    devices.add_options(parser)
+    return parser.parse_args()
+
+
+def _start(launcher: Launcher, options: argparse.Namespace) -> dict[str, object]:
+    sockets = listen(NAMES, options.base_port)
+    hosts = publish(sockets)
+    for name in NAMES:
+        importlib.import_module(module_name(name))  # once, here, for all children
+    for name, listening in sockets.items():
+        launcher.start(name, partial(serve.serve, name, listening))
+    for listening in sockets.values():
+        listening.close()
+    wait_until_healthy(hosts, launcher)
+    gateway = f"http://{hosts[GATEWAY]}"
+    if not options.no_devices:
+        launcher.start("devices", partial(devices.run, gateway, devices.traffic(options)))
+    return {"gateway": gateway, "services": hosts, "pids": [*launcher.children.values()]}
+
+
+def _watch(launcher: Launcher, stopping: list[int], parent: int) -> int:
+    """Wait for a reason to stop; return the exit status."""
+    watched = [sys.stdin] if _stdin_is_a_pipe() else []
+    while not stopping and os.getppid() == parent:
+        readable, _, _ = select.select(watched, [], [], WATCH_SECONDS)
+        if readable and not os.read(sys.stdin.fileno(), 4096):
+            return 0
+        if dead := launcher.ended():
+            sys.stderr.write(f"demo: ended by itself: {dead}\n")
+            return 1
+    return 0
+
+
+def _stdin_is_a_pipe() -> bool:
+    """A terminal may stay silent and /dev/null is always at its end; only a pipe can tell."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _reach_loopback_directly() -> None:
+    """Keep spans for a collector on this machine away from a proxy of the environment."""
+    for name in ("NO_PROXY", "no_proxy"):
+        entries = filter(None, (os.environ.get(name), "127.0.0.1", "localhost"))
+        os.environ[name] = ",".join(entries)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""Running the devices: open-loop traffic, so that a slow application meets no mercy."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import httpx
+
+from demo.devices.fleet import Ask, Device, arrivals, ask, fleet
+from demo.devices.judge import PATIENCE, judge
+from demo.devices.report import Metric, Reporter
+
+DEFAULT_RATES: Mapping[str, float] = {"boot": 30.0, "play": 12.0, "search": 12.0}
+DEFAULT_DEVICES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What the devices do. ``rates`` are requests per second by class, ``sampled`` a share."""
+
+    rates: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_RATES))
+    devices: int = DEFAULT_DEVICES
+    sampled: float = 0.5
+    seed: int = 0
+
+
+class Crowd:
+    """All devices together; counts what they saw by class and outcome."""
+
+    def __init__(self, client: httpx.AsyncClient, traffic: Traffic, reporter: Reporter) -> None:
+        self._client = client
+        self._traffic = traffic
+        self._reporter = reporter
+        self._devices = fleet(traffic.devices)
+        self._asking: set[asyncio.Task[None]] = set()
+        self.seen: Counter[tuple[str, str]] = Counter()
+        self.durations: dict[str, list[float]] = {kind: [] for kind in traffic.rates}
+
+    async def run(self) -> None:
+        """Make traffic of every class, until cancelled."""
+        rates = [(kind, rate) for kind, rate in self._traffic.rates.items() if rate > 0]
+        await asyncio.gather(*(self._arrive(kind, rate) for kind, rate in rates))
+
+    async def _arrive(self, kind: str, rate: float) -> None:
+        chance = random.Random(f"{self._traffic.seed}/{kind}")
+        start = time.monotonic()
+        for moment in arrivals(rate, chance):
+            await asyncio.sleep(start + moment - time.monotonic())
+            device = chance.choice(self._devices)
+            request = self.use(device, ask(kind, chance, self._traffic.sampled))
+            task = asyncio.create_task(request)
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+
+    async def use(self, device: Device, wanted: Ask) -> None:
+        """Make one request, judge the answer, report it."""
+        session = device.session()
+        start = time.monotonic()
+        error = await self._error(device, wanted)
+        duration = 1000 * (time.monotonic() - start)
+        self.seen[wanted.kind, error or "success"] += 1
+        self.durations[wanted.kind].append(duration)
+        self._reporter.add(
+            Metric(
+                device=device.device,
+                member=device.member,
+                trace_id=wanted.trace_id,
+                session=session,
+                outcome="failure" if error else "success",
+                error_code=error,
+                duration_ms=round(duration, 1),
+            )
+        )
+
+    async def _error(self, device: Device, wanted: Ask) -> str | None:
+        headers = {
+            "x-device-id": device.device,
+            "x-device-type": device.type,
+            "traceparent": wanted.traceparent,
+        }
+        try:
+            async with asyncio.timeout(PATIENCE):
+                response = await self._client.get(wanted.path, headers=headers)
+        except TimeoutError:
+            return "timeout"
+        except httpx.HTTPError:
+            return "no_connection"
+        return judge(wanted.kind, response.status_code, response.content)
+
+
+async def simulate(gateway: str, traffic: Traffic, seconds: float | None = None) -> Crowd:
+    """Run the devices against a gateway, for some seconds or until cancelled."""
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=50)
+    async with (
+        httpx.AsyncClient(base_url=gateway, timeout=None, limits=limits, trust_env=False) as app,  # noqa: S113
+        httpx.AsyncClient(timeout=2.0, trust_env=False) as control,
+    ):
+        token = os.environ.get("LDFI_DEVICE_TOKEN") or os.environ.get("LDFI_TOKEN")
+        reporter = Reporter(control, os.environ.get("LDFI_URL"), token)
+        crowd = Crowd(app, traffic, reporter)
+        reporting = asyncio.create_task(reporter.run())
+        try:
+            async with asyncio.timeout(seconds):
+                await crowd.run()
+        except TimeoutError:
+            await reporter.flush()
+        finally:
+            reporting.cancel()
+    return crowd
+
+
+def run(gateway: str, traffic: Traffic) -> None:
+    """Run the devices in this process until SIGTERM."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(asyncio.CancelledError):
+        asyncio.run(_until_terminated(gateway, traffic))
+
+
+async def _until_terminated(gateway: str, traffic: Traffic) -> None:
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - we are a coroutine of asyncio.run
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    await simulate(gateway, traffic)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that describe traffic."""
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--devices", type=int, default=DEFAULT_DEVICES, help="how many")
+    parser.add_argument("--sampled", type=float, default=0.5, help="share of traces kept, 0 to 1")
+    parser.add_argument(
+        "--rates",
+        default=",".join(f"{kind}={rate:g}" for kind, rate in DEFAULT_RATES.items()),
+        help="requests per second by class; default: %(default)s",
+    )
+
+
+def traffic(options: argparse.Namespace) -> Traffic:
+    """Traffic as the options say. Raises ValueError for rates that are none."""
+    pairs = (pair.partition("=") for pair in options.rates.split(",") if pair)
+    rates = {kind: float(rate) for kind, _, rate in pairs}
+    if unknown := rates.keys() - DEFAULT_RATES.keys():
+        raise ValueError(f"no class {sorted(unknown)}; the classes are {sorted(DEFAULT_RATES)}")
+    return Traffic(rates, options.devices, options.sampled, options.seed)

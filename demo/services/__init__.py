@@ -1,0 +1,33 @@
+"""The services of the demo: each a module with ``routes``, each served by a process of its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NAMES: Final = (
+    "api",
+    "bookmarks",
+    "history",
+    "layout",
+    "license",
+    "playlist",
+    "playlist-fallback",
+    "profiles",
+    "promos",
+    "ratings",
+    "recommend",
+    "recordsdb",
+    "search",
+    "spelling",
+    "titles",
+    "trending",
+)
+
+GATEWAY: Final = "api"
+DATABASES: Final = frozenset({"recordsdb"})
+"""Traced by nobody, as databases usually are: their callers' spans are all one sees of them."""
+
+
+def module_name(service: str) -> str:
+    """Where the code of a service lives."""
+    return f"demo.services.{service.replace('-', '_')}"

@@ -1,0 +1,69 @@
+"""What makes the home screen nicer and is missed by nobody: stars, a banner, flags."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from zlib import crc32
+
+import httpx
+
+import fit
+from demo.cache import Cache
+from demo.catalogue import TITLES
+from demo.client import fetch
+from demo.fallback import within
+
+Json = dict[str, Any]
+
+ATTEMPTS = 2
+
+_flags: Cache[Json] = Cache("flags", seconds=0.5)
+
+
+async def extras(client: httpx.AsyncClient, member: str, kind: str) -> Json:
+    """All of it, gathered at once."""
+    focus, text, features = await asyncio.gather(
+        stars(client, member), banner(client, kind), flags(kind)
+    )
+    return {"focus": focus, "banner": text, "flags": features}
+
+
+async def stars(client: httpx.AsyncClient, member: str) -> Json:
+    """The rating of the title in focus; asked for once more when the first call fails."""
+    number = 1 + crc32(member.encode()) % len(TITLES)
+    for _ in range(ATTEMPTS):
+        try:
+            rating: Json = await fetch(client, f"http://ratings/titles/{number}")
+        except httpx.HTTPError:
+            continue
+        return {"title": number, **rating}
+    return {"title": number, "stars": None}
+
+
+async def banner(client: httpx.AsyncClient, kind: str) -> str | None:
+    """A word from the sponsors, if there is one."""
+    try:
+        answer: Json = await fetch(client, "http://promos/banner", device=kind)
+    except httpx.HTTPError:
+        return None
+    text: str = answer["banner"]
+    return text
+
+
+async def flags(kind: str) -> Json:
+    """Which features are on; worked out anew when the cache has nothing."""
+    known = await within(_flags.get(kind), None)
+    if known is not None:
+        return known
+    found = await within(evaluated_flags(kind), None)
+    if found is None:
+        return {}
+    _flags.put(kind, found)
+    return found
+
+
+@fit.point("function", "evaluated_flags")
+async def evaluated_flags(kind: str) -> Json | None:
+    """The rules, evaluated for one kind of device."""
+    return {"previews": kind == "tv", "downloads": kind != "tv"}

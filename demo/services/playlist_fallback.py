@@ -1,0 +1,28 @@
+"""playlist-fallback: a list that suits most members, for when the member's own cannot be had."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+import fit
+from demo.catalogue import Title, pick, title
+from demo.fallback import within
+
+EVERYBODYS = [title(number) for number in pick("everybody", count=5)]
+
+
+async def playlist(request: Request) -> Response:
+    """A list by region, or else the same for everybody."""
+    region = request.path_params["member"][-1:]
+    return JSONResponse({"titles": await within(regional(region), EVERYBODYS)})
+
+
+@fit.point("function", "regional")
+async def regional(region: str) -> list[Title]:
+    """What is watched in one region."""
+    return [title(number) for number in pick(f"region/{region}", count=5)]
+
+
+routes = [Route("/playlists/{member}", playlist)]

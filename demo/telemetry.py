@@ -1,0 +1,54 @@
+"""OpenTelemetry and fit, set up as any service would: once per process, before serving.
+
+Where spans go is said by the standard ``OTEL_EXPORTER_OTLP_*`` variables; without them nothing is
+exported. The gateway's caller decides what is sampled, fit keeps what is under experiment.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
+from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
+
+import fit
+
+EXPORT_EVERY_MS = 200
+EXPORT_TIMEOUT = 2.0
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+
+
+def start(service: str) -> TracerProvider:
+    """Trace this process as ``service``, and make its calls injection points."""
+    fit.install(service)
+    provider = TracerProvider(
+        # fit.Sampler has the shape of the SDK's Sampler and does not import it.
+        sampler=fit.Sampler(ParentBased(ALWAYS_ON)),  # type: ignore[arg-type]
+        resource=Resource.create({"service.name": service}),
+        shutdown_on_exit=False,
+    )
+    if any(os.environ.get(name) for name in ENDPOINTS):
+        # A collector that is away costs spans, not lines in the log.
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+        exporter = OTLPSpanExporter(timeout=EXPORT_TIMEOUT)
+        provider.add_span_processor(
+            BatchSpanProcessor(exporter, schedule_delay_millis=EXPORT_EVERY_MS)
+        )
+    trace.set_tracer_provider(provider)
+    HTTPXClientInstrumentor().instrument()
+    return provider
+
+
+def traced(app: Any) -> Any:
+    """The application with one SERVER span around every request that users make."""
+    return OpenTelemetryMiddleware(
+        app, excluded_urls="/healthz,/_demo/", exclude_spans=["receive", "send"]
+    )
