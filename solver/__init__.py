@@ -1,1 +1,29 @@
-"""solver"""
+"""``solver``: which combinations of faults could be harmful, and which to try next.
+
+Pure: no I/O, no clock, no knowledge of traces. A fault is any hashable, a support a set of them.
+
+    explorer = Explorer(max_size=2)
+    explorer.observe({"login", "catalogue", "ratings"})
+    while (hypothesis := explorer.propose()) is not None:
+        explorer.record(injected=hypothesis, succeeded=..., support=...)
+    explorer.findings, explorer.certificate()
+"""
+
+from __future__ import annotations
+
+from solver.certificate import Certificate
+from solver.equation import Violation
+from solver.errors import InvalidRecord, OutOfTime, SolverError
+from solver.explorer import Explorer
+from solver.order import Fault, Faults
+
+__all__ = [
+    "Certificate",
+    "Explorer",
+    "Fault",
+    "Faults",
+    "InvalidRecord",
+    "OutOfTime",
+    "SolverError",
+    "Violation",
+]

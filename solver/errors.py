@@ -1,7 +1,8 @@
 """The exceptions of ``solver``: it imports nothing of ours, so it has a small tree of its own.
 
 SolverError
-└── InvalidRecord   what was recorded contradicts itself or the bounds
+├── InvalidRecord   what was recorded contradicts itself or the bounds
+└── OutOfTime       the time limit passed before anything could be said
 """
 
 from __future__ import annotations
@@ -13,3 +14,7 @@ class SolverError(Exception):
 
 class InvalidRecord(SolverError, ValueError):  # noqa: N818
     """Raised for an argument that contradicts itself or the bounds. The message shows the value."""
+
+
+class OutOfTime(SolverError):  # noqa: N818
+    """Raised when the time limit passed before anything could be said; nothing is lost."""

@@ -1,0 +1,188 @@
+"""The failure equation: what the runs so far say about every set of faults.
+
+A good run says: whatever is disjoint from its support is safe. So a set of faults can only be
+harmful if it hits the support of every good run (lineage-driven fault injection: Alvaro, Rosen,
+Hellerstein, SIGMOD 2015). A bad run says: whatever contains the faults that fired fails.
+
+*Variety is not redundancy.* Two runs in which the same points failed may differ because one of them
+found a cache warm; neither had an alternative. So good runs are grouped by what failed in them, and
+a group's clause is the union of its supports, less what failed. A clause can therefore only widen.
+
+Both statements assume that more faults never help. :attr:`Equation.violations` holds what was seen
+to contradict that; a failure that was seen outranks a safety that was inferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from solver.bits import members, without_supersets
+from solver.language import Language
+from solver.order import Fault, Faults
+
+Origin: TypeAlias = Literal["observed", "injected"]
+EXEMPLARS = 5
+
+
+@dataclass(slots=True)
+class GoodRun:
+    """A distinct shape of good run, with how often it was seen and a few trace ids.
+
+    ``support`` None: the run was good, but what it relied on is not known.
+    """
+
+    failed: Faults
+    support: Faults | None
+    origin: Origin
+    count: int = 0
+    traces: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class BadRun:
+    """A distinct set of faults that fired in failed runs."""
+
+    fired: Faults
+    count: int = 0
+    traces: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Two runs that cannot both be if more faults never help."""
+
+    kind: Literal["superset of a failing set survived", "known-safe set failed"]
+    faults: Faults
+
+
+class Equation:
+    """All evidence of one request class, and the clauses it amounts to."""
+
+    def __init__(self, language: Language, down: Iterable[Fault], *, deterministic: bool) -> None:
+        self.language = language
+        self.deterministic = deterministic
+        self.down = language.expand(frozenset(down))
+        self.good: dict[tuple[Faults, Faults | None, Origin], GoodRun] = {}
+        self.bad: dict[Faults, BadRun] = {}
+        self.clauses: list[int] = []
+        self.hits: dict[int, int] = {}
+        """Per point fault, the mask of the clauses (by position) that contain it."""
+        self.satisfied = 0
+        """The clauses hit by what is down."""
+        self.failing: list[int] = []
+        self.closed: set[int] = set()
+        """Expansions seen to be survived in runs whose support is not known."""
+        self.violations: list[Violation] = []
+        self.version = 0
+        self._position: dict[tuple[int, int], int] = {}
+        self._down = frozenset(down)
+        self._translated = language.version
+
+    def add_good(
+        self, failed: Faults, support: Faults | None, origin: Origin, traces: Iterable[str]
+    ) -> None:
+        """Learn from a good run in which ``failed`` failed, by nature or by injection."""
+        run = self.good.get((failed, support, origin))
+        if run is None:
+            run = self.good[failed, support, origin] = GoodRun(failed, support, origin)
+            self.refresh()
+            if self.is_failing(self.language.expand(failed)):
+                self._violated("superset of a failing set survived", failed)
+            self._add_clause(run)
+        _count(run, traces)
+
+    def add_bad(self, fired: Faults, traces: Iterable[str]) -> None:
+        """Learn from a bad run in which ``fired`` fired."""
+        run = self.bad.get(fired)
+        if run is None:
+            run = self.bad[fired] = BadRun(fired)
+            self.refresh()
+            expansion = self.language.expand(fired)
+            if self.is_safe(expansion):
+                self._violated("known-safe set failed", fired)
+            self._block(expansion)
+        _count(run, traces)
+
+    def is_safe(self, expansion: int) -> bool:
+        """Whether some good run shows that these point faults are survived."""
+        touched = expansion | self.down
+        if expansion & ~self.down in self.closed:
+            return True
+        hit = self.satisfied
+        for point in members(touched):
+            hit |= self.hits.get(point, 0)
+        return hit != (1 << len(self.clauses)) - 1
+
+    def is_failing(self, expansion: int) -> bool:
+        """Whether these point faults contain a set that was seen to fail."""
+        touched = expansion | self.down
+        return any(known & touched == known for known in self.failing)
+
+    def is_open(self, expansion: int) -> bool:
+        """Whether nothing is known of these point faults."""
+        return not self.is_failing(expansion) and not self.is_safe(expansion)
+
+    def clause_origins(self) -> list[Origin]:
+        """Per clause, ``observed`` if nature alone taught all of it, else ``injected``."""
+        origins: list[Origin] = ["observed"] * len(self.clauses)
+        for run in self.good.values():
+            if run.support is not None and run.origin == "injected":
+                origins[self._position[self._key(run)]] = "injected"
+        return origins
+
+    def refresh(self) -> None:
+        """Translate all evidence anew if domains or implications have changed."""
+        if self._translated == self.language.version:
+            return
+        self._translated = self.language.version
+        self.down = self.language.expand(self._down)
+        self.clauses, self.hits, self._position, self.satisfied = [], {}, {}, 0
+        self.closed = set()
+        for run in self.good.values():
+            self._add_clause(run)
+        self.version += 1
+
+    def _key(self, run: GoodRun) -> tuple[int, int]:
+        failed = self.language.expand(run.failed)
+        support = self.language.expand(run.support or ()) if self.deterministic else 0
+        return failed, support & ~failed
+
+    def _add_clause(self, run: GoodRun) -> None:
+        failed = self.language.expand(run.failed)
+        self.version += 1
+        if run.support is None:
+            self.closed.add(failed & ~self.down)
+            return
+        key = self._key(run)
+        position = self._position.get(key)
+        if position is None:
+            position = self._position[key] = len(self.clauses)
+            self.clauses.append(0)
+        news = self.language.expand(run.support) & ~failed & ~self.clauses[position]
+        self.clauses[position] |= news
+        for point in members(news):
+            self.hits[point] = self.hits.get(point, 0) | 1 << position
+        if self.clauses[position] & self.down:
+            self.satisfied |= 1 << position
+
+    def _block(self, expansion: int) -> None:
+        self.version += 1
+        self.failing = without_supersets([*self.failing, expansion])
+
+    def _violated(
+        self,
+        kind: Literal["superset of a failing set survived", "known-safe set failed"],
+        faults: Faults,
+    ) -> None:
+        self.violations.append(Violation(kind, faults))
+
+
+def _count(run: GoodRun | BadRun, traces: Iterable[str]) -> None:
+    run.count += 1
+    for trace in traces:
+        if len(run.traces) >= EXEMPLARS:
+            break
+        if trace not in run.traces:
+            run.traces.append(trace)

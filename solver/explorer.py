@@ -1,0 +1,273 @@
+"""The explorer: one request class, from its first good run to its certificate.
+
+It holds what is known (:mod:`solver.equation`), asks a strategy for the next experiment, and takes
+in what came of it. Everything it proposes is still unknown, and everything recorded makes something
+known or uses up a bounded number of attempts, so it always comes to an end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from solver.certificate import Certificate
+from solver.deadline import Deadline
+from solver.equation import Equation, Violation
+from solver.errors import InvalidRecord
+from solver.findings import exact_findings, larger, minimal_failing_sets
+from solver.hypotheses import Hypotheses
+from solver.language import Language
+from solver.order import Faults, ordered, set_key
+from solver.reduce import extend, halve, inside
+from solver.sat import SatSolver
+from solver.search import Search
+from solver.strategies import Strategy
+from solver.strategies.smallest import Smallest
+from solver.strategies.union import Union
+
+STRATEGIES: dict[str, type[Strategy]] = {"smallest": Smallest, "union": Union}
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    failing: int
+    blamed: int
+
+
+class Explorer:
+    """Finds all minimal failing sets of at most ``max_size`` variables (None: of any size).
+
+    ``faults``: those known; the set grows with every support. ``strategy``: ``union``,
+    ``smallest``. ``domains``: per domain its member faults; a domain counts as one variable.
+    ``protected``: never proposed, nor any domain around them. ``exclusions``: sets of faults never
+    proposed together. ``down``: faults assumed to be down throughout; proposals and findings come
+    without them. ``max_union``: the largest number of variables in one proposal. ``time_limit``:
+    seconds for one proposal. ``max_inconclusive``: attempts after which a hypothesis stays open.
+    ``deterministic``: runs do not vary (a simulation), so every support is a clause by itself.
+
+    The same seed gives the same exploration, unless the time limit strikes.
+    """
+
+    def __init__(
+        self,
+        faults: Iterable[Hashable] = (),
+        *,
+        max_size: int | None = 2,
+        strategy: str = "union",
+        seed: int = 0,
+        domains: Mapping[Hashable, Collection[Hashable]] | None = None,
+        costs: Mapping[Hashable, float] | None = None,
+        protected: Iterable[Hashable] = (),
+        exclusions: Iterable[Iterable[Hashable]] = (),
+        down: Iterable[Hashable] = (),
+        max_union: int | None = None,
+        time_limit: float | None = 5.0,
+        max_inconclusive: int = 3,
+        deterministic: bool = False,
+    ) -> None:
+        if strategy not in STRATEGIES:
+            raise InvalidRecord(f"strategy {strategy!r} is unknown; take one of {[*STRATEGIES]}")
+        if max_size is not None and max_size < 1:
+            raise InvalidRecord(f"max_size {max_size} leaves nothing to try; take 1 or more")
+        if max_union is not None and max_union < 1:
+            raise InvalidRecord(f"max_union {max_union} leaves nothing to try; take 1 or more")
+        self.max_size = max_size
+        self.max_union = max_union
+        self.time_limit = time_limit
+        self.max_inconclusive = max_inconclusive
+        self.optimal = True
+        self.experiments = 0
+        self._language = Language()
+        self._language.learn(faults)
+        for name in ordered(domains or ()):
+            self._language.add_domain(name, (domains or {})[name])
+        self._language.protect(frozenset(protected))
+        for together in sorted((frozenset(each) for each in exclusions), key=set_key):
+            self._language.exclude(together)
+        self._equation = Equation(self._language, frozenset(down), deterministic=deterministic)
+        self._costs = dict(costs or {})
+        self._rng = random.Random(seed)
+        self._strategy: Strategy = STRATEGIES[strategy]()
+        self._sat = SatSolver()
+        self._attempts: dict[Faults, int] = {}
+        self._suspects: list[_Suspect] = []
+        self._snapshot: tuple[tuple[int, int, int, int], Hypotheses] | None = None
+
+    def observe(
+        self,
+        support: Iterable[Hashable],
+        failed: Iterable[Hashable] = frozenset(),
+        traces: Iterable[str] = (),
+    ) -> None:
+        """Learn from a good run nobody injected into; ``failed`` failed in it by nature."""
+        self._equation.add_good(frozenset(failed), frozenset(support), "observed", traces)
+
+    def propose(self) -> Faults | None:
+        """The next experiment; None when nothing is left within the bounds.
+
+        An empty set says that nothing is known yet: run it with nothing injected. Raises OutOfTime.
+        """
+        with Deadline(self.time_limit) as deadline:
+            search = self._search(deadline)
+            chosen = self._reduce(search)
+            if chosen is None:
+                strategy = Smallest() if self.degraded else self._strategy
+                chosen = strategy.choose(search)
+            self.optimal = search.optimal
+        return None if chosen is None else self._language.faults(chosen)
+
+    def record(
+        self,
+        *,
+        injected: Iterable[Hashable],
+        succeeded: bool | None,
+        support: Iterable[Hashable] | None = None,
+        fired: Iterable[Hashable] | None = None,
+        blame: Iterable[Hashable] | None = None,
+        traces: Iterable[str] = (),
+    ) -> None:
+        """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again.
+
+        ``support``: what the good outcome relied on; None if not known, then only this very set is
+        closed. ``fired``: those of the faults that took effect, all if None. ``blame``: the faults
+        suspected of the failure. Raises InvalidRecord for a bad run with a support.
+        """
+        injected = frozenset(injected)
+        took_effect = injected if fired is None else frozenset(fired)
+        self._language.learn(injected)
+        self.experiments += 1
+        if succeeded and (support is not None or took_effect >= injected):
+            known = None if support is None else frozenset(support)
+            self._equation.add_good(took_effect, known, "injected", traces)
+        elif succeeded is False:
+            if support is not None:
+                raise InvalidRecord("a failed run has no support; give the faults that fired")
+            if took_effect or not injected:
+                self._equation.add_bad(took_effect, traces)
+                self._suspect(took_effect, blame)
+        variables = self._language.variables(injected)
+        if self._now().is_open(variables):
+            self._attempts[injected] = self._attempts.get(injected, 0) + 1
+
+    @property
+    def findings(self) -> tuple[Faults, ...]:
+        """Minimal failing sets of at most ``max_size``, none said better by another one."""
+        now = self._now()
+        return self._as_faults(exact_findings(now, minimal_failing_sets(now)))
+
+    @property
+    def larger_findings(self) -> tuple[Faults, ...]:
+        """Failing sets larger than ``max_size`` that were met; they need not be minimal."""
+        now = self._now()
+        return self._as_faults(larger(now, minimal_failing_sets(now)))
+
+    def minimal_failing_sets(self) -> tuple[Faults, ...]:
+        """Every inclusion-minimal failing set within ``max_size``, implied ones included."""
+        return self._as_faults(minimal_failing_sets(self._now()))
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """What was seen to contradict "more faults never help"."""
+        return tuple(self._equation.violations)
+
+    @property
+    def degraded(self) -> bool:
+        """Whether the exploration went over to the cautious strategy."""
+        return bool(self._equation.violations)
+
+    def open_hypotheses(self, limit: int | None = None) -> tuple[Faults, ...]:
+        """The minimal open hypotheses, at most ``limit`` of them."""
+        return self._as_faults(list(islice(self._now().minimal(), limit)))
+
+    def open_count(self, limit: int = 10_000) -> int:
+        """How many minimal hypotheses are open; counting ends at ``limit``."""
+        return sum(1 for _ in islice(self._now().minimal(), limit))
+
+    def add_domain(self, name: Hashable, members: Collection[Hashable]) -> None:
+        """Let the domain ``name`` stand for these faults (too)."""
+        self._language.add_domain(name, members)
+
+    def exclude(self, faults: Iterable[Hashable]) -> None:
+        """Never propose these together; a single one: never by itself, only inside a domain."""
+        self._language.exclude(faults)
+
+    def protect(self, faults: Iterable[Hashable]) -> None:
+        """Never propose these, nor a domain that contains one of them."""
+        self._language.protect(faults)
+
+    def imply(self, stronger: Hashable, weaker: Hashable) -> None:
+        """It was seen that ``stronger`` makes ``weaker`` happen too."""
+        self._language.imply(stronger, weaker)
+
+    def certificate(self) -> Certificate:
+        """What is known now, in a form that can be checked."""
+        return Certificate(
+            max_size=self.max_size,
+            faults=tuple(str(each) for each in ordered(self._language.names)),
+            findings=tuple(tuple(map(str, ordered(each))) for each in self.findings),
+            open=tuple(tuple(map(str, ordered(each))) for each in self.open_hypotheses(1000)),
+            experiments=self.experiments,
+        )
+
+    def _now(self) -> Hypotheses:
+        self._equation.refresh()
+        language = self._language
+        version = (
+            self._equation.version,
+            language.version,
+            language.restrictions,
+            len(language.names),
+        )
+        if self._snapshot is None or self._snapshot[0] != version:
+            self._snapshot = version, Hypotheses(language, self._equation, self.max_size)
+        return self._snapshot[1]
+
+    def _search(self, deadline: Deadline) -> Search:
+        now = self._now()
+        attempts = {
+            self._language.variables(faults): count for faults, count in self._attempts.items()
+        }
+        return Search(
+            now=now,
+            sat=self._sat,
+            rng=self._rng,
+            deadline=deadline,
+            attempts={each: n for each, n in attempts.items() if now.is_open(each)},
+            max_attempts=self.max_inconclusive,
+            max_union=self.max_union,
+            costs=self._costs,
+        )
+
+    def _suspect(self, fired: Faults, blame: Iterable[Hashable] | None) -> None:
+        blamed = frozenset(blame or ())
+        if blamed:
+            self._language.learn(blamed)
+            self._suspects.append(
+                _Suspect(self._language.expand(fired), self._language.variables(blamed))
+            )
+
+    def _reduce(self, search: Search) -> int | None:
+        """The next step from a failing set that is not minimal yet; None if there is none."""
+        now, equation = search.now, search.now.equation
+        for suspect in reversed(self._suspects[:]):
+            tried = extend(suspect.blamed, suspect.failing, search)
+            if tried is not None and now.is_open(tried) and tried not in search.attempts:
+                if search.fits(tried):
+                    return tried
+                search.suspected.append(tried)
+            else:
+                self._suspects.remove(suspect)
+        for failing in equation.failing:
+            # The empty set and single points have no smaller sets that could be unknown.
+            if failing.bit_count() > 1:
+                left = [each for each in inside(failing, search) if each not in search.attempts]
+                if left:
+                    part = halve(left, search)
+                    if part not in search.attempts:
+                        return part
+        return None
+
+    def _as_faults(self, sets: Iterable[int]) -> tuple[Faults, ...]:
+        return tuple(sorted((self._language.faults(each) for each in sets), key=set_key))

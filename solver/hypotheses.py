@@ -1,0 +1,195 @@
+"""Open hypotheses: which sets of variables may still be harmful, and may be proposed.
+
+A set of variables is a *hypothesis* if its expansion hits every clause. It is *open* if besides it
+contains no known failing set, is admissible (nothing protected, nothing excluded) and was not
+survived itself. What is minimal among the open ones are the minimal hitting sets of the clauses,
+written in variables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from solver.bits import mask_of, members
+from solver.branch import HittingSets, never
+from solver.equation import Equation
+from solver.language import Language
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """What is open at one moment. Sets of variables are masks throughout."""
+
+    language: Language
+    equation: Equation
+    max_size: int | None
+
+    @cached_property
+    def selectable(self) -> int:
+        """The variables that may be proposed and would change something."""
+        language, down = self.language, self.equation.down
+        banned = 0
+        for exclusion in language.exclusions:
+            if len(exclusion) == 1:
+                banned |= language.variables(exclusion)
+        mask = 0
+        for variable, expansion in enumerate(language.expansions):
+            if (
+                not (expansion | 1 << variable) & language.protected
+                and not banned >> variable & 1
+                and expansion & ~down
+            ):
+                mask |= 1 << variable
+        return mask
+
+    @cached_property
+    def forbidden(self) -> list[int]:
+        """Sets of variables that are never proposed together.
+
+        An excluded fault is meant wherever it comes from, so domains that contain it count. A
+        single domain that contains a whole exclusion is allowed: it was named as a whole.
+        """
+        language = self.language
+        together: set[int] = set()
+        for exclusion in language.exclusions:
+            if len(exclusion) == 1:
+                continue
+            carriers = [
+                [language.index[fault]]
+                + [
+                    domain
+                    for domain in sorted(language.domains)
+                    if language.expansions[domain] >> language.index[fault] & 1
+                    and domain != language.index[fault]
+                ]
+                for fault in exclusion
+            ]
+            for choice in itertools.product(*carriers):
+                if len(set(choice)) > 1:
+                    together.add(mask_of(choice))
+        return sorted(together)
+
+    @cached_property
+    def _forbidden_with(self) -> dict[int, list[int]]:
+        index: dict[int, list[int]] = {}
+        for together in self.forbidden:
+            for variable in members(together):
+                index.setdefault(variable, []).append(together)
+        return index
+
+    @cached_property
+    def _plain(self) -> int:
+        """The variables that stand for themselves alone."""
+        mask = 0
+        for variable, expansion in enumerate(self.language.expansions):
+            if expansion == 1 << variable:
+                mask |= 1 << variable
+        return mask
+
+    def expand(self, variables: int) -> int:
+        """The expansion of a mask of variables."""
+        special = variables & ~self._plain
+        mask = variables & self._plain
+        return mask | self.language.expand_numbers(special) if special else mask
+
+    def admissible(self, variables: int) -> bool:
+        """Whether these variables may be proposed together."""
+        if variables & ~self.selectable:
+            return False
+        index = self._forbidden_with
+        if not index:
+            return True
+        return not any(
+            together & variables == together
+            for variable in members(variables)
+            for together in index.get(variable, ())
+        )
+
+    def allowed(self, variables: int) -> bool:
+        """Whether these may be proposed and are not known to fail; inherited by subsets."""
+        return not self.equation.is_failing(self.expand(variables)) and self.admissible(variables)
+
+    def is_open(self, variables: int) -> bool:
+        """Whether this set of variables is an open hypothesis, of whatever size."""
+        return self.admissible(variables) and self.equation.is_open(self.expand(variables))
+
+    @cached_property
+    def sets(self) -> list[int]:
+        """The clauses not hit by what is down, in selectable variables."""
+        special = [
+            (1 << variable, self.language.expansions[variable])
+            for variable in members(self.selectable & ~self._plain)
+        ]
+        plain = self.selectable & self._plain
+        result = []
+        for position, clause in enumerate(self.equation.clauses):
+            if not self.equation.satisfied >> position & 1:
+                mask = clause & plain
+                for bit, expansion in special:
+                    if expansion & clause:
+                        mask |= bit
+                result.append(mask)
+        return result
+
+    @cached_property
+    def hits(self) -> dict[int, int]:
+        """Per selectable variable, the mask of the :attr:`sets` it hits."""
+        if not self.equation.satisfied and not self.selectable & ~self._plain:
+            return self.equation.hits
+        hits: dict[int, int] = {}
+        for position, each in enumerate(self.sets):
+            for variable in members(each):
+                hits[variable] = hits.get(variable, 0) | 1 << position
+        return hits
+
+    def minimal(
+        self,
+        *,
+        within: int | None = None,
+        max_size: int | None = None,
+        rng: random.Random | None = None,
+        stop: Callable[[], bool] = never,
+    ) -> Iterator[int]:
+        """The minimal open hypotheses, in the order of the search.
+
+        ``within``: only such as consist of these variables. ``max_size``: a tighter bound.
+        """
+        bound = self.max_size if max_size is None else max_size
+        sets = self.sets if within is None else [each & within for each in self.sets]
+        search = HittingSets(sets, self.hits, bound, self.allowed, rng, stop)
+        if not sets and not self.allowed(0):
+            return
+        if not self.equation.closed:
+            yield from search
+            return
+        yield from self._around_closed(list(search), bound, within)
+
+    def _around_closed(self, found: list[int], bound: int | None, within: int | None) -> list[int]:
+        """Replace sets that were survived for unknown reasons by their open supersets.
+
+        Smallest first, so that a set is minimal if no smaller open set is inside it.
+        """
+        pool = self.selectable if within is None else self.selectable & within
+        levels: dict[int, set[int]] = {}
+        for each in found:
+            levels.setdefault(each.bit_count(), set()).add(each)
+        minimal: list[int] = []
+        size = 0
+        while levels:
+            for each in sorted(levels.pop(size, ())):
+                if any(small & each == small for small in minimal):
+                    continue
+                if self.equation.is_open(self.expand(each)):
+                    minimal.append(each)
+                elif bound is None or size < bound:
+                    levels.setdefault(size + 1, set()).update(
+                        each | 1 << more
+                        for more in members(pool & ~each)
+                        if self.allowed(each | 1 << more)
+                    )
+            size += 1
+        return minimal

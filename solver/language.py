@@ -1,0 +1,140 @@
+"""The language of faults: variables, and what each of them brings about.
+
+A variable is a fault or a fault domain. Its *expansion* is the set of point faults it stands for:
+a fault stands for itself and for the weaker faults it was seen to cause, a domain for its members.
+What a set of variables does to the system depends on its expansion alone, so all knowledge is kept
+about expansions; variables are only how a fault set is written, and what its size counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from solver.bits import members
+from solver.errors import InvalidRecord
+from solver.order import Fault, Faults, ordered
+
+
+class Language:
+    """Numbers every fault and domain, in the order in which they became known."""
+
+    def __init__(self) -> None:
+        self.names: list[Fault] = []
+        self.index: dict[Fault, int] = {}
+        self.domains: dict[int, set[int]] = {}
+        self.weaker: dict[int, set[int]] = {}
+        self.protected = 0
+        self.exclusions: set[Faults] = set()
+        self.expansions: list[int] = []
+        self.version = 0
+        """Changes with the expansions: what was translated before is stale."""
+        self.restrictions = 0
+        """Changes with what is protected or excluded."""
+
+    def number(self, fault: Fault) -> int:
+        """The number of this fault, given on first sight."""
+        known = self.index.get(fault)
+        if known is not None:
+            return known
+        number = len(self.names)
+        self.names.append(fault)
+        self.index[fault] = number
+        self.expansions.append(1 << number)
+        return number
+
+    def learn(self, faults: Iterable[Fault]) -> None:
+        """Number those of the faults that are new, in stable order."""
+        for fault in ordered(fault for fault in faults if fault not in self.index):
+            self.number(fault)
+
+    def add_domain(self, name: Fault, faults: Collection[Fault]) -> None:
+        """Let ``name`` stand for these faults (too); domains may contain domains."""
+        self.learn([name])
+        self.learn(faults)
+        inside = self.domains.setdefault(self.index[name], set())
+        inside.update(self.index[fault] for fault in faults)
+        self._expand()
+
+    def imply(self, stronger: Fault, weaker: Fault) -> bool:
+        """From now on ``stronger`` brings ``weaker`` about. Returns whether that was news."""
+        self.learn([stronger, weaker])
+        seen = self.weaker.setdefault(self.index[stronger], set())
+        if self.index[weaker] in seen:
+            return False
+        seen.add(self.index[weaker])
+        self._expand()
+        return True
+
+    def protect(self, faults: Iterable[Fault]) -> None:
+        """Never propose these, nor a domain that contains one of them."""
+        for fault in ordered(faults):
+            self.protected |= 1 << self.number(fault)
+        self.restrictions += 1
+
+    def exclude(self, faults: Iterable[Fault]) -> None:
+        """Never propose these together; a single fault is never proposed by itself.
+
+        Raises InvalidRecord for an empty exclusion, which would forbid everything.
+        """
+        together = frozenset(faults)
+        if not together:
+            raise InvalidRecord("an empty exclusion forbids every proposal; name the faults")
+        self.learn(together)
+        if together not in self.exclusions:
+            self.exclusions.add(together)
+            self.restrictions += 1
+
+    def expand(self, faults: Iterable[Fault]) -> int:
+        """The expansion of a set of variables, as a mask; new faults are numbered."""
+        known = faults if isinstance(faults, (frozenset, set)) else frozenset(faults)
+        self.learn(known)
+        mask = 0
+        for fault in known:
+            mask |= self.expansions[self.index[fault]]
+        return mask
+
+    def expand_numbers(self, variables: int) -> int:
+        """The expansion of a mask of variables."""
+        mask = 0
+        for variable in members(variables):
+            mask |= self.expansions[variable]
+        return mask
+
+    def variables(self, faults: Iterable[Fault]) -> int:
+        """The mask of the variables themselves, unexpanded."""
+        mask = 0
+        for fault in faults:
+            mask |= 1 << self.index[fault]
+        return mask
+
+    def faults(self, mask: int) -> Faults:
+        """The faults a mask stands for."""
+        return frozenset(self.names[number] for number in members(mask))
+
+    def carriers(self, literals: int) -> int:
+        """The variables whose expansion meets these literals."""
+        mask = literals
+        for variable in (*self.domains, *self.weaker):
+            if self.expansions[variable] & literals:
+                mask |= 1 << variable
+            elif variable in self.domains:
+                mask &= ~(1 << variable)
+        return mask
+
+    def _expand(self) -> None:
+        self.version += 1
+        for number in range(len(self.names)):
+            self.expansions[number] = 1 << number
+        pending = {*self.domains, *self.weaker}
+        for number in pending:
+            seen, todo, mask = {number}, [number], 0
+            while todo:
+                here = todo.pop()
+                inside = self.domains.get(here, set())
+                if not inside:
+                    mask |= 1 << here
+                for further in inside | self.weaker.get(here, set()):
+                    if further not in seen:
+                        seen.add(further)
+                        todo.append(further)
+            self.expansions[number] = mask or 1 << number

@@ -1,0 +1,78 @@
+"""From a failing set to a minimal failing set.
+
+A union that failed contains hypotheses that are still open. Blame names a suspect; one experiment
+tries it. Without blame, the open hypotheses inside are halved: try a part that contains about half
+of them. If it survives, its support closes them; if it fails, it is the smaller failing set. What
+is known to be safe is never tried, and when no open hypothesis within the bounds is left inside,
+nothing is left to reduce. (The idea of delta debugging, Zeller and Hildebrandt 2002, over
+hypotheses instead of elements.)
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from solver.bits import members
+from solver.search import Search
+
+LISTED = 1000
+
+
+def inside(failing: int, search: Search) -> list[int]:
+    """The open hypotheses inside a failing set (a mask of point faults)."""
+    now = search.now
+    reach = failing | now.equation.down
+    variables = 0
+    for variable in members(now.selectable):
+        if not now.language.expansions[variable] & ~reach:
+            variables |= 1 << variable
+    found = now.minimal(within=variables, stop=lambda: search.deadline.passed)
+    return list(islice(found, LISTED))
+
+
+def halve(open_inside: list[int], search: Search) -> int:
+    """A set of variables that contains about half of these hypotheses, at least one."""
+    now = search.now
+    part = 0
+    variables = sorted({each for hypothesis in open_inside for each in members(hypothesis)})
+    search.rng.shuffle(variables)
+    keep = min(open_inside, key=lambda each: (each.bit_count(), each))
+    part = keep
+    for variable in variables:
+        if now.admissible(part | 1 << variable):
+            part |= 1 << variable
+    left = [each for each in open_inside if each & part == each]
+    half = len(open_inside) / 2
+    for variable in variables:
+        if len(left) <= max(half, 1):
+            break
+        if not keep >> variable & 1:
+            part &= ~(1 << variable)
+            left = [each for each in left if not each >> variable & 1]
+    used = 0
+    for each in left:
+        used |= each
+    return used if now.allowed(used) else keep
+
+
+def extend(suspect: int, failing: int, search: Search) -> int | None:
+    """The suspect (mask of variables), extended within the failing set until it is a hypothesis."""
+    now = search.now
+    everything = (1 << len(now.sets)) - 1
+    hit = 0
+    for variable in members(suspect):
+        hit |= now.hits.get(variable, 0)
+    while hit != everything:
+        reach = failing | now.equation.down
+        choices = [
+            ((now.hits.get(variable, 0) & ~hit).bit_count(), -variable)
+            for variable in members(now.selectable & ~suspect)
+            if not now.language.expansions[variable] & ~reach
+            and now.admissible(suspect | 1 << variable)
+        ]
+        gain, best = max(choices, default=(0, 0))
+        if not gain:
+            return None
+        suspect |= 1 << -best
+        hit |= now.hits[-best]
+    return suspect

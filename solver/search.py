@@ -1,0 +1,85 @@
+"""What a strategy is given to choose from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from solver.bits import members
+from solver.deadline import Deadline
+from solver.errors import OutOfTime
+from solver.hypotheses import Hypotheses
+from solver.order import Fault
+from solver.sat import SatSolver
+
+SAMPLE = 2000
+"""How many hypotheses are listed to choose among."""
+BRANCHING = 3
+"""Up to this size hypotheses are listed by branching, beyond it SAT picks one."""
+
+
+@dataclass(slots=True)
+class Search:
+    """The open hypotheses of one moment, with the means to find them in bounded time."""
+
+    now: Hypotheses
+    sat: SatSolver
+    rng: random.Random
+    deadline: Deadline
+    attempts: Mapping[int, int]
+    """Per proposal (mask of variables) that was inconclusive: how often."""
+    max_attempts: int
+    max_union: int | None
+    costs: Mapping[Fault, float]
+    suspected: list[int] = field(default_factory=list)
+    """Sets of variables blamed for failures and larger than the bound: better not all in one."""
+    optimal: bool = True
+    """Whether what was found last is proved to be smallest (or that nothing is left)."""
+
+    def sample(self, size: int | None = None) -> list[int]:
+        """Minimal open hypotheses up to this size, at most :data:`SAMPLE`, untried ones only."""
+        found = self.now.minimal(max_size=size, rng=self.rng, stop=lambda: self.deadline.passed)
+        return sorted(each for each in islice(found, SAMPLE) if each not in self.attempts)
+
+    def smallest(self) -> list[int]:
+        """The smallest open hypotheses that were not tried in vain; else the least tried one.
+
+        Raises OutOfTime if none was found in time and none was excluded.
+        """
+        if not self.now.equation.closed:
+            answer = self.sat.smallest(self.now, self.deadline, list(self.attempts))
+            self.optimal = answer.optimal
+            if answer.hypothesis is not None:
+                size = answer.hypothesis.bit_count()
+                listed = self.sample(size) if size <= BRANCHING else []
+                return [each for each in listed if each.bit_count() == size] or [answer.hypothesis]
+            if not answer.optimal:
+                raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
+            return self.retries()
+        listed = self.sample()
+        if self.deadline.passed and not listed:
+            raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
+        self.optimal = not self.deadline.passed
+        least = min((each.bit_count() for each in listed), default=0)
+        return [each for each in listed if each.bit_count() == least] or self.retries()
+
+    def retries(self) -> list[int]:
+        """The open hypothesis that was inconclusive least often, if it may be tried again."""
+        again = sorted(
+            (count, variables.bit_count(), variables)
+            for variables, count in self.attempts.items()
+            if count < self.max_attempts and self.now.is_open(variables) and self.fits(variables)
+        )
+        return [again[0][2]] if again else []
+
+    def fits(self, variables: int) -> bool:
+        """Whether a set of variables is within the bound on the size of hypotheses."""
+        bound = self.now.max_size
+        return bound is None or variables.bit_count() <= bound
+
+    def cost(self, variables: int) -> float:
+        """What trying these costs; one per variable unless said otherwise."""
+        names = self.now.language.names
+        return sum(self.costs.get(names[each], 1.0) for each in members(variables))
