@@ -11,6 +11,7 @@ import random
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from solver.certificate import Certificate
 from solver.deadline import Deadline
@@ -57,8 +58,8 @@ class Explorer:
         max_size: int | None = 2,
         strategy: str = "union",
         seed: int = 0,
-        domains: Mapping[Hashable, Collection[Hashable]] | None = None,
-        costs: Mapping[Hashable, float] | None = None,
+        domains: Mapping[Any, Collection[Hashable]] | None = None,
+        costs: Mapping[Any, float] | None = None,
         protected: Iterable[Hashable] = (),
         exclusions: Iterable[Iterable[Hashable]] = (),
         down: Iterable[Hashable] = (),

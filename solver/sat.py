@@ -35,6 +35,8 @@ class SatSolver:
 
     def __init__(self) -> None:
         self._translated = -1
+        self._floor: int
+        """No hypothesis is smaller than this."""
         self._reset()
 
     def smallest(self, now: Hypotheses, deadline: Deadline, avoid: Iterable[int] = ()) -> Answer:
@@ -76,7 +78,7 @@ class SatSolver:
         self._together: set[int] = set()
         self._totalizer: ITotalizer | None = None
         self._counted = 0
-        self._floor: int = 0
+        self._floor = 0
 
     def _fresh(self) -> int:
         self._top += 1

@@ -94,12 +94,12 @@ def test_a_widened_clause_is_replaced_in_the_solver() -> None:
     # Given a solver that has already worked on the narrow clause
     explorer = Explorer()
     explorer.observe({"cache"})
-    assert explorer.propose() == {"cache"}
+    assert explorer.propose() == frozenset({"cache"})
     explorer.record(injected={"cache"}, succeeded=False)
     assert explorer.propose() is None
     # When the clause widens, the hidden hypothesis comes to light
     explorer.observe({"database"})
-    assert explorer.propose() == {"database"}
+    assert explorer.propose() == frozenset({"database"})
 
 
 def test_a_domain_is_reported_by_its_name() -> None:
