@@ -1,7 +1,8 @@
 """Assembly: spans in any order, in any batches, twice or late, become traces.
 
-Nobody announces the end of a trace. It is taken to be whole when it has been quiet for a while,
-and is handed over as it stands when it has been open for too long. Memory is bounded whatever
+Nobody announces the end of a trace. It is taken to be whole when it has been quiet for a while and
+no call in it is still inside something not yet heard of (a span ends after those inside it, and may
+end seconds later); it is handed over as it stands when it has been open for too long. Memory is bounded whatever
 arrives: a flood of traces that never finish pushes out those that have been quiet longest. What
 is lost is counted by reason, for a trace with a hole must not pass for evidence.
 
@@ -90,10 +91,17 @@ class Assembler:
     def pop(self, now: float) -> list[Trace]:
         """Hand over the traces that are quiet or too old, in the order in which they began."""
         due: dict[str, _Open] = {}
+        unfinished: list[str] = []
         for trace_id, trace in self._by_activity.items():
             if now - trace.last < self.quiet:
                 break
-            due[trace_id] = trace
+            if _finished(trace.spans):
+                due[trace_id] = trace
+            else:
+                unfinished.append(trace_id)
+        for trace_id in unfinished:  # look again when it has been quiet for as long once more
+            self._by_age[trace_id].last = now
+            self._by_activity.move_to_end(trace_id)
         for trace_id, trace in self._by_age.items():
             if now - trace.first < self.max_age:
                 break
@@ -134,3 +142,16 @@ class Assembler:
         self._gone[trace_id] = None
         if len(self._gone) > POPPED_PER_OPEN * self.max_traces:
             self._gone.popitem(last=False)
+
+
+def _finished(spans: Iterable[Span]) -> bool:
+    """Whether nothing is still going on, as far as the spans themselves can tell.
+
+    A call whose parent is missing was made by a process that has not yet exported that parent.
+    Only what a process serves may have a parent that nobody ever exports.
+    """
+    spans = list(spans)
+    known = {span.span_id for span in spans}
+    return all(
+        span.parent_id is None or span.parent_id in known or span.operation.serves for span in spans
+    )

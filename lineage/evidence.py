@@ -4,18 +4,16 @@
 succeeded too: what happened below a call that failed was thrown away. A point reached several
 times counts if any of its calls counts: the retry that succeeded was needed.
 
-**Relying.** If the run was good, no set of faults disjoint from ``relied_on`` (less the faults
-that fired in this very run) prevents the outcome, as far as more faults never help. For faults of
-kind ``error`` alone that is the support. Delays need more. A call below a failed call was thrown
-away, but its caller *waited* for it: had it hung, the failure would have come late, and late may
-be too late. And had it failed at once, its caller might have turned to something not seen in this
-run, which in turn could hang. So where delays are considered, every call that was made counts:
+**Relying.** The clause of a good run is made of the faults that might have hurt it:
 
-    error@p   for every p with a call that succeeded, also below a failed one
+    error@p   for every p in its support
     delay@p   for every p that was called at all
 
-The price is small, since a point is seldom first met below a failed call, and the alternative
-hides real findings: a slow first step in an optional call, whose second step happened to fail.
+Delays need more than the support. A call below a failed call was thrown away, but its caller
+*waited* for it: had it hung, the failure would have come late, and late may be too late. An
+optional call with a slow first step, whose second step happened to fail, is such a finding. And
+a call that failed fast could have hung instead. What a failure *prevents* from being called at
+all is a matter of several runs: see :mod:`lineage.clauses`, which is where a clause is finished.
 
 What nobody waits for (a consumed message) is no part of any of this.
 """
@@ -60,16 +58,18 @@ def failed(tree: Tree) -> frozenset[str]:
     return frozenset(call.point for call in frontier(tree.calls) if call.failed)
 
 
+def called(tree: Tree) -> frozenset[str]:
+    """Every point that was called and waited for, whatever became of it."""
+    return frozenset(call.point for call in walk(tree.calls))
+
+
 def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
-    """The clause of this run, had it been good: faults (``kind@point``) that might have hurt it."""
-    kinds = frozenset(kinds)
-    if "delay" not in kinds:
-        return frozenset(str(Fault(point, "error")) for point in support(tree) if kinds)
-    made = list(walk(tree.calls))
-    clause = {str(Fault(call.point, "delay")) for call in made}
-    if "error" in kinds:
-        clause |= {str(Fault(call.point, "error")) for call in made if not call.failed}
-    return frozenset(clause)
+    """The faults (``kind@point``) that might have hurt this run, had it been good.
+
+    Those that were injected into it and survived are still among them.
+    """
+    points = {"error": support, "delay": called}
+    return frozenset(str(Fault(point, kind)) for kind in kinds for point in points[kind](tree))
 
 
 def fired(tree: Tree) -> frozenset[str]:

@@ -29,6 +29,8 @@ class Lineage:
     """The root span failed. Where it did not, the user may still have been hurt."""
     support: frozenset[str]
     """Points on whose success the outcome relied (if it was good)."""
+    called: frozenset[str]
+    """Every point that was called and waited for, also below calls that failed."""
     failed: frozenset[str]
     """Points that failed with nothing failed above them."""
     fired: frozenset[str]
@@ -65,6 +67,7 @@ def learn(trace: Trace) -> Lineage | None:
         features=tree.features,
         root_error=tree.failed,
         support=evidence.support(tree),
+        called=evidence.called(tree),
         failed=evidence.failed(tree),
         fired=evidence.fired(tree),
         would_fire=evidence.would_fire(tree),

@@ -22,24 +22,11 @@ STATUS_ERROR: Final = 2
 _FAILING_4XX = frozenset({408, 425, 429})
 # OK, and the codes that stand for an answer of a working service.
 _GRPC_ANSWERS = frozenset(
-    [
-        "0",
-        "3",
-        "5",
-        "6",
-        "7",
-        "9",
-        "11",
-        "16",
-        "ok",
-        "invalid_argument",
-        "not_found",
-        "already_exists",
-        "permission_denied",
-        "failed_precondition",
-        "out_of_range",
-        "unauthenticated",
-    ]
+    {
+        *("0", "3", "5", "6", "7", "9", "11", "16"),
+        *("ok", "invalid_argument", "not_found", "already_exists", "permission_denied"),
+        *("failed_precondition", "out_of_range", "unauthenticated"),
+    }
 )
 
 

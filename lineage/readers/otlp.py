@@ -141,7 +141,7 @@ def _service(resource: bytes) -> str:
 
 def _status(blob: bytes) -> int:
     try:
-        return Status.FromString(blob).code
+        return int(Status.FromString(blob).code)
     except DecodeError:
         return 0
 
@@ -151,6 +151,6 @@ def _is_exception(blob: bytes) -> bool:
     if b"exception" not in blob:
         return False
     try:
-        return Event.Event.FromString(blob).name == "exception"
+        return bool(Event.Event.FromString(blob).name == "exception")
     except DecodeError:
         return False

@@ -64,7 +64,8 @@ def _request_type() -> type[Any]:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     found = pool.FindMessageTypeByName(f"{_PACKAGE}.Request")
-    return message_factory.GetMessageClass(found)
+    made: type[Any] = message_factory.GetMessageClass(found)
+    return made
 
 
 SlimRequest: Final = _request_type()

@@ -1,0 +1,168 @@
+"""What a run teaches, against brute force over every set of faults."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from lineage import evidence
+from lineage.blame import blame
+from lineage.clauses import Lessons
+from tests.lineage.programs import Call, Run, Step, faults_of, points_of, programs
+from tests.lineage.spans import lineage, span, tree
+
+
+def subsets(items: list[str]) -> list[frozenset[str]]:
+    sizes = range(len(items) + 1)
+    return [frozenset(c) for c in chain.from_iterable(combinations(items, n) for n in sizes)]
+
+
+def test_what_happened_below_a_failed_call_is_no_support() -> None:
+    learned = lineage(
+        span("root", kind="server"),
+        span("a", "root"),
+        span("b", "root", failed=True),
+        span("c", "b"),
+        span("d", "b", failed=True),
+    )
+    assert learned.support == {"a"}
+    assert learned.failed == {"b"}
+
+
+def test_a_retry_that_succeeded_is_support_and_its_first_attempt_a_failure() -> None:
+    learned = lineage(
+        span("root", kind="server"),
+        span("1", "root", failed=True, point="p"),
+        span("2", "root", point="p"),
+    )
+    assert learned.support == {"p"}
+    assert learned.failed == {"p"}
+
+
+def test_faults_are_read_from_the_spans_on_which_they_fired() -> None:
+    learned = lineage(
+        span("root", kind="server", experiment="e1", arm="treatment"),
+        span("a", "root", failed=True, point="a", fired="error"),
+        span("b", "root", failed=True, point="b", fired="delay"),
+        span("c", "root", point="c", fired="delay"),
+        span("d", "root", point="d", would_fire="error"),
+    )
+    assert learned.fired == {"error@a", "delay@b", "delay@c"}
+    assert learned.would_fire == {"error@d"}
+    assert learned.timed_out == {"b"}
+    assert (learned.experiment, learned.arm) == ("e1", "treatment")
+
+
+def test_a_delay_below_a_failed_call_is_relied_on() -> None:
+    # Given an optional call whose first step went well and whose second failed
+    optional = Call("o", (Step("critical", (Call("slow"),)), Step("critical", (Call("broken"),))))
+    program = Call("root", (Step("optional", (optional,)),))
+    run = Run(frozenset({"error@broken"})).execute(program)
+    assert run.good
+    # When the first step hangs, nobody's patience ends and the request is late
+    assert not Run(frozenset({"delay@slow"})).execute(program).good
+    # Then the good run must not acquit it
+    assert evidence.relied_on(tree(*run.spans)) == {"delay@o", "delay@slow", "delay@broken"}
+
+
+def test_a_delay_that_an_error_kept_from_happening_is_not_acquitted() -> None:
+    # Given an optional call with a slow step, and a good run in which it failed at once
+    program = Call("root", (Step("optional", (Call("o", (Step("critical", (Call("slow"),)),)),)),))
+    assert not Run(frozenset({"delay@slow"})).execute(program).good
+    lessons = Lessons()
+    for faults in (frozenset[str](), frozenset({"error@o"})):
+        run = Run(faults).execute(program)
+        assert run.good
+        lessons.add(lineage(*run.spans))
+    # Then the clause of that run holds the delay it never met, and no error below what failed
+    base, masked = lessons.clauses()
+    assert base.faults == {"error@o", "error@slow", "delay@o", "delay@slow"}
+    assert masked.faults == {"delay@o", "delay@slow"}
+    assert (base.origin, masked.origin) == ("observed", "injected")
+
+
+def test_variety_is_not_redundancy() -> None:
+    # Given two unperturbed runs, one of which found its answer in a cache
+    lessons = Lessons()
+    lessons.add(lineage(span("root", kind="server"), span("cache", "root")))
+    lessons.add(lineage(span("root", kind="server"), span("db", "root")))
+    # Then they make one clause
+    (clause,) = lessons.clauses()
+    assert clause.faults >= {"error@cache", "error@db"}
+    assert clause.runs == 2
+
+
+def test_a_delay_that_was_outlasted_is_excluded_by_name() -> None:
+    lessons = Lessons()
+    lessons.add(lineage(span("root", kind="server"), span("a", "root", point="a")))
+    lessons.add(lineage(span("root", kind="server"), span("a", "root", point="a", fired="delay")))
+    assert [c.faults for c in lessons.clauses()] == [{"error@a", "delay@a"}, {"error@a"}]
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs(points=5), st.data())
+def test_errors_alone_no_set_disjoint_from_the_support_hurts(
+    program: Call, data: st.DataObject
+) -> None:
+    # Given any program and any good run under errors, some of them nature's
+    points = points_of(program)
+    run = Run(
+        frozenset(f"error@{p}" for p in data.draw(sets_of(points))),
+        frozenset(f"nature@{p}" for p in data.draw(sets_of(points))),
+    ).execute(program)
+    assume(run.good)
+    # Then every set of errors that does not meet the support is survived
+    clause = evidence.relied_on(tree(*run.spans), kinds=("error",))
+    for others in subsets(sorted({f"error@{point}" for point in points} - clause)):
+        assert Run(others).execute(program).good
+
+
+@settings(max_examples=100, deadline=None)
+@given(programs(points=5), st.data())
+def test_errors_and_delays_no_set_that_misses_a_clause_hurts(
+    program: Call, data: st.DataObject
+) -> None:
+    # Given any program, its unperturbed run, and some good runs under errors and delays
+    faults = faults_of(points_of(program))
+    lessons = Lessons()
+    for injected in [frozenset[str](), *data.draw(st.lists(sets_of(faults), max_size=4))]:
+        run = Run(injected).execute(program)
+        if run.good:
+            lessons.add(lineage(*run.spans))
+    clauses = [clause.faults for clause in lessons.clauses()]
+    assert clauses
+    # Then no set of errors, and no set of delays, hurts without meeting every clause
+    for kind in ("error", "delay"):
+        for hypothesis in subsets([f for f in faults if f.startswith(kind)]):
+            if not Run(hypothesis).execute(program).good:
+                assert all(hypothesis & clause for clause in clauses)
+
+
+def sets_of(items: list[str]) -> st.SearchStrategy[frozenset[str]]:
+    return st.frozensets(st.sampled_from(items)) if items else st.just(frozenset())
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs(points=5), st.data())
+def test_blame_names_faults_that_fired(program: Call, data: st.DataObject) -> None:
+    # Given a run that failed by errors injected into it
+    points = points_of(program)
+    assume(points)
+    faults = frozenset(f"error@{p}" for p in data.draw(st.frozensets(st.sampled_from(points))))
+    run = Run(faults).execute(program)
+    assume(not run.good)
+    base = evidence.support(tree(*Run(frozenset()).execute(program).spans))
+    suspects = blame(tree(*run.spans), base)
+    # Then there are suspects, and each of them is a point where a fault fired
+    assert suspects
+    assert {f"error@{point}" for point in suspects} <= run.faults
+    # And where everything happens one after the other, they are enough to fail it again
+    if not _parallel(program):
+        again = frozenset(f"error@{point}" for point in suspects)
+        assert not Run(again).execute(program).good
+
+
+def _parallel(call: Call) -> bool:
+    return call.parallel or any(_parallel(c) for step in call.steps for c in step.calls)
