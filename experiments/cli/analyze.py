@@ -1,0 +1,3 @@
+"""``ldfi analyze``"""
+def analyze() -> None:
+    """TODO"""

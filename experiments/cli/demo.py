@@ -1,0 +1,209 @@
+"""``ldfi demo``: the service and the demo application in real processes, and one campaign.
+
+Nothing is told to the loop but the traffic. The planted weaknesses are read at the very end, to
+compare them with what was found.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+import tempfile
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from experiments.cli import exits
+from experiments.cli.client import Client
+from experiments.cli.control import AsJson
+from experiments.cli.demo_view import progress, report
+from experiments.cli.processes import Processes, free_port
+from experiments.errors import ExperimentsError, Unreachable
+
+START_SECONDS = 40.0
+LIMIT_SECONDS = 600.0
+DEVICES = 900
+
+CAMPAIGN = {
+    "max_size": 2,
+    "max_union": None,  # simulated members feel no pain; on live traffic keep the cap
+    "treatment": 0.12,
+    "control": 0.12,
+    "window": 25.0,
+    "min_traffic": 60,
+    "delay": 3.0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Made anew for every run; nobody else can inject anything."""
+
+    key: str
+    operator: str
+    edge: str
+    ingest: str
+
+    @classmethod
+    def make(cls) -> Secrets:
+        return cls(*(secrets.token_urlsafe(24) for _ in range(4)))
+
+    def tokens(self) -> str:
+        """As the service reads them."""
+        return f"operator:{self.operator},edge:{self.edge},ingest:{self.ingest}"
+
+
+def demo(
+    seed: Annotated[int, typer.Option(help="Seed of the traffic and of the exploration.")] = 0,
+    keep: Annotated[bool, typer.Option(help="Leave everything running at the end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the planted failures of a small streaming service, live."""
+    console = Console(stderr=as_json)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="ldfi-demo-") as folder:
+        with Processes(Path(folder)) as processes:
+            client = _start(processes, Secrets.make(), Path(folder), seed, console)
+            campaign = _run(client, processes, seed, console)
+            result = _result(client, campaign, time.monotonic() - started)
+            report(console, campaign, result)
+            if keep:
+                _stay(client, console, processes)
+    if as_json:
+        typer.echo(json.dumps(result))
+    raise typer.Exit(exits.FINE if result["matched"] else exits.FOUND)
+
+
+def _start(
+    processes: Processes, secret: Secrets, folder: Path, seed: int, console: Console
+) -> Client:
+    url = f"http://127.0.0.1:{free_port()}"
+    console.print(f"Starting the service at {url} and the demo application …", highlight=False)
+    _start_service(processes, secret, folder, url)
+    client = Client(url, secret.operator)
+    _wait_until_ready(url, processes)
+    ready = processes.start(
+        "demo",
+        [sys.executable, "-m", "demo", "--seed", str(seed), "--devices", str(DEVICES)],
+        {
+            "FIT_KEYS": f"demo:{secret.key}",
+            "LDFI_URL": url,
+            "LDFI_TOKEN": secret.edge,
+            "LDFI_DEVICE_TOKEN": secret.ingest,
+            "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+            "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",
+            "OTEL_SEMCONV_STABILITY_OPT_IN": "http",
+        },
+    ).readline()
+    if not ready:
+        time.sleep(0.2)
+        processes.check()
+    application = json.loads(ready)
+    console.print(
+        f"{len(application['services'])} services are up behind {application['gateway']}; "
+        f"{DEVICES} simulated devices use them.",
+        highlight=False,
+    )
+    return client
+
+
+def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str) -> None:
+    processes.start(
+        "ldfi",
+        [
+            *(sys.executable, "-m", "experiments.cli", "serve"),
+            *("--port", url.rpartition(":")[2]),
+            *("--database", str(folder / "ldfi.sqlite3")),
+        ],
+        {"LDFI_TOKENS": secret.tokens()},
+    )
+
+
+def _wait_until_ready(url: str, processes: Processes) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        processes.check()
+        try:
+            if httpx.get(f"{url}/readyz", timeout=1.0, trust_env=False).is_success:
+                return
+        except httpx.HTTPError:
+            time.sleep(0.05)
+    raise Unreachable(f"the service did not come up at {url} within {START_SECONDS:.0f} s")
+
+
+def _run(client: Client, processes: Processes, seed: int, console: Console) -> dict[str, Any]:
+    campaign: dict[str, Any] = client.post("/campaigns", {**CAMPAIGN, "seed": seed})
+    end = time.monotonic() + LIMIT_SECONDS
+    live = Live(console=console, refresh_per_second=4) if console.is_terminal else nullcontext()
+    said = 0
+    with live as screen:
+        while campaign["state"] == "running":
+            if time.monotonic() > end:
+                raise ExperimentsError(f"the campaign is not done after {LIMIT_SECONDS:.0f} s")
+            time.sleep(0.4)
+            processes.check()
+            campaign = client.get(f"/campaigns/{campaign['id']}")
+            if screen is not None:
+                screen.update(progress(campaign))
+            else:
+                said = _say_verdicts(client, campaign["id"], said, console)
+    return campaign
+
+
+def _say_verdicts(client: Client, campaign_id: str, said: int, console: Console) -> int:
+    """Where there is no terminal to redraw: one line for each verdict."""
+    ended = [e for e in client.get(f"/campaigns/{campaign_id}/experiments") if e["ended_at"]]
+    ended.sort(key=lambda e: e["ended_at"])
+    for experiment in ended[said:]:
+        faults = experiment["hypothesis"]
+        shown = ", ".join(faults[:3]) + (f" and {len(faults) - 3} more" if len(faults) > 3 else "")
+        verdict = experiment["verdict"] or experiment["state"]
+        console.print(
+            f"{experiment['request_class']:12} {verdict:12} {shown}", highlight=False, soft_wrap=True
+        )
+    return len(ended)
+
+
+def _result(client: Client, campaign: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """The last line of ``--json``."""
+    found = {(c["name"], tuple(faults)) for c in campaign["classes"] for faults in c["findings"]}
+    weaknesses = json.loads((files("demo") / "weaknesses.json").read_text())
+    expected = {(w["class"], tuple(sorted(w["faults"]))): w["name"] for w in weaknesses}
+    return {
+        "experiments": campaign["experiments"],
+        "findings": [list(faults) for _, faults in sorted(found)],
+        "expected": [list(faults) for _, faults in sorted(expected)],
+        "matched": found == set(expected),
+        "exposed_members": campaign["exposed_members"],
+        "failed_members": campaign["failed_members"],
+        "seconds": round(seconds, 1),
+        "comparison": [
+            {
+                "class": name,
+                "faults": list(faults),
+                "weakness": expected.get((name, faults)),
+                "found": (name, faults) in found,
+            }
+            for name, faults in sorted(found | set(expected))
+        ],
+        "certificate": client.get(f"/campaigns/{campaign['id']}/certificates"),
+    }
+
+
+def _stay(client: Client, console: Console, processes: Processes) -> None:
+    console.print(f"Still running at {client.url}; Ctrl-C ends it.", highlight=False)
+    try:
+        while True:
+            processes.check()
+            time.sleep(0.5)
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,69 @@
+"""What a person sees of the demo: how the campaign goes, and what it found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+
+def progress(campaign: dict[str, Any]) -> RenderableType:
+    """One row for each request class, drawn again and again while the campaign runs."""
+    table = Table("request class", "trying now", "control", "treated", "open", "found", expand=True)
+    for item in campaign["classes"]:
+        running = item["running"]
+        counts = running["counts"] if running else None
+        table.add_row(
+            item["name"],
+            _now(item),
+            _failures(counts["control"]) if counts else "",
+            _failures(counts["treatment"]) if counts else "",
+            str(item["open"]),
+            str(len(item["findings"])),
+        )
+    foot = Text(
+        f"{campaign['experiments']} experiments, {campaign['exposed_members']} members exposed, "
+        f"{campaign['failed_members']} of them hurt"
+    )
+    if not campaign["classes"]:
+        foot = Text("Watching traffic until there is enough of it …")
+    return Group(table, foot)
+
+
+def report(console: Console, campaign: dict[str, Any], result: dict[str, Any]) -> None:
+    """The table at the end: findings against the weaknesses that were written down."""
+    table = Table("request class", "faults", "planted as", "found", title="What hurts")
+    for row in result["comparison"]:
+        found, planted = row["found"], row["weakness"]
+        mark = "[green]yes[/]" if found and planted else "[red]NO[/]"
+        planted = planted or "[red]not planted[/]"
+        table.add_row(row["class"], "\n".join(row["faults"]), planted, mark)
+    console.print(table)
+    console.print(
+        f"{result['experiments']} experiments in {result['seconds']} s; "
+        f"{result['exposed_members']} members exposed, {result['failed_members']} of them hurt.",
+        highlight=False,
+    )
+    console.print(
+        "Findings equal the planted weaknesses."
+        if result["matched"]
+        else f"[red]Findings differ from the planted weaknesses[/] ({campaign['reason']}).",
+        highlight=False,
+    )
+
+
+def _now(item: dict[str, Any]) -> str:
+    if item["finished"]:
+        return "[green]nothing left to try[/]"
+    if item["waiting"]:
+        return f"[yellow]{item['waiting']}[/]"
+    if not item["running"]:
+        return "…"
+    faults = item["running"]["hypothesis"]
+    return faults[0] if len(faults) == 1 else f"{len(faults)} faults at once, {faults[0]} …"
+
+
+def _failures(arm: dict[str, int]) -> str:
+    return f"{arm['failures']}/{arm['devices']}"

@@ -1,0 +1,11 @@
+"""Exit codes: 0 fine, 1 a failure was found, 2 usage, 3 inconclusive, 4 service unreachable."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FINE: Final = 0
+FOUND: Final = 1
+USAGE: Final = 2
+INCONCLUSIVE: Final = 3
+UNREACHABLE: Final = 4

@@ -1,0 +1,90 @@
+"""Processes that a command starts and must not leave behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from experiments.errors import ExperimentsError
+
+STOP_SECONDS = 8.0
+
+
+class Processes:
+    """Starts processes, each in a group of its own, and stops them all when the block is left."""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._running: dict[str, subprocess.Popen[str]] = {}
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> IO[str]:
+        """Start a process and return its standard output; its log goes to a file of its name.
+
+        The write end of its standard input stays with us: a child that watches it notices when
+        we are gone, however that came about.
+        """
+        with (self._logs / f"{name}.log").open("w") as log:
+            process = subprocess.Popen(  # noqa: S603 - our own commands
+                list(command),
+                env={**os.environ, **env},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+        self._running[name] = process
+        if process.stdout is None:
+            raise AssertionError("stdout is a pipe")
+        return process.stdout
+
+    def check(self) -> None:
+        """Raise ExperimentsError, with the end of its log, when one has died."""
+        for name, process in self._running.items():
+            if process.poll() is not None:
+                tail = (self._logs / f"{name}.log").read_text()[-2000:]
+                raise ExperimentsError(f"{name} ended with status {process.returncode}:\n{tail}")
+
+    def stop(self) -> None:
+        """Ask each to stop, newest first; insist after some seconds."""
+        stopping = list(reversed(self._running.values()))
+        for process in stopping:
+            process.terminate()
+        end = time.monotonic() + STOP_SECONDS
+        for process in stopping:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.1, end - time.monotonic()))
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    stream.close()
+        self._running.clear()
+
+
+def free_port() -> int:
+    """A port on loopback that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,137 @@
+"""Exploring one request class: from evidence to the next hypothesis, from a lesson to evidence.
+
+This is where the three rooms meet. The solver sees variables, which are strings: ``error@POINT``,
+``delay@POINT``, and ``down@SYSTEM`` for a fault domain, all of whose points fail together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.domain.lesson import Lesson
+from experiments.domain.request_class import RequestClass
+from experiments.domain.settings import Settings
+from experiments.domain.traffic import Traffic
+from fit.faults import Fault
+from solver import Explorer
+
+Hypothesis = frozenset[str]
+DOWN = "down@"
+OPEN_SHOWN = 9_999
+"""Open hypotheses are counted up to this many, for people."""
+
+
+@dataclass(slots=True)
+class Exploration:
+    """One class's traffic, its explorer, and the faults known in it so far."""
+
+    request_class: RequestClass
+    settings: Settings
+    traffic: Traffic
+    explorer: Explorer = field(init=False)
+    finished: bool = False
+    open: int = 0
+    _points: set[str] = field(default_factory=set)
+    _domains: dict[str, frozenset[str]] = field(default_factory=dict)
+    _traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict)
+    _told: set[tuple[frozenset[str], frozenset[str]]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.explorer = Explorer(
+            max_size=self.settings.max_size,
+            strategy=self.settings.strategy,
+            max_union=self.settings.max_union,
+            seed=self.settings.seed,
+        )
+
+    def ready(self) -> bool:
+        """Whether enough good traffic has been seen to begin."""
+        return self.traffic.good >= self.settings.min_traffic
+
+    def propose(self) -> Hypothesis | None:
+        """The next hypothesis worth an experiment; None when nothing is left within bounds."""
+        self._study_traffic()
+        proposed = self.explorer.propose()
+        self.open = self.explorer.open_count(OPEN_SHOWN)
+        self.finished = proposed is None
+        return None if proposed is None else frozenset(map(str, proposed))
+
+    def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
+        """What has to be injected: a domain becomes an error at each of its points."""
+        faults: set[Fault] = set()
+        for variable in hypothesis:
+            if variable.startswith(DOWN):
+                faults.update(Fault(point, "error") for point in self._domains[variable])
+            else:
+                faults.add(Fault.parse(variable))
+        return tuple(sorted(faults))
+
+    def learn(self, lesson: Lesson) -> None:
+        """Take a lesson to the explorer."""
+        self._know(lesson.relied_on)
+        for delay, error in sorted(lesson.implications):
+            self.explorer.imply(delay, error)
+        if lesson.succeeded:
+            self.explorer.record(
+                injected=lesson.injected,
+                succeeded=True,
+                fired=lesson.fired,
+                support=self._within_bounds(lesson.relied_on),
+                traces=lesson.traces,
+            )
+        elif lesson.succeeded is None:
+            self.explorer.record(injected=lesson.injected, succeeded=None)
+        else:
+            self._traces.setdefault(lesson.fired, lesson.traces)
+            blame = {f for f in lesson.fired if f.partition("@")[2] in lesson.suspects}
+            self.explorer.record(
+                injected=lesson.injected,
+                succeeded=False,
+                fired=lesson.fired,
+                blame=frozenset(blame) or None,
+                traces=lesson.traces,
+            )
+
+    def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
+        """The minimal failing sets found so far, each with exemplar traces."""
+        found = [frozenset(map(str, faults)) for faults in self.explorer.findings]
+        return [(faults, self._traces.get(self._injected(faults), ())) for faults in found]
+
+    def certificate(self) -> dict[str, Any]:
+        """The certificate as it stands, for the class by name."""
+        certificate = self.explorer.certificate().to_json()
+        return {"request_class": self.request_class.name, "certificate": certificate}
+
+    def _injected(self, variables: Iterable[str]) -> frozenset[str]:
+        return frozenset(map(str, self.expand(variables)))
+
+    def _study_traffic(self) -> None:
+        for relied_on, failed, trace_id in self.traffic.frequent():
+            if (relied_on, failed) in self._told:
+                continue
+            self._told.add((relied_on, failed))
+            self._know(relied_on)
+            support = self._within_bounds(relied_on)
+            self.explorer.observe(support, failed=failed, traces=(trace_id,))
+        self._know_domains()
+
+    def _know(self, faults: Iterable[str]) -> None:
+        """A point seen for the first time: its kinds of fault exclude each other."""
+        for point in sorted({fault.partition("@")[2] for fault in faults} - self._points):
+            self._points.add(point)
+            self.explorer.exclude({f"error@{point}", f"delay@{point}"})
+
+    def _know_domains(self) -> None:
+        if "error" not in self.settings.kinds:
+            return
+        for system, points in sorted(self.traffic.domains().items()):
+            known = points & self._points
+            if len(known) > 1 and self._domains.get(DOWN + system) != known:
+                self._domains[DOWN + system] = known
+                self.explorer.add_domain(DOWN + system, {f"error@{point}" for point in known})
+
+    def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
+        kinds = self.settings.kinds
+        return frozenset(fault for fault in faults if fault.partition("@")[0] in kinds)

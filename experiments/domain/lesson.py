@@ -1,0 +1,88 @@
+"""What a run teaches (design, section 4), in the solver's words.
+
+A tolerated experiment makes one clause: the union of what its successful requests relied on, less
+the faults that fired and were survived. A harmful one is put down to the faults that *fired* in
+its failed requests, not to those that were armed. An inconclusive one teaches nothing about the
+hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from experiments.domain.experiment import Experiment
+from experiments.domain.observation import Observation
+from lineage.blame import blame
+
+MAX_TRACES = 5
+"""Exemplar traces that a lesson names as its evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """``succeeded`` is None for an inconclusive experiment. ``suspects`` are points (blame).
+
+    ``implications``: pairs (delay, error) of a point where a delay made the call itself fail.
+    """
+
+    injected: frozenset[str]
+    succeeded: bool | None
+    fired: frozenset[str] = frozenset()
+    relied_on: frozenset[str] = frozenset()
+    suspects: frozenset[str] = frozenset()
+    implications: frozenset[tuple[str, str]] = frozenset()
+    traces: tuple[str, ...] = ()
+
+
+def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
+    """Draw the lesson of an ended experiment.
+
+    ``usual_support`` are the points that the class's unperturbed requests rely on: a point
+    outside it is a fallback, and blame looks for what brought it in.
+    """
+    injected = experiment.hypothesis
+    implications = _implications([*experiment.good, *experiment.bad])
+    if experiment.verdict == "tolerated":
+        good = [observation.lineage for observation in experiment.good]
+        return Lesson(
+            injected,
+            succeeded=True,
+            fired=frozenset().union(*(lineage.fired for lineage in good)),
+            relied_on=frozenset().union(*(lineage.relied_on for lineage in good)),
+            implications=implications,
+            traces=tuple(lineage.trace_id for lineage in good[:MAX_TRACES]),
+        )
+    if experiment.verdict == "harmful":
+        return _harm(experiment, usual_support, implications)
+    return Lesson(injected, succeeded=None, implications=implications)
+
+
+def _harm(
+    experiment: Experiment,
+    usual_support: frozenset[str],
+    implications: frozenset[tuple[str, str]],
+) -> Lesson:
+    fired = Counter(observation.lineage.fired for observation in experiment.bad)
+    commonest = _most_common(fired)
+    alike = [o.lineage for o in experiment.bad if o.lineage.fired == commonest]
+    suspects = Counter(blame(lineage.tree, usual_support) for lineage in alike)
+    return Lesson(
+        experiment.hypothesis,
+        succeeded=False,
+        fired=commonest,
+        suspects=_most_common(suspects),
+        implications=implications,
+        traces=tuple(lineage.trace_id for lineage in alike[:MAX_TRACES]),
+    )
+
+
+def _most_common(sets: Counter[frozenset[str]]) -> frozenset[str]:
+    """The commonest set; among equally common ones the smallest, then the first by name."""
+    return min(sets, key=lambda found: (-sets[found], len(found), sorted(found)))
+
+
+def _implications(observations: Iterable[Observation]) -> frozenset[tuple[str, str]]:
+    points = frozenset().union(*(o.lineage.timed_out for o in observations))
+    return frozenset((f"delay@{point}", f"error@{point}") for point in points)
