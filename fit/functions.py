@@ -80,6 +80,7 @@ class point:  # noqa: N801 - used as a decorator
                 try:
                     await asyncio.sleep(injection.delay_ms / 1000)
                 except BaseException as error:
+                    runtime.gave_up(error)
                     self._stack.__exit__(type(error), error, error.__traceback__)
                     raise
             else:

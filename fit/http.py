@@ -71,7 +71,11 @@ def _patch_async(httpcore: Any) -> None:
         if injection.kind == "error":
             return _failed_response(httpcore)
         seconds, times_out = _delay(injection, request)
-        await asyncio.sleep(seconds)
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError as error:
+            runtime.gave_up(error)
+            raise
         if times_out:
             raise httpcore.ReadTimeout("timed out")
         return await original(pool, request)

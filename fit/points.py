@@ -26,7 +26,8 @@ from urllib.parse import unquote
 MAX_NAME_LENGTH = 240
 
 _NAME = re.compile(
-    r"(?P<caller>[^>]+)>(?P<kind>[a-z]+):(?P<operation>[^:/]*):(?P<peer>[^/]*)(?P<template>/.*)?"
+    r"(?P<caller>[^>]+)>(?P<kind>[a-z]+):(?P<operation>[^:/]*)"
+    r"(:(?P<peer>[^/]*)(?P<template>/.*)?)?"
 )
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~*{}$()!,;=@+-]+")
 _UNSAFE_TEMPLATE = re.compile(r"[^A-Za-z0-9._~*{}$()!,;=@+/:-]+")
@@ -64,7 +65,8 @@ class Point:
         template = _UNSAFE_TEMPLATE.sub("_", self.template)
         if template and not template.startswith("/"):
             template = "/" + template
-        return f"{caller}>{self.kind}:{operation}:{peer}{template}"[:MAX_NAME_LENGTH]
+        target = f":{peer}{template}" if peer or template else ""
+        return f"{caller}>{self.kind}:{operation}{target}"[:MAX_NAME_LENGTH]
 
     @classmethod
     def parse(cls, name: str) -> Point:

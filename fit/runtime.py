@@ -100,6 +100,13 @@ def enter(runtime: Runtime, point: str, span: trace.Span) -> Injection | None:
     return injection
 
 
+def gave_up(error: BaseException) -> None:
+    """The caller cancelled a delayed call. OpenTelemetry does not call that an error; it is one."""
+    span = trace.get_current_span()
+    span.set_status(trace.StatusCode.ERROR, "cancelled by its caller")
+    span.set_attribute("error.type", type(error).__qualname__)
+
+
 def swallow() -> None:
     """Log an exception of ours and go on; called from an ``except`` block."""
     _log.debug("fit failed inside itself; the request goes on untouched", exc_info=True)

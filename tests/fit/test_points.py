@@ -31,9 +31,7 @@ def test_identifiers_in_a_path_become_wildcards(path: str, template: str) -> Non
     assert template_path(path) == template
 
 
-@pytest.mark.parametrize(
-    "route", ["/o/{id}/pets", "/o/<int:id>/pets", "/o/:id/pets"]
-)
+@pytest.mark.parametrize("route", ["/o/{id}/pets", "/o/<int:id>/pets", "/o/:id/pets"])
 def test_routes_of_all_frameworks_look_the_same(route: str) -> None:
     assert template_route(route) == "/o/*/pets"
 

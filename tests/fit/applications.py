@@ -1,0 +1,71 @@
+"""Small applications over real sockets, instrumented as a user would instrument them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from fit.keys import Keys
+
+KEYS = Keys.parse("test:0123456789abcdef")
+
+
+@dataclass
+class Recorded:
+    """What was exported, and the provider to instrument with."""
+
+    provider: TracerProvider
+    exporter: InMemorySpanExporter
+
+    def spans(self) -> list[ReadableSpan]:
+        return list(self.exporter.get_finished_spans())
+
+    def attributes(self, kind: str) -> list[dict[str, object]]:
+        return [dict(s.attributes or {}) for s in self.spans() if s.kind.name == kind]
+
+
+async def _echo(request: Request) -> Response:
+    return PlainTextResponse(request.headers.get("baggage", ""))
+
+
+@contextmanager
+def served(app: object) -> Iterator[str]:
+    """Serve an ASGI application on loopback; gives its URL."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))  # type: ignore[arg-type]
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(5)
+
+
+def echo_app() -> Starlette:
+    """Answers with the baggage header it received."""
+    return Starlette(routes=[Route("/{rest:path}", _echo)])
+
+
+def traced(app: object, recorded: Recorded) -> OpenTelemetryMiddleware:
+    """An application behind OpenTelemetry's ASGI middleware."""
+    return OpenTelemetryMiddleware(
+        app,  # type: ignore[arg-type]
+        tracer_provider=recorded.provider,
+        exclude_spans=["receive", "send"],
+    )

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from opentelemetry import context, trace
+from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
+
+import fit
+from fit.http import patch_httpcore
+from fit.runtime import Runtime, activate
+from tests.fit.applications import KEYS, Recorded
+
+
+@pytest.fixture
+def recorded() -> Recorded:
+    """A tracer that samples nothing but what ``fit`` keeps."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(sampler=fit.Sampler(ParentBased(ALWAYS_OFF)))
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return Recorded(provider, exporter)
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    """``fit`` as service ``api``, with a key."""
+    activate(Runtime("api", KEYS))
+    patch_httpcore()
+    token = context.attach(context.Context())
+    yield
+    context.detach(token)
+    activate(None)
+
+
+@pytest.fixture
+def client(recorded: Recorded, installed: None) -> Iterator[httpx.Client]:
+    """A client instrumented with OpenTelemetry and ``fit``."""
+    instrumentor = HTTPXClientInstrumentor()
+    instrumentor.instrument(tracer_provider=recorded.provider)
+    with httpx.Client(timeout=0.3, trust_env=False) as http:
+        yield http
+    instrumentor.uninstrument()
+
+
+@pytest.fixture
+def tracer(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> trace.Tracer:
+    """The tracer that ``fit``'s own spans use, too."""
+    monkeypatch.setattr(trace, "get_tracer", lambda *_: recorded.provider.get_tracer("test"))
+    return recorded.provider.get_tracer("test")
