@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.sampling import Sampler as SdkSampler
     from opentelemetry.sdk.trace.sampling import SamplingResult
     from opentelemetry.util.types import Attributes
+else:
+    SdkSampler = object  # the SDK asks for the methods only, and may not be installed
 
 
-class Sampler:
+class Sampler(SdkSampler):
     """Wraps ``inner``; give it to OpenTelemetry's ``TracerProvider(sampler=...)``."""
 
     def __init__(self, inner: SdkSampler) -> None:
@@ -38,6 +40,7 @@ class Sampler:
         links: Sequence[Link] | None = None,
         trace_state: TraceState | None = None,
     ) -> SamplingResult:
+        """OpenTelemetry's interface; called once for every span."""
         result = self._inner.should_sample(
             parent_context, trace_id, name, kind, attributes, links, trace_state
         )
@@ -49,6 +52,7 @@ class Sampler:
         return result if marks is None else _kept(result, attributes, marks)
 
     def get_description(self) -> str:
+        """What shows in the tracer's own logs."""
         return f"fit.Sampler({self._inner.get_description()})"
 
 

@@ -44,7 +44,7 @@ async def _echo(request: Request) -> Response:
 @contextmanager
 def served(app: object) -> Iterator[str]:
     """Serve an ASGI application on loopback; gives its URL."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))  # type: ignore[arg-type]
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
     while not server.started:

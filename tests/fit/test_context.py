@@ -91,4 +91,5 @@ def test_secrets_do_not_show_in_a_representation() -> None:
 
 
 def test_expiry_is_in_unix_seconds() -> None:
-    assert decode(KEYS, a_context(expires=int(time.time()) + 5), time.time())
+    expires = int(time.time()) + 5
+    assert decode(KEYS, a_context(expires=expires), time.time()).expires == expires
