@@ -2,9 +2,9 @@
 
 Nobody announces the end of a trace. It is taken to be whole when it has been quiet for a while and
 no call in it is still inside something not yet heard of (a span ends after those inside it, and may
-end seconds later); it is handed over as it stands when it has been open for too long. Memory is bounded whatever
-arrives: a flood of traces that never finish pushes out those that have been quiet longest. What
-is lost is counted by reason, for a trace with a hole must not pass for evidence.
+end seconds later); it is handed over as it stands when it has been open for too long. Memory is
+bounded whatever arrives: a flood of traces that never finish pushes out those that have been quiet
+longest. What is lost is counted by reason, for a trace with a hole must not pass for evidence.
 
 No clock in here: callers say what time it is, in seconds that never run backwards.
 """

@@ -69,33 +69,34 @@ def _template_word(word: str) -> str:
     return ".".join(template_path("/" + part)[1:] for part in word.split("."))
 
 
-def _plain(value: str) -> str:
+def plain(value: str) -> str:
+    """The value as it stands: it carries no identifiers."""
     return value
 
 
 Form = Callable[[str], str]
 
 _BY_FIELD: Final[dict[str, tuple[Form, tuple[str, ...]]]] = {
-    "method": (_plain, ("http.request.method", "http.method")),
+    "method": (plain, ("http.request.method", "http.method")),
     "url": (template_url, ("url.full", "http.url")),
     "path": (template_path, ("url.path", "http.path", "http.uri.client")),
     "target": (template_url, ("http.target",)),
     "query": (template_query, ("url.query",)),
-    "route": (_plain, ("http.route",)),
-    "template": (_plain, ("url.template",)),
-    "status": (_plain, ("http.response.status_code", "http.status_code", "client_status_code")),
-    "host": (_plain, ("server.address", "net.peer.name", "peer.hostname")),
-    "address": (_plain, ("network.peer.address", "net.peer.ip", "peer.ipv4", "http.host")),
-    "port": (_plain, ("server.port", "net.peer.port", "peer.port")),
-    "peer": (_plain, ("peer.service", "service.peer.name")),
-    "rpc": (_plain, ("rpc.system", "rpc.system.name")),
-    "rpc_service": (_plain, ("rpc.service",)),
-    "rpc_method": (_plain, ("rpc.method", "grpc.method")),
+    "route": (plain, ("http.route",)),
+    "template": (plain, ("url.template",)),
+    "status": (plain, ("http.response.status_code", "http.status_code", "client_status_code")),
+    "host": (plain, ("server.address", "net.peer.name", "peer.hostname")),
+    "address": (plain, ("network.peer.address", "net.peer.ip", "peer.ipv4", "http.host")),
+    "port": (plain, ("server.port", "net.peer.port", "peer.port")),
+    "peer": (plain, ("peer.service", "service.peer.name")),
+    "rpc": (plain, ("rpc.system", "rpc.system.name")),
+    "rpc_service": (plain, ("rpc.service",)),
+    "rpc_method": (plain, ("rpc.method", "grpc.method")),
     "rpc_status": (
-        _plain,
+        plain,
         ("rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code"),
     ),
-    "db": (_plain, ("db.system.name", "db.system", "db.type")),
+    "db": (plain, ("db.system.name", "db.system", "db.type")),
     "db_operation": (template_words, ("db.operation.name", "db.operation")),
     "db_name": (template_words, ("db.namespace", "db.name", "db.instance", "jdbc.datasource.name")),
     "db_table": (template_words, ("db.collection.name", "db.sql.table", "db.mongodb.collection")),
@@ -103,7 +104,7 @@ _BY_FIELD: Final[dict[str, tuple[Form, tuple[str, ...]]]] = {
         template_statement,
         ("db.query.text", "db.statement", "db.query.summary", "sql.query", "jdbc.query[0]"),
     ),
-    "messaging": (_plain, ("messaging.system",)),
+    "messaging": (plain, ("messaging.system",)),
     "destination": (
         template_words,
         (
@@ -114,14 +115,14 @@ _BY_FIELD: Final[dict[str, tuple[Form, tuple[str, ...]]]] = {
             "message_bus.destination",
         ),
     ),
-    "messaging_operation": (_plain, ("messaging.operation.type", "messaging.operation")),
+    "messaging_operation": (plain, ("messaging.operation.type", "messaging.operation")),
     "faas": (template_words, ("faas.invoked_name",)),
-    "point": (_plain, (fit.POINT,)),
-    "fired": (_plain, (fit.FIRED,)),
-    "would_fire": (_plain, (fit.WOULD_FIRE,)),
-    "experiment": (_plain, (fit.EXPERIMENT,)),
-    "arm": (_plain, (fit.ARM,)),
-    **{f"header.{name}": (_plain, (f"http.request.header.{name}",)) for name in HEADERS},
+    "point": (plain, (fit.POINT,)),
+    "fired": (plain, (fit.FIRED,)),
+    "would_fire": (plain, (fit.WOULD_FIRE,)),
+    "experiment": (plain, (fit.EXPERIMENT,)),
+    "arm": (plain, (fit.ARM,)),
+    **{f"header.{name}": (plain, (f"http.request.header.{name}",)) for name in HEADERS},
 }
 
 WANTED: Final[dict[str, tuple[str, Form]]] = {

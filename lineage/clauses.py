@@ -37,7 +37,9 @@ class Clause:
     origin: Origin
     """``injected``: faults of ours fired in its runs. ``observed``: nature's own experiment."""
     failed: frozenset[str]
-    """Points that failed in every one of its runs, and were survived."""
+    """Points that failed in every one of its runs, whenever called, and were survived."""
+    outlasted: frozenset[str]
+    """Delays (``delay@point``) that fired in its runs and were survived."""
     runs: int
     trace_id: str
     """One of its runs."""
@@ -61,10 +63,11 @@ class Lessons:
     def add(self, run: Lineage, count: int = 1) -> None:
         """Take a good run (or ``count`` that look the same)."""
         delays = frozenset(fault for fault in run.fired if fault.startswith("delay@"))
-        group = self._groups.get((run.failed, delays))
+        lost = run.failed - run.support  # a retry that succeeded lost nothing
+        group = self._groups.get((lost, delays))
         if group is None:
             origin: Origin = "injected" if run.fired else "observed"
-            group = self._groups[run.failed, delays] = _Group(origin, run.trace_id)
+            group = self._groups[lost, delays] = _Group(origin, run.trace_id)
         group.runs += count
         group.faults |= run.relied_on - run.fired
         group.called |= run.called
@@ -76,6 +79,7 @@ class Lessons:
                 faults=frozenset(group.faults | self._masked(key)),
                 origin=group.origin,
                 failed=key[0],
+                outlasted=key[1],
                 runs=group.runs,
                 trace_id=group.trace_id,
             )

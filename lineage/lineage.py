@@ -27,6 +27,8 @@ class Lineage:
     """What the edge knew of the request."""
     root_error: bool
     """The root span failed. Where it did not, the user may still have been hurt."""
+    refused: bool
+    """The request was refused (4xx): no failure, but no evidence of what the outcome needs."""
     support: frozenset[str]
     """Points on whose success the outcome relied (if it was good)."""
     called: frozenset[str]
@@ -66,6 +68,7 @@ def learn(trace: Trace) -> Lineage | None:
         route=tree.route,
         features=tree.features,
         root_error=tree.failed,
+        refused=tree.refused,
         support=evidence.support(tree),
         called=evidence.called(tree),
         failed=evidence.failed(tree),

@@ -34,6 +34,8 @@ class Operation:
     kind: str
     failed: bool | None
     """None: the span says nothing about it."""
+    refused: bool
+    """A server's answer of the class 4xx: neither a failure nor the outcome that was asked for."""
     point: str | None
     """The injection point this span is a call of, if it is one."""
     peer: str
@@ -76,6 +78,7 @@ def operation(
         name=template_words(name),
         kind=kind,
         failed=outcome.failed(status, known, exception),
+        refused=kind == "server" and known.get("status", "").startswith("4"),
         point=naming.point_of(service or "unknown", name, kind, known),
         peer=naming.peer_of(known),
         route=_route(name, known) if kind in {"server", "consumer"} else "",

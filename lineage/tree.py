@@ -54,6 +54,8 @@ class Tree:
     features: Features
     failed: bool
     """Whether the request's own root span says that it failed. A 200 may still hide an error."""
+    refused: bool
+    """Whether the answer was of the class 4xx: neither a failure nor the outcome asked for."""
     start: int
     end: int
     calls: tuple[Call, ...]
@@ -94,6 +96,7 @@ def build(trace: Trace) -> Tree | None:
         route=entry.operation.route,
         features=entry.operation.features,
         failed=entry.operation.failed is True,
+        refused=entry.operation.refused,
         start=entry.start,
         end=entry.end,
         calls=tuple(sorted(calls, key=_by_start)),

@@ -1,27 +1,140 @@
-"""Trace files: compressed or not, one document or one a line."""
+"""Trace files: any of our formats, compressed or in an archive, however large.
+
+The format is found by looking at the bytes, never at the name. Memory stays bounded by the
+largest line, trace or message, not by the file.
+"""
 
 from __future__ import annotations
 
 import gzip
+import io
+import json
+import tarfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Final, cast
 
 from lineage.errors import UnreadableTraces
-from lineage.readers.otlp_json import decode_json
-from lineage.span import Span
+from lineage.readers import formats
+from lineage.readers.batch import Batch
+from lineage.readers.otlp import decode_protobuf
+from lineage.readers.split import elements
+
+_GZIP: Final = b"\x1f\x8b"
+_PEEK: Final = 512
+_MAX_LINE: Final = 16 << 20
+"""Bytes within which the first line must end for a file to be read line by line."""
+
+_MAX_MESSAGE: Final = 512 << 20
 
 
-def read_file(path: Path) -> Iterator[Span]:
-    """The spans of a file of OTLP-JSON lines, gzipped or not.
+def read_file(path: Path) -> Iterator[Batch]:
+    """The spans of a file, batch by batch.
 
-    Raises UnreadableTraces for a file that is none, OSError for one that cannot be opened.
+    Raises UnreadableTraces at the place where the file cannot be read further, OSError where it
+    cannot be opened. A bad line among good ones is one rejected span, not the end.
     """
-    with path.open("rb") as start:
-        zipped = start.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if zipped else path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    yield from decode_json(line).spans
-                except UnreadableTraces as error:
-                    raise UnreadableTraces(f"{path}:{number}: {error.reason}") from error
+    with path.open("rb") as raw:
+        yield from read_stream(raw)
+
+
+def read_stream(raw: IO[bytes]) -> Iterator[Batch]:
+    """The spans of an open file that can seek. Raises UnreadableTraces."""
+    try:
+        yield from _read(raw)
+    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
+        raise UnreadableTraces(f"the compressed data is damaged: {error}") from error
+
+
+def _read(raw: IO[bytes]) -> Iterator[Batch]:
+    start = _peek(raw, _PEEK)
+    if start.startswith(_GZIP):
+        yield from _read(cast(IO[bytes], gzip.GzipFile(fileobj=raw)))
+    elif start[257:262] == b"ustar":
+        yield from _archive(raw)
+    elif start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        yield from _json(raw)
+    elif start:
+        yield from _protobuf(raw)
+
+
+def _archive(raw: IO[bytes]) -> Iterator[Batch]:
+    with tarfile.open(fileobj=raw, mode="r:") as archive:
+        for member in archive:
+            file = archive.extractfile(member) if member.isfile() else None
+            if file is not None:
+                yield from _read(file)
+
+
+def _json(raw: IO[bytes]) -> Iterator[Batch]:
+    begin = raw.tell()
+    line = raw.readline(_MAX_LINE)
+    raw.seek(begin)
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        yield from _document(raw)
+    else:
+        yield from _lines(raw)
+
+
+def _lines(raw: IO[bytes]) -> Iterator[Batch]:
+    reason: UnreadableTraces | None = None
+    good = False
+    for line in raw:
+        if not line.strip():
+            continue
+        try:
+            batch = formats.read_value(_parse(line))
+        except UnreadableTraces as error:
+            reason = reason or error
+            yield Batch([], 1) if good else Batch([], 0)
+        else:
+            good = True
+            yield batch
+    if reason is not None and not good:
+        raise reason
+
+
+def _document(raw: IO[bytes]) -> Iterator[Batch]:
+    begin = raw.tell()
+    whole = raw.read(_MAX_LINE + 1)
+    if len(whole) <= _MAX_LINE:
+        yield formats.read_value(_parse(whole))
+        return
+    raw.seek(begin)
+    for element in elements(raw):
+        yield formats.read_value(element)
+
+
+def _parse(text: bytes) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableTraces(f"no JSON: {error}") from error
+
+
+def _protobuf(raw: IO[bytes]) -> Iterator[Batch]:
+    """One message, or messages each behind its length (four bytes, as the Collector writes)."""
+    head = _peek(raw, 5)
+    if len(head) == 5 and head[0] == 0 and head[4:] == b"\x0a":
+        while length := raw.read(4):
+            size = int.from_bytes(length, "big")
+            if size > _MAX_MESSAGE:
+                raise UnreadableTraces(f"a message of {size} bytes is too large")
+            body = raw.read(size)
+            if len(body) < size:
+                raise UnreadableTraces("the file ends in the middle of a message")
+            yield decode_protobuf(body)
+        return
+    body = raw.read(_MAX_MESSAGE + 1)
+    if len(body) > _MAX_MESSAGE:
+        raise UnreadableTraces(f"one message of more than {_MAX_MESSAGE >> 20} MiB is too large")
+    yield decode_protobuf(body)
+
+
+def _peek(raw: IO[bytes], size: int) -> bytes:
+    start = raw.read(size)
+    raw.seek(-len(start), io.SEEK_CUR)
+    return start

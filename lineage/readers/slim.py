@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from google.protobuf import (  # type: ignore[import-untyped]
+from google.protobuf import (
     descriptor_pb2,
     descriptor_pool,
     message_factory,

@@ -113,7 +113,7 @@ def _steps(draw: st.DrawFn, names: list[str], depth: int) -> tuple[Step, ...]:
     while names and depth and (draw(st.booleans()) or depth == 3):
         mode = draw(st.sampled_from(["critical", "optional", "fallback", "retry"]))
         many = 2 if mode == "fallback" and len(names) > 1 else 1
-        calls = []
+        calls: list[Call] = []
         while names and len(calls) < many:
             point = names.pop(0)
             inner = draw(_steps(names, depth - 1))

@@ -34,7 +34,7 @@ def request(**overrides: Any) -> ExportTraceServiceRequest:
         start_time_unix_nano=overrides.get("start", 10),
         end_time_unix_nano=20,
     )
-    values = {
+    values: dict[str, str | int] = {
         "http.request.method": "GET",
         "url.full": "http://ratings:8080/titles/7?page=1",
         "http.response.status_code": 503,

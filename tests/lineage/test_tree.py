@@ -42,10 +42,10 @@ def test_internal_spans_are_transparent() -> None:
 def test_a_decorated_function_is_a_call() -> None:
     built = tree(
         span("root", kind="server"),
-        span("f", "root", kind="internal", point="api>function:rank:"),
+        span("f", "root", kind="internal", point="api>function:rank"),
         span("a", "f"),
     )
-    assert points(built) == ["api>function:rank:"]
+    assert points(built) == ["api>function:rank"]
     assert [inner.point for inner in built.calls[0].calls] == ["a"]
 
 

@@ -1,0 +1,58 @@
+"""Which format a parsed JSON value is in, found by looking at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lineage.errors import UnreadableTraces
+from lineage.readers import jaeger, otlp_json, zipkin
+from lineage.readers.batch import Batch
+
+
+def read_value(value: Any) -> Batch:
+    """Read whatever trace data a parsed JSON value holds: one span, one trace, many.
+
+    Raises UnreadableTraces for what is none.
+    """
+    if isinstance(value, list):
+        return _read_list(value)
+    if not isinstance(value, Mapping):
+        raise UnreadableTraces(f"a JSON {type(value).__name__} is no trace data")
+    if _is_otlp(value):
+        return otlp_json.read_document(value)
+    if "scopeSpans" in value or "scope_spans" in value or "instrumentationLibrarySpans" in value:
+        return otlp_json.read_document({"resourceSpans": [value]})
+    if zipkin.looks_like_span(value):
+        return zipkin.read_spans([value])
+    if jaeger.looks_like_trace(value):
+        return jaeger.read_trace(value)
+    for key in ("data", "traces"):
+        if isinstance(value.get(key), list):
+            return _read_list(value[key])
+    keys = ", ".join(sorted(map(str, value))[:6])
+    raise UnreadableTraces(f"a JSON object with {keys or 'nothing in it'} is no trace data")
+
+
+def _is_otlp(value: Mapping[str, Any]) -> bool:
+    result = value.get("result")
+    holder = result if isinstance(result, Mapping) else value
+    return "resourceSpans" in holder or "resource_spans" in holder
+
+
+def _read_list(values: list[Any]) -> Batch:
+    if values and all(zipkin.looks_like_span(value) for value in values):
+        return zipkin.read_spans(values)
+    spans, rejected, unreadable = [], 0, None
+    for value in values:
+        try:
+            batch = read_value(value)
+        except UnreadableTraces as error:
+            unreadable = error
+            rejected += 1
+            continue
+        spans += batch.spans
+        rejected += batch.rejected
+    if unreadable is not None and not spans:
+        raise unreadable
+    return Batch(spans, rejected)

@@ -1,0 +1,113 @@
+"""Zipkin v2 JSON: arrays of spans.
+
+Client and server of one call may share a span id; both halves are kept, and the call tree joins
+them. A span without a kind is local. Timestamps are microseconds and may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from lineage.attributes import WANTED, Fields, Form, plain
+from lineage.operation import operation
+from lineage.outcome import STATUS_UNSET
+from lineage.readers import ids
+from lineage.readers.batch import Batch
+from lineage.span import Span
+
+_KINDS: Final = {
+    "CLIENT": "client",
+    "SERVER": "server",
+    "PRODUCER": "producer",
+    "CONSUMER": "consumer",
+}
+_TAGS: Final[dict[str, tuple[str, Form]]] = {
+    **WANTED,
+    "http.uri": WANTED["url.full"],
+    "http.path": WANTED["url.path"],
+    # Spring's observations
+    "method": ("method", plain),
+    "uri": ("route", plain),
+    "status": ("status", plain),
+}
+_NOTHING: Final = frozenset({"", "none", "UNKNOWN"})
+
+
+def read_spans(spans: Iterable[Any]) -> Batch:
+    """Read parsed Zipkin spans; those without usable ids are counted as rejected."""
+    read, rejected = [], 0
+    for raw in spans:
+        span = _span(raw) if isinstance(raw, Mapping) else None
+        if span is None:
+            rejected += 1
+        else:
+            read.append(span)
+    return Batch(read, rejected)
+
+
+def looks_like_span(raw: Any) -> bool:
+    """Whether a parsed JSON value is one of Zipkin's spans."""
+    return isinstance(raw, Mapping) and "traceId" in raw and "id" in raw
+
+
+def _span(raw: Mapping[str, Any]) -> Span | None:
+    trace_id, span_id = ids.trace_id(raw.get("traceId")), ids.span_id(_text(raw.get("id")))
+    if trace_id is None or span_id is None:
+        return None
+    tags = raw.get("tags")
+    tags = tags if isinstance(tags, Mapping) else {}
+    start = _microseconds(raw.get("timestamp"))
+    return Span(
+        trace_id,
+        span_id,
+        ids.span_id(_text(raw.get("parentId"))),
+        start,
+        start + _microseconds(raw.get("duration")),
+        operation(
+            _text(_get(raw, "localEndpoint", "serviceName")) or "unknown",
+            _text(raw.get("name")),
+            _KINDS.get(_text(raw.get("kind")).upper(), "internal"),
+            STATUS_UNSET,
+            "error" in tags and _text(tags["error"]).lower() != "false",
+            _fields(raw, tags),
+        ),
+    )
+
+
+def _fields(raw: Mapping[str, Any], tags: Mapping[str, Any]) -> Fields:
+    fields: dict[str, str] = {}
+    for tag, value in tags.items():
+        wanted = _TAGS.get(tag)
+        if wanted is not None and isinstance(value, str) and value not in _NOTHING:
+            fields.setdefault(wanted[0], wanted[1](value))
+    if "uri" in tags and "http.url" in tags and not tags["http.url"].startswith("http"):
+        fields.setdefault("path", WANTED["url.path"][1](tags["http.url"]))
+        fields.pop("url", None)
+    peer = _text(_get(raw, "remoteEndpoint", "serviceName"))
+    if peer:
+        fields.setdefault("peer", peer)
+    elif "host" not in fields:
+        address = _get(raw, "remoteEndpoint", "ipv4") or _get(raw, "remoteEndpoint", "ipv6")
+        port = _get(raw, "remoteEndpoint", "port")
+        fields |= {"host": address} if isinstance(address, str) else {}
+        fields |= {"port": str(port)} if isinstance(port, int) else {}
+    return tuple(sorted(fields.items()))
+
+
+def _get(raw: Mapping[str, Any], outer: str, inner: str) -> Any:
+    holder = raw.get(outer)
+    return holder.get(inner) if isinstance(holder, Mapping) else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _microseconds(value: Any) -> int:
+    """Nanoseconds; 0 for what is no time."""
+    if isinstance(value, str) and value.isdecimal() and len(value) <= 18:
+        value = int(value)
+    if isinstance(value, float) and 0 <= value < 2**63:
+        value = int(value)
+    return value * 1000 if isinstance(value, int) and 0 <= value < 2**63 else 0
