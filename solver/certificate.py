@@ -1,35 +1,58 @@
-"""The certificate: nothing within the bounds is left untested, with the evidence for it."""
+"""The certificate: nothing within the bounds is left untested, with the evidence for it.
+
+It holds everything that :mod:`solver.check` needs to verify it without trusting the solver: the
+runs themselves, the meaning of domains and implications, the bounds, and what stayed open. Faults
+appear by name; a fault that is no string appears as its ``repr``.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+FORMAT = "ldfi-certificate/1"
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What an exploration knows at one moment. Faults are written by name, sets sorted."""
+    """What an exploration knows at one moment, as one JSON document.
 
-    max_size: int | None
-    faults: tuple[str, ...]
-    findings: tuple[tuple[str, ...], ...]
-    open: tuple[tuple[str, ...], ...]
-    experiments: int
+    ``data`` has these keys. ``bounds``: max_size, max_union, protected, exclusions, down.
+    ``language``: faults, domains, implications. ``evidence``: good runs (origin, failed, support,
+    count, traces) and bad ones (fired, count, traces). ``findings``, ``minimal_failing_sets``,
+    ``larger_findings``, ``open``: lists of fault sets. ``open_complete``: whether all that is open
+    is listed. ``inconclusive``: sets tried in vain, with attempts. ``violations`` of "more faults
+    never help". ``rechecks``: how many sets that were inferred to be safe were tried nevertheless,
+    and how many of them failed. ``experiments``, ``lower_bound`` (failing, packing, total, ratio).
+    """
+
+    data: dict[str, Any]
+
+    @property
+    def complete(self) -> bool:
+        """Whether no hypothesis within the bounds is open."""
+        return bool(self.data["open_complete"]) and not self.data["open"]
+
+    @property
+    def findings(self) -> tuple[tuple[str, ...], ...]:
+        """The findings, sorted."""
+        return tuple(tuple(each) for each in self.data["findings"])
+
+    @property
+    def ratio(self) -> float | None:
+        """Experiments (re-checks aside) over the lower bound; None if the bound is zero."""
+        ratio: float | None = self.data["lower_bound"]["ratio"]
+        return ratio
 
     def to_json(self) -> str:
-        """One JSON document."""
-        return json.dumps(asdict(self), indent=1, sort_keys=True)
+        """One JSON document, with a stable order."""
+        return json.dumps(self.data, indent=1, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read what :meth:`to_json` wrote."""
-        data: Mapping[str, Any] = json.loads(text)
-        return cls(
-            max_size=data["max_size"],
-            faults=tuple(data["faults"]),
-            findings=tuple(tuple(each) for each in data["findings"]),
-            open=tuple(tuple(each) for each in data["open"]),
-            experiments=data["experiments"],
-        )
+        """Read what :meth:`to_json` wrote. Raises ValueError for anything else."""
+        data = json.loads(text)
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"this is no certificate in the format {FORMAT!r}")
+        return cls(data)

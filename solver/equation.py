@@ -8,7 +8,7 @@ Hellerstein, SIGMOD 2015). A bad run says: whatever contains the faults that fir
 found a cache warm; neither had an alternative. So good runs are grouped by what failed in them, and
 a group's clause is the union of its supports, less what failed. A clause can therefore only widen.
 
-Both statements assume that more faults never help. :attr:`Equation.violations` holds what was seen
+Both statements assume that more faults never help. :meth:`Equation.violations` holds what was seen
 to contradict that; a failure that was seen outranks a safety that was inferred.
 """
 
@@ -74,7 +74,6 @@ class Equation:
         self.failing: list[int] = []
         self.closed: set[int] = set()
         """Expansions seen to be survived in runs whose support is not known."""
-        self.violations: list[Violation] = []
         self.version = 0
         self._position: dict[tuple[int, int], int] = {}
         self._down = frozenset(down)
@@ -88,8 +87,6 @@ class Equation:
         if run is None:
             run = self.good[failed, support, origin] = GoodRun(failed, support, origin)
             self.refresh()
-            if self.is_failing(self.language.expand(failed)):
-                self._violated("superset of a failing set survived", failed)
             self._add_clause(run)
         _count(run, traces)
 
@@ -99,10 +96,7 @@ class Equation:
         if run is None:
             run = self.bad[fired] = BadRun(fired)
             self.refresh()
-            expansion = self.language.expand(fired)
-            if self.is_safe(expansion):
-                self._violated("known-safe set failed", fired)
-            self._block(expansion)
+            self._block(self.language.expand(fired))
         _count(run, traces)
 
     def is_safe(self, expansion: int) -> bool:
@@ -124,13 +118,32 @@ class Equation:
         """Whether nothing is known of these point faults."""
         return not self.is_failing(expansion) and not self.is_safe(expansion)
 
-    def clause_origins(self) -> list[Origin]:
-        """Per clause, ``observed`` if nature alone taught all of it, else ``injected``."""
-        origins: list[Origin] = ["observed"] * len(self.clauses)
+    def natural_clauses(self) -> list[int]:
+        """The clauses that unperturbed requests alone amount to."""
+        clauses: dict[tuple[int, int], int] = {}
         for run in self.good.values():
-            if run.support is not None and run.origin == "injected":
-                origins[self._position[self._key(run)]] = "injected"
-        return origins
+            if run.support is not None and run.origin == "observed":
+                key = self._key(run)
+                support = self.language.expand(run.support) & ~key[0]
+                clauses[key] = clauses.get(key, 0) | support
+        return list(clauses.values())
+
+    def violations(self) -> list[Violation]:
+        """What contradicts "more faults never help": failed sets that a good run shows safe."""
+        found = []
+        for bad in self.bad.values():
+            fired = self.language.expand(bad.fired)
+            if self.is_safe(fired):
+                over = [
+                    good.failed
+                    for good in self.good.values()
+                    if not fired & ~(self.language.expand(good.failed) | self.down)
+                ]
+                if over:
+                    found.append(Violation("superset of a failing set survived", over[0]))
+                else:
+                    found.append(Violation("known-safe set failed", bad.fired))
+        return found
 
     def refresh(self) -> None:
         """Translate all evidence anew if domains or implications have changed."""
@@ -170,13 +183,6 @@ class Equation:
     def _block(self, expansion: int) -> None:
         self.version += 1
         self.failing = without_supersets([*self.failing, expansion])
-
-    def _violated(
-        self,
-        kind: Literal["superset of a failing set survived", "known-safe set failed"],
-        faults: Faults,
-    ) -> None:
-        self.violations.append(Violation(kind, faults))
 
 
 def _count(run: GoodRun | BadRun, traces: Iterable[str]) -> None:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from solver.bits import mask_of, members
 from solver.certificate import Certificate
+from solver.certify import Progress, certify
 from solver.deadline import Deadline
 from solver.equation import Equation, Violation
 from solver.errors import InvalidRecord
@@ -21,14 +23,23 @@ from solver.findings import exact_findings, larger, minimal_failing_sets
 from solver.hypotheses import Hypotheses
 from solver.language import Language
 from solver.order import Faults, ordered, set_key
-from solver.reduce import extend, halve, inside
+from solver.reduce import extend, inside, part_of
 from solver.sat import SatSolver
 from solver.search import Search
 from solver.strategies import Strategy
+from solver.strategies.likeliest import Likeliest
 from solver.strategies.smallest import Smallest
 from solver.strategies.union import Union
 
-STRATEGIES: dict[str, type[Strategy]] = {"smallest": Smallest, "union": Union}
+LISTED = 1000
+"""How many open hypotheses a certificate lists."""
+RECHECK_DRAWS = 200
+"""Random sets looked at for one that was inferred to be safe."""
+STRATEGIES: dict[str, type[Strategy]] = {
+    "smallest": Smallest,
+    "likeliest": Likeliest,
+    "union": Union,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +52,9 @@ class Explorer:
     """Finds all minimal failing sets of at most ``max_size`` variables (None: of any size).
 
     ``faults``: those known; the set grows with every support. ``strategy``: ``union``,
-    ``smallest``. ``domains``: per domain its member faults; a domain counts as one variable.
+    ``smallest`` or ``likeliest``. ``domains``: per domain its member faults; a domain counts as one
+    variable. ``costs``: of trying a fault, 1 if not given; with costs, ``smallest`` means cheapest.
+    ``likelihoods``: of a fault's being harmful, between 0 and 1, for ``likeliest``.
     ``protected``: never proposed, nor any domain around them. ``exclusions``: sets of faults never
     proposed together. ``down``: faults assumed to be down throughout; proposals and findings come
     without them. ``max_union``: the largest number of variables in one proposal. ``time_limit``:
@@ -60,6 +73,7 @@ class Explorer:
         seed: int = 0,
         domains: Mapping[Any, Collection[Hashable]] | None = None,
         costs: Mapping[Any, float] | None = None,
+        likelihoods: Mapping[Any, float] | None = None,
         protected: Iterable[Hashable] = (),
         exclusions: Iterable[Iterable[Hashable]] = (),
         down: Iterable[Hashable] = (),
@@ -87,12 +101,20 @@ class Explorer:
         self._language.protect(frozenset(protected))
         for together in sorted((frozenset(each) for each in exclusions), key=set_key):
             self._language.exclude(together)
-        self._equation = Equation(self._language, frozenset(down), deterministic=deterministic)
+        self._down = frozenset(down)
+        self._equation = Equation(self._language, self._down, deterministic=deterministic)
+        for name, cost in (costs or {}).items():
+            if cost <= 0:
+                raise InvalidRecord(f"the cost {cost} of {name!r} is not positive")
         self._costs = dict(costs or {})
+        self._likelihoods = dict(likelihoods or {})
         self._rng = random.Random(seed)
         self._strategy: Strategy = STRATEGIES[strategy]()
         self._sat = SatSolver()
         self._attempts: dict[Faults, int] = {}
+        self._run: set[Faults] = set()
+        self._rechecked = 0
+        self._violated = 0
         self._suspects: list[_Suspect] = []
         self._snapshot: tuple[tuple[int, int, int, int], Hypotheses] | None = None
 
@@ -119,6 +141,26 @@ class Explorer:
             self.optimal = search.optimal
         return None if chosen is None else self._language.faults(chosen)
 
+    def recheck(self) -> Faults | None:
+        """A set that was inferred to be safe but never tried, by lot; None if none was met.
+
+        Trying a few of these and recording what happens measures how far "more faults never help"
+        holds; the certificate gives the rate.
+        """
+        now = self._now()
+        variables = list(members(now.selectable))
+        largest = min(len(variables), self.max_size or len(variables))
+        for _ in range(RECHECK_DRAWS if largest else 0):
+            drawn = mask_of(self._rng.sample(variables, self._rng.randint(1, largest)))
+            expansion = now.expand(drawn)
+            if (
+                now.allowed(drawn)
+                and now.equation.is_safe(expansion)
+                and self._language.faults(drawn) not in self._run
+            ):
+                return self._language.faults(drawn)
+        return None
+
     def record(
         self,
         *,
@@ -139,6 +181,7 @@ class Explorer:
         took_effect = injected if fired is None else frozenset(fired)
         self._language.learn(injected)
         self.experiments += 1
+        self._count_recheck(injected, succeeded)
         if succeeded and (support is not None or took_effect >= injected):
             known = None if support is None else frozenset(support)
             self._equation.add_good(took_effect, known, "injected", traces)
@@ -171,12 +214,13 @@ class Explorer:
     @property
     def violations(self) -> tuple[Violation, ...]:
         """What was seen to contradict "more faults never help"."""
-        return tuple(self._equation.violations)
+        self._now()
+        return tuple(self._equation.violations())
 
     @property
     def degraded(self) -> bool:
         """Whether the exploration went over to the cautious strategy."""
-        return bool(self._equation.violations)
+        return bool(self.violations)
 
     def open_hypotheses(self, limit: int | None = None) -> tuple[Faults, ...]:
         """The minimal open hypotheses, at most ``limit`` of them."""
@@ -203,14 +247,21 @@ class Explorer:
         self._language.imply(stronger, weaker)
 
     def certificate(self) -> Certificate:
-        """What is known now, in a form that can be checked."""
-        return Certificate(
-            max_size=self.max_size,
-            faults=tuple(str(each) for each in ordered(self._language.names)),
-            findings=tuple(tuple(map(str, ordered(each))) for each in self.findings),
-            open=tuple(tuple(map(str, ordered(each))) for each in self.open_hypotheses(1000)),
+        """What is known now, in a form that :mod:`solver.check` verifies by itself."""
+        with Deadline(self.time_limit) as deadline:
+            listed = list(islice(self._now().minimal(stop=lambda: deadline.passed), LISTED + 1))
+            all_listed = len(listed) <= LISTED and not deadline.passed
+        progress = Progress(
+            max_union=self.max_union,
+            down=self._down,
             experiments=self.experiments,
+            rechecked=self._rechecked,
+            violated=self._violated,
+            attempts=self._attempts,
+            still_open=tuple(listed[:LISTED]),
+            all_listed=all_listed,
         )
+        return certify(self._now(), progress)
 
     def _now(self) -> Hypotheses:
         self._equation.refresh()
@@ -224,6 +275,15 @@ class Explorer:
         if self._snapshot is None or self._snapshot[0] != version:
             self._snapshot = version, Hypotheses(language, self._equation, self.max_size)
         return self._snapshot[1]
+
+    def _count_recheck(self, injected: Faults, succeeded: bool | None) -> None:
+        expansion = self._language.expand(injected)
+        if succeeded is not None and injected not in self._run:
+            self._run.add(injected)
+            self._now()
+            if self._equation.is_safe(expansion) and not self._equation.is_failing(expansion):
+                self._rechecked += 1
+                self._violated += not succeeded
 
     def _search(self, deadline: Deadline) -> Search:
         now = self._now()
@@ -239,6 +299,7 @@ class Explorer:
             max_attempts=self.max_inconclusive,
             max_union=self.max_union,
             costs=self._costs,
+            likelihoods=self._likelihoods,
         )
 
     def _suspect(self, fired: Faults, blame: Iterable[Hashable] | None) -> None:
@@ -265,7 +326,7 @@ class Explorer:
             if failing.bit_count() > 1:
                 left = [each for each in inside(failing, search) if each not in search.attempts]
                 if left:
-                    part = halve(left, search)
+                    part = part_of(left, search)
                     if part not in search.attempts:
                         return part
         return None

@@ -50,8 +50,9 @@ class Hypotheses:
     def forbidden(self) -> list[int]:
         """Sets of variables that are never proposed together.
 
-        An excluded fault is meant wherever it comes from, so domains that contain it count. A
-        single domain that contains a whole exclusion is allowed: it was named as a whole.
+        An excluded fault is meant wherever it comes from: domains that contain it count, and
+        stronger faults that cause it. A single variable that brings a whole exclusion about is
+        allowed: it was named as a whole.
         """
         language = self.language
         together: set[int] = set()
@@ -59,13 +60,7 @@ class Hypotheses:
             if len(exclusion) == 1:
                 continue
             carriers = [
-                [language.index[fault]]
-                + [
-                    domain
-                    for domain in sorted(language.domains)
-                    if language.expansions[domain] >> language.index[fault] & 1
-                    and domain != language.index[fault]
-                ]
+                [language.index[fault], *members(language.carriers(1 << language.index[fault]))]
                 for fault in exclusion
             ]
             for choice in itertools.product(*carriers):
@@ -153,14 +148,23 @@ class Hypotheses:
         max_size: int | None = None,
         rng: random.Random | None = None,
         stop: Callable[[], bool] = never,
+        allowed: Callable[[int], bool] | None = None,
     ) -> Iterator[int]:
         """The minimal open hypotheses, in the order of the search.
 
         ``within``: only such as consist of these variables. ``max_size``: a tighter bound.
+        ``allowed``: prune where this says no; asked while searching, so it may become stricter.
         """
         bound = self.max_size if max_size is None else max_size
         sets = self.sets if within is None else [each & within for each in self.sets]
-        search = HittingSets(sets, self.hits, bound, self.allowed, rng, stop)
+        permitted = self.allowed
+        if allowed is not None:
+            further = allowed
+
+            def permitted(variables: int) -> bool:
+                return further(variables) and self.allowed(variables)
+
+        search = HittingSets(sets, self.hits, bound, permitted, rng, stop)
         if not sets and not self.allowed(0):
             return
         if not self.equation.closed:

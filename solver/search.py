@@ -33,6 +33,7 @@ class Search:
     max_attempts: int
     max_union: int | None
     costs: Mapping[Fault, float]
+    likelihoods: Mapping[Fault, float]
     suspected: list[int] = field(default_factory=list)
     """Sets of variables blamed for failures and larger than the bound: better not all in one."""
     optimal: bool = True
@@ -48,6 +49,9 @@ class Search:
 
         Raises OutOfTime if none was found in time and none was excluded.
         """
+        if self.costs:
+            cheapest = self.cheapest()
+            return [cheapest] if cheapest is not None else self.retries()
         if not self.now.equation.closed:
             answer = self.sat.smallest(self.now, self.deadline, list(self.attempts))
             self.optimal = answer.optimal
@@ -64,6 +68,25 @@ class Search:
         self.optimal = not self.deadline.passed
         least = min((each.bit_count() for each in listed), default=0)
         return [each for each in listed if each.bit_count() == least] or self.retries()
+
+    def cheapest(self) -> int | None:
+        """The open hypothesis of least cost that was not tried in vain, by branch and bound.
+
+        Costs are positive, so whatever costs as much as the best one known cannot get better.
+        """
+        best: int | None = None
+        least = float("inf")
+        found = self.now.minimal(
+            stop=lambda: self.deadline.passed,
+            allowed=lambda variables: self.cost(variables) < least,
+        )
+        for each in found:
+            if each not in self.attempts and self.cost(each) < least:
+                best, least = each, self.cost(each)
+        self.optimal = not self.deadline.passed
+        if best is None and not self.optimal:
+            raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
+        return best
 
     def retries(self) -> list[int]:
         """The open hypothesis that was inconclusive least often, if it may be tried again."""

@@ -38,6 +38,8 @@ def _grow(seed: int, pool: list[int], search: Search, cap: int | None) -> int:
     candidates = sorted(wanted)
     search.rng.shuffle(candidates)
     candidates.sort(key=lambda variable: (variable in domains, -wanted[variable]))
+    # What is in no open hypothesis comes last: it only makes a surviving support smaller.
+    candidates += [each for each in members(search.now.selectable) if each not in wanted]
     union = seed
     for variable in candidates:
         if cap is not None and union.bit_count() >= cap:

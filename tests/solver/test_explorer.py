@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from solver import Explorer
 from tests.solver.systems import System, explore, explorer_of, systems
 
-STRATEGIES = ["smallest", "union"]
+STRATEGIES = ["smallest", "likeliest", "union"]
 BLAMES = ["none", "right", "wrong"]
 
 
@@ -163,9 +163,11 @@ def test_contradictions_are_reported_and_exploration_becomes_cautious() -> None:
     explorer.record(injected={"a", "b"}, succeeded=True, support={"c"})
     assert [each.kind for each in explorer.violations] == ["superset of a failing set survived"]
     assert explorer.degraded
-    explorer.record(injected={"b"}, succeeded=False)
+    # And a set that fails although no good run ever needed it
+    explorer.record(injected={"d"}, succeeded=False)
     assert explorer.violations[1].kind == "known-safe set failed"
-    assert set(explorer.findings) == {frozenset({"a"}), frozenset({"b"})}
+    # Then what was seen outranks what was inferred
+    assert set(explorer.findings) == {frozenset({"a"}), frozenset({"d"})}
 
 
 @settings(max_examples=100, deadline=None)

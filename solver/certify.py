@@ -1,0 +1,121 @@
+"""Writing down what an exploration knows as a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from solver.bound import lower_bound
+from solver.certificate import FORMAT, Certificate
+from solver.errors import InvalidRecord
+from solver.findings import exact_findings, larger, minimal_failing_sets
+from solver.hypotheses import Hypotheses
+from solver.order import Fault, Faults, set_key
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the explorer knows besides the evidence."""
+
+    max_union: int | None
+    down: Faults
+    experiments: int
+    rechecked: int
+    violated: int
+    attempts: Mapping[Faults, int]
+    still_open: tuple[int, ...]
+    all_listed: bool
+
+
+def certify(now: Hypotheses, progress: Progress) -> Certificate:
+    """The certificate. Raises InvalidRecord if two faults have the same name."""
+    language, equation = now.language, now.equation
+    _distinct(language.names)
+    minimal = minimal_failing_sets(now)
+    bound = lower_bound(now, minimal)
+    tried = progress.experiments - progress.rechecked
+
+    def masks(sets: Iterable[int]) -> list[list[str]]:
+        return named(language.faults(each) for each in sets)
+
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "bounds": {
+            "max_size": now.max_size,
+            "max_union": progress.max_union,
+            "protected": _names(language.faults(language.protected)),
+            "exclusions": named(language.exclusions),
+            "down": _names(progress.down),
+        },
+        "language": {
+            "faults": [_name(each) for each in language.names],
+            "domains": _relation(language.names, language.domains),
+            "implications": _relation(language.names, language.weaker),
+        },
+        "deterministic": equation.deterministic,
+        "evidence": {
+            "good": [
+                {
+                    "origin": run.origin,
+                    "failed": _names(run.failed),
+                    "support": None if run.support is None else _names(run.support),
+                    "count": run.count,
+                    "traces": list(run.traces),
+                }
+                for run in equation.good.values()
+            ],
+            "bad": [
+                {"fired": _names(run.fired), "count": run.count, "traces": list(run.traces)}
+                for run in equation.bad.values()
+            ],
+        },
+        "findings": masks(exact_findings(now, minimal)),
+        "minimal_failing_sets": masks(minimal),
+        "larger_findings": masks(larger(now, minimal)),
+        "open": masks(progress.still_open),
+        "open_complete": progress.all_listed,
+        "inconclusive": [
+            {"faults": _names(faults), "attempts": count}
+            for faults, count in sorted(progress.attempts.items(), key=lambda i: set_key(i[0]))
+        ],
+        "violations": [
+            {"kind": each.kind, "faults": _names(each.faults)} for each in equation.violations()
+        ],
+        "rechecks": {"tried": progress.rechecked, "violated": progress.violated},
+        "experiments": progress.experiments,
+        "lower_bound": {
+            "failing": bound.failing,
+            "packing": masks(bound.packing),
+            "total": bound.total,
+            "ratio": round(tried / bound.total, 4) if bound.total else None,
+        },
+    }
+    return Certificate(data)
+
+
+def named(sets: Iterable[Faults]) -> list[list[str]]:
+    """Sets of faults by name, each sorted, smaller ones first."""
+    return sorted((_names(each) for each in sets), key=lambda each: (len(each), each))
+
+
+def _name(fault: Fault) -> str:
+    return fault if isinstance(fault, str) else repr(fault)
+
+
+def _names(faults: Iterable[Fault]) -> list[str]:
+    return sorted(_name(each) for each in faults)
+
+
+def _relation(names: list[Fault], relation: Mapping[int, Iterable[int]]) -> dict[str, list[str]]:
+    return {
+        _name(names[one]): _names(names[each] for each in many) for one, many in relation.items()
+    }
+
+
+def _distinct(names: list[Fault]) -> None:
+    seen: dict[str, Fault] = {}
+    for fault in names:
+        other = seen.setdefault(_name(fault), fault)
+        if other is not fault:
+            raise InvalidRecord(f"two faults are both written {_name(fault)!r}; name them apart")

@@ -1,0 +1,167 @@
+"""Certificates hold, and the checker sees when they do not."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from solver import Certificate, Explorer, InvalidRecord
+from solver.check import check
+from tests.solver.systems import System, explore, explorer_of, systems
+
+STRATEGIES = ["smallest", "likeliest", "union"]
+
+
+def explored(system: System, **options: Any) -> Explorer:
+    explorer = explorer_of(system, **options)
+    support = system.run(())
+    if support is not None:
+        explorer.observe(support, traces=["0af7651916cd43dd8448eb211c80319c"])
+    explore(explorer, system, blame="right")
+    return explorer
+
+
+@settings(max_examples=150, deadline=None)
+@given(systems(rich=True), st.sampled_from(STRATEGIES), st.integers(1, 3))
+def test_the_certificate_of_a_finished_exploration_is_accepted(
+    system: System, strategy: str, max_size: int
+) -> None:
+    explorer = explored(system, strategy=strategy, max_size=max_size)
+    certificate = explorer.certificate()
+    assert check(json.loads(certificate.to_json())) == []
+    assert certificate.complete
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+@settings(max_examples=150, deadline=None)
+@given(systems(), st.integers(1, 3), st.integers(0, 8))
+def test_the_certificate_of_an_unfinished_exploration_lists_what_is_open(
+    system: System, max_size: int, steps: int
+) -> None:
+    explorer = Explorer(max_size=max_size)
+    support = system.run(())
+    assert support is not None
+    explorer.observe(support)
+    for _ in range(steps):
+        proposal = explorer.propose()
+        if proposal is None:
+            break
+        faults = frozenset(map(str, proposal))
+        good = system.run(faults)
+        explorer.record(injected=faults, succeeded=good is not None, support=good)
+    certificate = explorer.certificate()
+    assert check(json.loads(certificate.to_json())) == []
+    # And every failing set within the bounds is a finding, or contains one, or something open
+    known = [set(each) for each in (*certificate.findings, *certificate.data["open"])]
+    for truth in system.minimal_failing_sets(max_size):
+        assert any(each <= truth for each in known)
+
+
+@settings(max_examples=150, deadline=None)
+@given(systems(), st.integers(1, 3), st.sampled_from(STRATEGIES))
+def test_the_lower_bound_is_one(system: System, max_size: int, strategy: str) -> None:
+    explorer = explored(system, max_size=max_size, strategy=strategy)
+    bound = explorer.certificate().data["lower_bound"]
+    assert bound["failing"] == len(system.minimal_failing_sets(max_size))
+    assert explorer.experiments >= bound["total"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(systems(rich=True), st.data())
+def test_a_certificate_without_one_of_its_runs_is_rejected_or_still_true(
+    system: System, data: st.DataObject
+) -> None:
+    # Given a certificate from which one run is removed
+    explorer = explored(system, max_size=2)
+    document = explorer.certificate().data
+    kind = data.draw(st.sampled_from(["good", "bad"]))
+    runs = document["evidence"][kind]
+    assume(runs)
+    corrupted = copy.deepcopy(document)
+    removed = corrupted["evidence"][kind].pop(data.draw(st.integers(0, len(runs) - 1)))
+    # Then it is rejected, unless the other runs prove as much
+    if not check(corrupted):
+        rest = explorer_of(system, max_size=2)
+        for run in corrupted["evidence"]["good"]:
+            rest.observe(run["support"], failed=run["failed"])
+        for run in corrupted["evidence"]["bad"]:
+            rest.record(injected=run["fired"], succeeded=False)
+        assert rest.open_count() == 0, f"{removed} was needed"
+
+
+CORRUPTIONS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a finding nobody saw": lambda d: d["minimal_failing_sets"].append(["b"]),
+    "a finding left out": lambda d: (d["minimal_failing_sets"].clear(), d["findings"].clear()),
+    "a finding that is not minimal": lambda d: d["minimal_failing_sets"].append(["a", "d"]),
+    "a support cut short is another run": lambda d: d["evidence"]["good"].pop(),
+    "a failed run left out": lambda d: d["evidence"]["bad"].pop(),
+    "a larger bound": lambda d: d["bounds"].update(max_size=3),
+    "too few experiments": lambda d: d.update(experiments=1),
+    "a better ratio": lambda d: d["lower_bound"].update(ratio=1.0),
+    "a better bound": lambda d: d["lower_bound"].update(total=9),
+    "a bound out of nowhere": lambda d: d["lower_bound"]["packing"].append(["d"]),
+    "another format": lambda d: d.update(format="x"),
+    "no bounds": lambda d: d.pop("bounds"),
+    "a contradiction": lambda d: d["evidence"]["good"].append(
+        {"origin": "injected", "failed": ["a"], "support": ["b"], "count": 1, "traces": []}
+    ),
+}
+
+
+@pytest.mark.parametrize("corruption", CORRUPTIONS)
+def test_a_corrupted_certificate_is_rejected(corruption: str) -> None:
+    # Given a system with a fatal call, a pair, and a triple beyond the bound
+    system = System(
+        supports=(frozenset("abd"), frozenset("acd"), frozenset("abe"), frozenset("abf")),
+        points=tuple("abcdef"),
+        inflation=0.0,
+    )
+    explorer = Explorer(max_size=2, strategy="smallest")
+    explorer.observe({"a", "b", "d"})
+    explore(explorer, system)
+    document = json.loads(explorer.certificate().to_json())
+    assert check(document) == []
+    assert {tuple(each) for each in document["findings"]} >= {("a",)}
+    # When it is corrupted
+    CORRUPTIONS[corruption](document)
+    # Then the checker says so
+    assert check(document) != []
+
+
+def test_a_wrong_document_is_no_certificate() -> None:
+    assert check({}) != []
+    with pytest.raises(ValueError, match="no certificate"):
+        Certificate.from_json("[]")
+
+
+def test_rechecks_measure_whether_more_faults_never_help() -> None:
+    # Given an exploration that is complete
+    explorer = Explorer(max_size=2)
+    explorer.observe({"a", "b", "c"})
+    explorer.record(injected={"a", "b", "c"}, succeeded=True, support={"d"})
+    while (proposal := explorer.propose()) is not None:
+        explorer.record(injected=proposal, succeeded=True, support={"e"})
+    # When sets that are inferred to be safe are tried nevertheless, and one of them fails
+    first = explorer.recheck()
+    assert first is not None
+    explorer.record(injected=first, succeeded=True, support={"e"})
+    second = explorer.recheck()
+    assert second is not None
+    explorer.record(injected=second, succeeded=False)
+    # Then the certificate gives the rate, and says what contradicts the assumption
+    certificate = explorer.certificate()
+    assert certificate.data["rechecks"] == {"tried": 2, "violated": 1}
+    assert len(certificate.data["violations"]) == 1
+
+
+def test_faults_that_read_alike_are_refused() -> None:
+    explorer = Explorer()
+    explorer.observe({1, "1"})
+    with pytest.raises(InvalidRecord, match="written"):
+        explorer.certificate()
