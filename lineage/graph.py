@@ -13,33 +13,33 @@ ROOT = "request"
 """The node from which every graph starts."""
 
 
-def lineage_graph(trees: Iterable[Tree]) -> nx.DiGraph[Any]:
-    """Nodes are points (and :data:`ROOT`); an edge says that one was called within the other.
+def lineage_graph(trees: Iterable[tuple[Tree, int]]) -> nx.DiGraph[Any]:
+    """Trees, each with the number of requests it stands for, as one graph.
 
-    Node data: ``callee``, ``route``, ``calls`` (how often reached), ``failures``, ``detached``.
-    Edge data: ``calls``.
+    Nodes are points (and :data:`ROOT`), with ``callee``, ``route`` and ``detached`` (nobody waits
+    for it). An edge says that one was called within the other, with ``calls`` and ``failures``.
     """
     graph: nx.DiGraph[Any] = nx.DiGraph()
-    for tree in trees:
-        graph.add_node(ROOT, callee=tree.service, route=tree.route)
+    for tree, count in trees:
+        graph.add_node(ROOT, callee=tree.service, route=tree.route, detached=False)
         pending: list[tuple[str, Call]] = [(ROOT, call) for call in tree.calls]
         while pending:
             above, call = pending.pop()
-            _count(graph, above, call)
+            _add(graph, above, call, count)
             pending.extend((call.point, inner) for inner in call.calls)
     return graph
 
 
-def _count(graph: nx.DiGraph[Any], above: str, call: Call) -> None:
-    if call.point not in graph:
-        graph.add_node(
-            call.point, callee=call.callee, route=call.route, calls=0, failures=0, detached=False
-        )
-    node = graph.nodes[call.point]
-    node["calls"] += 1
-    node["failures"] += call.failed
-    node["detached"] = call.detached
-    node["callee"] = node["callee"] or call.callee
+def _add(graph: nx.DiGraph[Any], above: str, call: Call, count: int) -> None:
+    known = graph.nodes.get(call.point, {})
+    graph.add_node(
+        call.point,
+        callee=known.get("callee") or call.callee,
+        route=known.get("route") or call.route,
+        detached=call.detached,
+    )
     if not graph.has_edge(above, call.point):
-        graph.add_edge(above, call.point, calls=0)
-    graph.edges[above, call.point]["calls"] += 1
+        graph.add_edge(above, call.point, calls=0, failures=0)
+    edge = graph.edges[above, call.point]
+    edge["calls"] += count
+    edge["failures"] += count * call.failed

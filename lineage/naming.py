@@ -32,7 +32,10 @@ def point_of(service: str, name: str, kind: str, fields: Fields) -> str | None:
             return point
     if kind == "producer":
         return str(Point(service, "message", "send", peer_of(fields), _as_path(name)))
-    return str(Point(service, "call", template_words(name), peer_of(fields)))
+    peer = peer_of(fields)
+    if not name and not peer:
+        return None  # nothing says what was called: no place where a fault could be put
+    return str(Point(service, "call", template_words(name), peer))
 
 
 def arrival_point(caller: str, service: str, name: str, fields: Fields) -> str:

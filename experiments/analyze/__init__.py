@@ -1,0 +1,1 @@
+"""analyze: what trace files say, without injecting anything."""

@@ -1,0 +1,73 @@
+"""``ldfi analyze``: what trace files say about the requests in them, without injecting anything.
+
+Read, assemble, learn, find the classes, and for each class solve its failure equation: the sets
+of faults that no good request has acquitted yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from experiments.analyze.collect import Collected, Progress, collect
+from experiments.analyze.reasoning import report_on
+from experiments.analyze.report import Analysis
+from lineage.classes import discover
+from lineage.renaming import learned_names, renamed
+from lineage.shapes import Shapes
+
+
+def analyze(
+    paths: Iterable[Path],
+    max_size: int = 2,
+    class_by: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Analysis:
+    """Analyse files and folders of traces.
+
+    ``class_by``: request features (``query.page``, ``header.x-device-type``) that tell classes
+    apart in any case. Raises OSError for a path that does not exist, never for its contents.
+    """
+    collected = collect(paths, progress)
+    shapes = collected.shapes if len(collected.shapes) else collected.holed
+    points = {p for shape in shapes for p in {*shape.lineage.called, *shape.lineage.callees}}
+    names = learned_names(points)
+    if names:
+        shapes = shapes.renamed(lambda run: renamed(run, names))
+    classes = discover(shapes, class_by)
+    return Analysis(
+        spans=collected.spans,
+        traces=collected.traces,
+        outcomes=collected.outcomes,
+        files=collected.files,
+        skipped=_skipped(collected),
+        unread=collected.unread,
+        max_size=max_size,
+        classes=tuple(report_on(each, max_size) for each in classes),
+        notes=tuple(_notes(collected, shapes)),
+    )
+
+
+def _skipped(collected: Collected) -> dict[str, int]:
+    skipped = dict(sorted(collected.skipped.items()))
+    if len(collected.shapes) and len(collected.holed):
+        skipped["trace with gaps"] = sum(shape.count for shape in collected.holed)
+    return skipped
+
+
+def _notes(collected: Collected, shapes: Shapes) -> Iterable[str]:
+    if shapes is not collected.shapes and not len(collected.shapes) and len(collected.holed):
+        yield "Every trace has gaps (spans whose parents are missing): supports may be too small."
+    if collected.traces and not collected.outcomes:
+        yield (
+            "Outcomes are taken from the traces' own root spans. A status of 200 may hide an"
+            " error: give a file of outcomes as users saw them beside the traces."
+        )
+    if shapes.overflow:
+        yield f"{shapes.overflow} requests are left out: they had more than {shapes.limit} shapes."
+    told = sum(1 for shape in shapes if shape.told and not shape.lineage.failed)
+    if told:
+        yield (
+            "Some faults are only told of by the outcomes, not proved by the traces: whether"
+            " they fired is not known (a circuit breaker may have kept the call from being made)."
+        )

@@ -1,0 +1,116 @@
+"""From files to shapes: everything that can be read is read, everything else is accounted for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from experiments.analyze.outcomes import Told, read_outcomes
+from lineage.assembly import Assembler
+from lineage.errors import UnreadableTraces
+from lineage.lineage import learn
+from lineage.readers.files import read_file
+from lineage.shapes import Shapes
+from lineage.span import Trace
+
+OPEN_TRACES = 100_000
+"""Traces that may be open at once. Files are not sorted by trace, so many are."""
+
+PATIENCE = 500_000
+"""Spans that may come between two of one trace."""
+
+Progress = Callable[[Path, int], None]
+"""Called now and then with the file being read and the number of spans read so far."""
+
+
+@dataclass(slots=True)
+class Collected:
+    """What was read, and what was not."""
+
+    shapes: Shapes = field(default_factory=Shapes)
+    holed: Shapes = field(default_factory=Shapes)
+    """Traces with gaps: their supports may be too small to be evidence."""
+    spans: int = 0
+    traces: int = 0
+    outcomes: int = 0
+    """Requests of which somebody wrote down how they ended."""
+    files: dict[str, int] = field(default_factory=dict)
+    """Spans by file, of those that were read."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """File → why it, or the rest of it, could not be read."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """What was read but could not be used, by reason."""
+
+
+def collect(paths: Iterable[Path], progress: Progress | None = None) -> Collected:
+    """Read files and folders. Never raises for their contents; OSError only for missing ones."""
+    result = Collected()
+    told: dict[str, Told] = {}
+    files = list(_files(paths))
+    for path in files:
+        try:
+            told |= read_outcomes(path)
+        except (ValueError, OSError, EOFError):
+            continue
+        result.files[str(path)] = 0
+    assembler = Assembler(PATIENCE, 4 * PATIENCE, OPEN_TRACES, 50_000)
+    for path in files:
+        if str(path) not in result.files:
+            _read(path, assembler, result, told, progress)
+    _learn(assembler.flush(), result, told)
+    result.outcomes = len(told)
+    result.skipped.update({f"{reason} span": n for reason, n in assembler.dropped.items() if n})
+    kept = result.skipped.pop("kept")
+    duplicates = result.spans - kept - assembler.dropped.total()
+    if duplicates:
+        result.skipped["duplicate span"] = duplicates
+    return result
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(p for p in path.rglob("*") if p.is_file() and p.name[0] != ".")
+        else:
+            path.stat()
+            yield path
+
+
+def _read(
+    path: Path,
+    assembler: Assembler,
+    result: Collected,
+    told: dict[str, Told],
+    progress: Progress | None,
+) -> None:
+    before = result.spans
+    try:
+        for batch in read_file(path):
+            result.spans += len(batch.spans)
+            if batch.rejected:
+                result.skipped["span without usable ids"] += batch.rejected
+            assembler.add(batch.spans, result.spans)
+            _learn(assembler.pop(result.spans), result, told)
+            if progress is not None:
+                progress(path, result.spans)
+    except UnreadableTraces as error:
+        result.unread[str(path)] = error.reason
+    if result.spans > before or str(path) not in result.unread:
+        result.files[str(path)] = result.spans - before
+
+
+def _learn(traces: Iterable[Trace], result: Collected, told: dict[str, Told]) -> None:
+    for trace in traces:
+        result.traces += 1
+        result.skipped["kept"] += len(trace.spans)
+        run = learn(trace)
+        if run is None:
+            result.skipped["trace without a root"] += 1
+            continue
+        if run.strangers:
+            result.skipped["span of another request in the same trace"] += run.strangers
+        outcome = told.get(run.trace_id, Told(None, frozenset()))
+        shapes = result.holed if run.orphans else result.shapes
+        shapes.add(run, outcome.success, outcome.faults)

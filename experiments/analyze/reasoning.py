@@ -1,0 +1,172 @@
+"""From the shapes of one request class to what they prove, and what they leave open."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from experiments.analyze.report import ClassReport, Edge, Failure, Support, Tolerated
+from lineage.blame import blame
+from lineage.classes import RequestClass
+from lineage.clauses import Lessons
+from lineage.graph import lineage_graph
+from lineage.shapes import Shape
+from solver.explorer import Explorer
+
+MOST_HYPOTHESES = 1000
+"""Hypotheses listed for one class; a class with more of them needs a smaller size."""
+
+
+def report_on(each: RequestClass, max_size: int) -> ClassReport:
+    """Everything that can be said about one class."""
+    good = [shape for shape in each.shapes if shape.outcome == "good"]
+    counts = Counter[str]()
+    for shape in each.shapes:
+        counts[shape.outcome] += shape.count
+    hypotheses = _hypotheses(good, max_size)
+    return ClassReport(
+        name=each.name,
+        service=each.service,
+        predicate=each.predicate.to_json(),
+        traces=each.traces,
+        good=counts["good"],
+        failed=counts["failed"],
+        refused=counts["refused"],
+        consistency=round(each.consistency, 4),
+        hit_rate=round(each.hit_rate, 4),
+        unfit=each.unfit,
+        supports=_supports(good),
+        hypotheses=hypotheses[:MOST_HYPOTHESES],
+        more_hypotheses=len(hypotheses) > MOST_HYPOTHESES,
+        tolerated=_tolerated(good),
+        failures=_failures(each, good),
+        retried=tuple(sorted({p for s in good for p in s.lineage.failed & s.lineage.support})),
+        callees=_callees(each.shapes),
+        edges=_edges(each.shapes),
+    )
+
+
+def _hypotheses(good: Iterable[Shape], max_size: int) -> tuple[tuple[str, ...], ...]:
+    """Sets of errors that hit every clause. Delays are left out: traces do not try them."""
+    lessons = Lessons()
+    for shape in good:
+        lessons.add(shape.lineage, shape.count)
+    clauses = lessons.clauses()
+    if not clauses:
+        return ()
+    explorer = Explorer(max_size=max_size, time_limit=None)
+    for clause in clauses:
+        errors = {fault for fault in clause.faults if fault.startswith("error@")}
+        lost = {f"error@{point}" for point in clause.failed}
+        explorer.observe(errors, failed=lost | clause.outlasted, traces=[clause.trace_id])
+    found = explorer.open_hypotheses(MOST_HYPOTHESES + 1)
+    ordered = sorted((tuple(sorted(map(str, each))) for each in found), key=lambda h: (len(h), h))
+    return tuple(each for each in ordered if each)
+
+
+def _supports(good: Iterable[Shape]) -> tuple[Support, ...]:
+    groups: dict[tuple[frozenset[str], frozenset[str]], list[Shape]] = defaultdict(list)
+    for shape in good:
+        run = shape.lineage
+        groups[run.support, run.failed - run.support].append(shape)
+    found = [
+        Support(
+            points=tuple(sorted(support)),
+            requests=sum(shape.count for shape in shapes),
+            failed=tuple(sorted(lost)),
+            traces=_exemplars(shapes),
+        )
+        for (support, lost), shapes in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda s: (-s.requests, s.points, s.failed)))
+
+
+def _tolerated(good: list[Shape]) -> tuple[Tolerated, ...]:
+    usual = {p for s in good if s.unperturbed for p in s.lineage.called}
+    groups: dict[tuple[tuple[str, ...], str], list[Shape]] = defaultdict(list)
+    for shape in good:
+        faults, origin = _survived(shape)
+        if faults:
+            groups[faults, origin].append(shape)
+    found = []
+    for (faults, origin), shapes in groups.items():
+        called = {point for shape in shapes for point in shape.lineage.called}
+        lost = {fault.partition("@")[2] for fault in faults}
+        found.append(
+            Tolerated(
+                faults=faults,
+                requests=sum(shape.count for shape in shapes),
+                origin=origin,
+                instead=tuple(sorted(called - usual - lost)) if usual else (),
+                traces=_exemplars(shapes),
+            )
+        )
+    return tuple(sorted(found, key=lambda t: (-t.requests, t.faults)))
+
+
+def _survived(shape: Shape) -> tuple[tuple[str, ...], str]:
+    run = shape.lineage
+    lost = {f"error@{point}" for point in run.failed - run.support}
+    if run.fired:
+        natural = {f for f in lost if f"delay@{f.partition('@')[2]}" not in run.fired}
+        return tuple(sorted(run.fired | natural)), "injected"
+    if lost:
+        return tuple(sorted(lost)), "observed"
+    return tuple(sorted(shape.told)), "told"
+
+
+def _failures(each: RequestClass, good: list[Shape]) -> tuple[Failure, ...]:
+    bad = [shape for shape in each.shapes if shape.outcome == "failed"]
+    harm = _harm(bad, good)
+    groups: dict[tuple[tuple[str, ...], bool, tuple[str, ...]], list[Shape]] = defaultdict(list)
+    for shape in bad:
+        suspects = blame(shape.lineage.tree, each.expected)
+        if not suspects:  # the error did not travel up: take what fails when users are hurt
+            suspects = _most_harmful(shape.lineage.failed, harm)
+        told = tuple(sorted(shape.told))
+        groups[tuple(sorted(suspects)), shape.hidden, told].append(shape)
+    found = [
+        Failure(
+            suspects=suspects,
+            requests=sum(shape.count for shape in shapes),
+            hidden=hidden,
+            told=told,
+            traces=_exemplars(shapes),
+        )
+        for (suspects, hidden, told), shapes in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda f: (-f.requests, f.suspects, f.told)))
+
+
+def _most_harmful(failed: frozenset[str], harm: dict[str, float]) -> frozenset[str]:
+    worst = max((harm[point] for point in failed), default=0.0)
+    return frozenset(point for point in failed if harm[point] == worst > 0.5)
+
+
+def _harm(bad: Iterable[Shape], good: Iterable[Shape]) -> dict[str, float]:
+    """Point → of the requests in which it failed, the share that failed as a whole."""
+    failed, total = Counter[str](), Counter[str]()
+    for shapes, hurt in ((bad, True), (good, False)):
+        for shape in shapes:
+            for point in shape.lineage.failed:
+                total[point] += shape.count
+                failed[point] += shape.count if hurt else 0
+    return {point: failed[point] / total[point] for point in total}
+
+
+def _callees(shapes: Iterable[Shape]) -> dict[str, str]:
+    known = {p: callee for shape in shapes for p, callee in shape.lineage.callees.items()}
+    return dict(sorted(known.items()))
+
+
+def _edges(shapes: Iterable[Shape]) -> tuple[Edge, ...]:
+    graph = lineage_graph((shape.lineage.tree, shape.count) for shape in shapes)
+    return tuple(
+        Edge(above, point, data["calls"], data["failures"])
+        for above, point, data in sorted(graph.edges(data=True), key=lambda edge: edge[:2])
+    )
+
+
+def _exemplars(shapes: Iterable[Shape]) -> tuple[str, ...]:
+    traces = sorted(trace for shape in shapes for trace in shape.traces)
+    return tuple(trace_id for _, trace_id in traces[:5])

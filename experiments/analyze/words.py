@@ -1,0 +1,20 @@
+"""Faults in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+_VERBS = {"error": "fails", "delay": "hangs"}
+
+
+def fault_in_words(fault: str, callees: Mapping[str, str]) -> str:
+    """``api>http:GET:ratings/titles/* fails``, and what it reaches where the name does not say."""
+    kind, _, point = fault.partition("@")
+    callee = callees.get(point, "")
+    reached = f" [{callee}]" if callee and callee not in point else ""
+    return f"{point}{reached} {_VERBS.get(kind, kind)}"
+
+
+def faults_in_words(faults: Iterable[str], callees: Mapping[str, str]) -> str:
+    """All of them, joined by ``and``."""
+    return " and ".join(fault_in_words(fault, callees) for fault in faults)

@@ -1,0 +1,145 @@
+"""Request classes: requests that behave the same, told apart by what is known on arrival.
+
+Requests of one entry point (service, method, path) usually rely on the same points; then the
+entry point is the class. Where they do not, whatever else an edge knows of a request may tell
+which is which: a shallow decision tree over query parameters and headers is asked, and its leaves
+become the classes. What no feature explains (``/owners/99`` has no pets, so nobody asks for their
+visits) stays together and is marked unfit for exploration: its supports scatter, and a scattered
+clause would acquit points that only some of its requests rely on.
+
+A class is a predicate that an edge evaluates in microseconds; nothing in it is known only to the
+trace.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fit.predicate import Condition, Predicate
+from lineage.shapes import Shape
+from lineage.splitting import split
+
+CONSISTENT = 0.95
+"""Share of requests with the expected support that makes a class fit for exploration."""
+
+ENOUGH = 5
+"""Good, unperturbed requests without which nothing can be said about consistency."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestClass:
+    """One class of requests, and how well it holds together."""
+
+    service: str
+    """Where its requests enter."""
+    predicate: Predicate
+    shapes: tuple[Shape, ...]
+    expected: frozenset[str]
+    """The support of most of its good, unperturbed requests."""
+    consistency: float
+    """Share of the good, unperturbed requests with exactly the expected support."""
+    sample: int
+    """How many those are."""
+    hit_rate: float
+    """Share of the expected points that a request of the class reached, on average."""
+    unfit: str = ""
+    """Why the class must not be explored; empty where it may."""
+    version: int = 1
+
+    @property
+    def name(self) -> str:
+        """The predicate in words, and the service where others could have the same one."""
+        return str(self.predicate)
+
+    @property
+    def traces(self) -> int:
+        """How many requests were seen."""
+        return sum(shape.count for shape in self.shapes)
+
+    @property
+    def last_seen(self) -> int:
+        """When the latest of them began: nanoseconds since the epoch."""
+        return max(shape.last for shape in self.shapes)
+
+
+def discover(shapes: Iterable[Shape], by: Sequence[str] = ()) -> tuple[RequestClass, ...]:
+    """The classes of some traffic, the busiest first.
+
+    ``by``: features by which requests are told apart in any case, besides method and path.
+    """
+    entries: dict[tuple[object, ...], list[Shape]] = defaultdict(list)
+    for shape in shapes:
+        entries[_entry(shape, by)].append(shape)
+    found = [each for entry in entries.values() for each in _classes(entry, by)]
+    return tuple(sorted(found, key=lambda each: (-each.traces, each.service, each.name)))
+
+
+def _entry(shape: Shape, by: Sequence[str]) -> tuple[object, ...]:
+    features = shape.features
+    names = ("operation", "method", "path", *by)
+    return (shape.lineage.service, *(features.get(name) for name in names))
+
+
+def _classes(entry: list[Shape], by: Sequence[str]) -> list[RequestClass]:
+    features = entry[0].features
+    named = [name for name in ("operation", "method", "path") if name in features]
+    conditions = [Condition(name, features[name]) for name in named]
+    conditions += [Condition(name, features.get(name), negated=name not in features) for name in by]
+    whole = _class(Predicate.of(conditions), entry)
+    if whole.consistency >= CONSISTENT or whole.sample < ENOUGH:
+        return [whole]
+    leaves = split([shape for shape in entry if _teaches(shape)])
+    parts = [
+        _class(Predicate.of([*conditions, *leaf]), matching)
+        for leaf in leaves
+        if (matching := [s for s in entry if all(c.holds(s.features) for c in leaf)])
+    ]
+    return parts if len(parts) > 1 else [whole]
+
+
+def _class(predicate: Predicate, shapes: list[Shape]) -> RequestClass:
+    supports: Counter[frozenset[str]] = Counter()
+    for shape in shapes:
+        if _teaches(shape):
+            supports[shape.lineage.support] += shape.count
+    sample = supports.total()
+    expected = min(supports, key=lambda s: (-supports[s], sorted(s)), default=frozenset[str]())
+    consistency = supports[expected] / sample if sample else 0.0
+    return RequestClass(
+        service=shapes[0].lineage.service,
+        predicate=predicate,
+        shapes=tuple(shapes),
+        expected=expected,
+        consistency=consistency,
+        sample=sample,
+        hit_rate=_hit_rate(shapes, expected),
+        unfit=_unfit(shapes[0], supports, consistency),
+    )
+
+
+def _teaches(shape: Shape) -> bool:
+    return shape.outcome == "good" and shape.unperturbed
+
+
+def _hit_rate(shapes: list[Shape], expected: frozenset[str]) -> float:
+    reached = total = 0
+    for shape in shapes:
+        if shape.outcome != "refused":
+            reached += shape.count * len(expected & shape.lineage.called)
+            total += shape.count * len(expected)
+    return reached / total if total else 1.0
+
+
+def _unfit(shape: Shape, supports: Counter[frozenset[str]], consistency: float) -> str:
+    if "operation" in shape.features:
+        return "no HTTP or gRPC request: an edge does not see it arrive"
+    if supports.total() < ENOUGH:
+        return f"only {supports.total()} good requests without failures; {ENOUGH} say something"
+    if consistency < CONSISTENT:
+        return (
+            f"supports scatter: {len(supports)} different ones, the commonest in"
+            f" {consistency:.0%} of requests, and nothing known on arrival tells them apart"
+        )
+    return ""

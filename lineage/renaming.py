@@ -1,0 +1,96 @@
+"""Names learned from traffic, for systems whose spans nobody prepared.
+
+The rules of :mod:`fit.points` wildcard what looks like an identifier. ``/users/alice`` does not,
+and a call that never got through has no address. Seen many at once, both give themselves away:
+a place in a path that holds dozens of different words holds names, and a call without a peer is
+the same as the only one like it that has one. For display and analysis only: no edge and no
+client could know these names, so points that carry ``fit.point`` are better off.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from fit.points import Point
+from lineage.lineage import Lineage
+from lineage.tree import Call, Tree
+
+MANY = 12
+"""Different words in one place of a path above which they are taken for names."""
+
+
+def learned_names(points: Iterable[str]) -> dict[str, str]:
+    """Point → its learned name, for those that have one."""
+    given = sorted(set(points))
+    parsed = {name: Point.parse(name) for name in given}
+    parsed = {name: point for name, point in parsed.items() if str(point) == name}
+    wild = _with_wildcards(parsed)
+    return {name: new for name in parsed if (new := str(_with_peer(wild[name], wild))) != name}
+
+
+def _with_wildcards(parsed: Mapping[str, Point]) -> dict[str, Point]:
+    current = dict(parsed)
+    depth = max((point.template.count("/") for point in parsed.values()), default=0)
+    for place in range(1, depth + 1):
+        words: dict[tuple[object, ...], set[str]] = defaultdict(set)
+        for point in current.values():
+            segments = point.template.split("/")
+            if place < len(segments):
+                words[_without(point, segments, place)].add(segments[place])
+        for name, point in current.items():
+            segments = point.template.split("/")
+            if place < len(segments) and len(words[_without(point, segments, place)]) >= MANY:
+                segments[place] = "*"
+                current[name] = replace(point, template="/".join(segments))
+    return current
+
+
+def _without(point: Point, segments: list[str], place: int) -> tuple[object, ...]:
+    rest = (*segments[:place], *segments[place + 1 :])
+    return (point.caller, point.kind, point.operation, point.peer, place, len(segments), rest)
+
+
+def _with_peer(point: Point, known: Mapping[str, Point]) -> Point:
+    if point.peer:
+        return point
+    alike = {other for other in known.values() if other.peer and replace(other, peer="") == point}
+    return alike.pop() if len(alike) == 1 else point
+
+
+def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
+    """The same lineage with its points named differently."""
+    if not names.keys() & (run.called | run.callees.keys()):
+        return run
+
+    def each(points: frozenset[str]) -> frozenset[str]:
+        return frozenset(names.get(point, point) for point in points)
+
+    def faults(items: frozenset[str]) -> frozenset[str]:
+        split = (fault.partition("@") for fault in items)
+        return frozenset(f"{kind}@{names.get(point, point)}" for kind, _, point in split)
+
+    return replace(
+        run,
+        support=each(run.support),
+        called=each(run.called),
+        failed=each(run.failed),
+        timed_out=each(run.timed_out),
+        fired=faults(run.fired),
+        would_fire=faults(run.would_fire),
+        relied_on=faults(run.relied_on),
+        callees={names.get(point, point): callee for point, callee in run.callees.items()},
+        tree=_tree(run.tree, names),
+    )
+
+
+def _tree(tree: Tree, names: Mapping[str, str]) -> Tree:
+    order = list(tree.calls)
+    for call in order:  # grows while we walk: callers before callees
+        order.extend(call.calls)
+    new: dict[int, Call] = {}
+    for call in reversed(order):
+        inner = tuple(new[id(child)] for child in call.calls)
+        new[id(call)] = replace(call, point=names.get(call.point, call.point), calls=inner)
+    return replace(tree, calls=tuple(new[id(call)] for call in tree.calls))
