@@ -8,11 +8,13 @@ or when a service dies; and leaves no process behind.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import os
 import select
 import signal
+import socket
 import stat
 import sys
 from functools import partial
@@ -56,8 +58,10 @@ def _start(launcher: Launcher, options: argparse.Namespace) -> dict[str, object]
     hosts = publish(sockets)
     for name in NAMES:
         importlib.import_module(module_name(name))  # once, here, for all children
-    for name, listening in sockets.items():
-        launcher.start(name, partial(serve.serve, name, listening))
+    gc.collect()
+    gc.freeze()  # what is imported stays: no child ever needs to look through it again
+    for name in sockets:
+        launcher.start(name, partial(_serve_alone, name, sockets))
     for listening in sockets.values():
         listening.close()
     wait_until_healthy(hosts, launcher)
@@ -67,12 +71,19 @@ def _start(launcher: Launcher, options: argparse.Namespace) -> dict[str, object]
     return {"gateway": gateway, "services": hosts, "pids": [*launcher.children.values()]}
 
 
+def _serve_alone(name: str, sockets: dict[str, socket.socket]) -> None:
+    """Serve one. Let go of the others' sockets, or nobody notices when one of them dies."""
+    for other in sockets.keys() - {name}:
+        sockets[other].close()
+    serve.serve(name, sockets[name])
+
+
 def _watch(launcher: Launcher, stopping: list[int], parent: int) -> int:
     """Wait for a reason to stop; return the exit status."""
     watched = [sys.stdin] if _stdin_is_a_pipe() else []
     while not stopping and os.getppid() == parent:
         readable, _, _ = select.select(watched, [], [], WATCH_SECONDS)
-        if readable and not os.read(sys.stdin.fileno(), 4096):
+        if stopping or (readable and not os.read(sys.stdin.fileno(), 4096)):
             return 0
         if dead := launcher.ended():
             sys.stderr.write(f"demo: ended by itself: {dead}\n")

@@ -24,6 +24,7 @@ from starlette.routing import Route
 import fit
 from demo import telemetry
 from demo.client import new_client
+from demo.launcher import listen_at
 from demo.resolver import hosts_from_environment
 from demo.services import DATABASES, GATEWAY, NAMES, module_name
 
@@ -96,7 +97,7 @@ def main() -> None:
     if address is None:
         parser.error(f"DEMO_HOSTS gives no address for {service!r}")
     host, _, port = address.rpartition(":")
-    serve(service, socket.create_server((host, int(port)), backlog=512))
+    serve(service, listen_at(host, int(port)))
     os._exit(0)  # an exporter's thread may still be waiting for a collector that is gone
 
 

@@ -30,8 +30,7 @@ def start(service: str) -> TracerProvider:
     """Trace this process as ``service``, and make its calls injection points."""
     fit.install(service)
     provider = TracerProvider(
-        # fit.Sampler has the shape of the SDK's Sampler and does not import it.
-        sampler=fit.Sampler(ParentBased(ALWAYS_ON)),  # type: ignore[arg-type]
+        sampler=fit.Sampler(ParentBased(ALWAYS_ON)),
         resource=Resource.create({"service.name": service}),
         shutdown_on_exit=False,
     )

@@ -50,6 +50,11 @@ class Crowd:
         rates = [(kind, rate) for kind, rate in self._traffic.rates.items() if rate > 0]
         await asyncio.gather(*(self._arrive(kind, rate) for kind, rate in rates))
 
+    async def finish(self) -> None:
+        """Wait for the answers to what has been asked."""
+        if self._asking:
+            await asyncio.wait(self._asking)
+
     async def _arrive(self, kind: str, rate: float) -> None:
         chance = random.Random(f"{self._traffic.seed}/{kind}")
         start = time.monotonic()
@@ -112,6 +117,7 @@ async def simulate(gateway: str, traffic: Traffic, seconds: float | None = None)
             async with asyncio.timeout(seconds):
                 await crowd.run()
         except TimeoutError:
+            await crowd.finish()
             await reporter.flush()
         finally:
             reporting.cancel()
