@@ -28,7 +28,7 @@ Leaf = tuple[Condition, ...]
 
 
 def split(shapes: Sequence[Shape]) -> list[Leaf]:
-    """Conditions under which requests rely on different points; one empty leaf if there are none."""
+    """Conditions under which requests rely on different points; one empty leaf if none do."""
     conditions = _conditions(shapes)
     supports = [shape.lineage.support for shape in shapes]
     if not conditions or len(set(supports)) < 2:

@@ -62,7 +62,7 @@ def collect(paths: Iterable[Path], progress: Progress | None = None) -> Collecte
     _learn(assembler.flush(), result, told)
     result.outcomes = len(told)
     result.skipped.update({f"{reason} span": n for reason, n in assembler.dropped.items() if n})
-    kept = result.skipped.pop("kept")
+    kept = result.skipped.pop("kept", 0)
     duplicates = result.spans - kept - assembler.dropped.total()
     if duplicates:
         result.skipped["duplicate span"] = duplicates

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -76,13 +78,17 @@ def _supports(each: ClassReport, console: Console) -> None:
 
 
 def _hypotheses(each: ClassReport, max_size: int, console: Console) -> None:
-    singles = each.single_points
-    if singles:
-        _list(
-            console,
-            "[bold]single points of failure, as far as these traces know[/]",
-            [fault_in_words(fault, each.callees) for fault in singles],
-        )
+    seen: Counter[str] = Counter()
+    for failure in each.failures:
+        if len(failure.suspects) == 1:
+            seen[f"error@{failure.suspects[0]}"] += failure.requests
+    lines = [
+        fault_in_words(fault, each.callees)
+        + (f" (suspected in {seen[fault]:,} failed requests)" if seen[fault] else "")
+        for fault in each.single_points
+    ]
+    if lines:
+        _list(console, "[bold]single points of failure, as far as these traces know[/]", lines)
     larger = [h for h in each.hypotheses if len(h) > 1]
     if larger:
         _list(

@@ -131,7 +131,20 @@ def _protobuf(raw: IO[bytes]) -> Iterator[Batch]:
     body = raw.read(_MAX_MESSAGE + 1)
     if len(body) > _MAX_MESSAGE:
         raise UnreadableTraces(f"one message of more than {_MAX_MESSAGE >> 20} MiB is too large")
-    yield decode_protobuf(body)
+    try:
+        yield decode_protobuf(body)
+    except UnreadableTraces:
+        if _is_text(body):
+            raise UnreadableTraces("text that is no JSON is no trace data") from None
+        raise
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return False
+    return all(letter.isprintable() or letter.isspace() for letter in text[:_PEEK])
 
 
 def _peek(raw: IO[bytes], size: int) -> bytes:

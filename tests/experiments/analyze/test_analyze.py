@@ -1,0 +1,154 @@
+"""``ldfi analyze`` on real traces, and on what is none."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from experiments.analyze.analysis import analyze
+from experiments.analyze.render import render
+from experiments.analyze.report import Analysis, ClassReport
+from lineage.readers.files import read_file
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def of(*names: str) -> Analysis:
+    return analyze([DATA / name for name in names])
+
+
+def entry(analysis: Analysis, name: str) -> ClassReport:
+    return next(each for each in analysis.classes if each.name == name)
+
+
+def text(analysis: Analysis) -> str:
+    out = io.StringIO()
+    render(analysis, Console(file=out, width=200))
+    return out.getvalue()
+
+
+def test_the_published_example(tmp_path: Path) -> None:
+    # Given the requests over A, R, P, B and PF of "Automating Failure Testing" as OTLP lines
+    runs = [("ARPB", ""), ("APB", "R"), ("ABF", "P")]
+    lines = [line for i, run in enumerate(runs) for line in [_otlp(f"{i + 1:032x}", *run)]]
+    path = tmp_path / "traces.jsonl"
+    path.write_text("\n".join(lines))
+    # Then the minimal hypotheses are exactly {A}, {B} and {P, PF}
+    (report,) = analyze([path]).classes
+    assert report.hypotheses == (
+        ("error@api>http:GET:a/",),
+        ("error@api>http:GET:b/",),
+        ("error@api>http:GET:f/", "error@api>http:GET:p/"),
+    )
+    survived = {tolerated.faults: tolerated.instead for tolerated in report.tolerated}
+    assert survived[("error@api>http:GET:p/",)] == ("api>http:GET:f/",)
+    assert survived[("error@api>http:GET:r/",)] == ()
+
+
+def _otlp(trace: str, good: str, failed: str) -> str:
+    def span(
+        name: str, parent: str, kind: int, status: int, **attributes: str
+    ) -> dict[str, object]:
+        listed = [{"key": k, "value": {"stringValue": v}} for k, v in attributes.items()]
+        times = {"startTimeUnixNano": "1", "endTimeUnixNano": "2"}
+        ids = {"traceId": trace, "spanId": name, "parentSpanId": parent}
+        what = {"name": "x", "kind": kind, "status": {"code": status}, "attributes": listed}
+        return {**ids, **times, **what}
+
+    spans = [span("01" * 8, "", 2, 0, **{"http.method": "GET", "http.target": "/home"})]
+    for letter in good + failed:
+        called = {"http.method": "GET", "http.url": f"http://{letter}/"}
+        status = 2 if letter in failed else 0
+        spans.append(span(letter.encode().hex() * 8, "01" * 8, 3, status, **called))
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "api"}}]}
+    return json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": spans}]}]})
+
+
+def test_a_200_that_hides_an_error_is_found_where_outcomes_are_known() -> None:
+    # Given requests of which some answered 200 with the body null, and how they ended
+    analysis = of("hotrod-faults.otlp.jsonl.gz", "hotrod-faults.outcomes.jsonl")
+    report = entry(analysis, "GET /dispatch")
+    hidden = [failure for failure in report.failures if failure.hidden]
+    # Then route is suspected of all of them and nothing else is
+    route = "frontend>http:GET:127.0.0.1:38183/route"
+    assert hidden
+    assert {failure.suspects for failure in hidden} == {(route,)}
+    # And the retried look-ups in redis, which fail in nearly every good request, are no suspects
+    assert report.retried == ("redis-manual>db:GET:redis/GetDriver",)
+    assert "the root span says all was well" in text(analysis)
+
+
+def test_without_outcomes_it_says_that_a_200_may_hide_an_error() -> None:
+    analysis = of("hotrod-faults.otlp.jsonl.gz")
+    assert any("200 may hide" in note for note in analysis.notes)
+    assert not [f for f in entry(analysis, "GET /dispatch").failures if f.hidden]
+
+
+def test_a_fallback_is_named_even_where_the_trace_is_cut() -> None:
+    # Given traces in which the gateway's calls were not recorded, and what was done to it
+    analysis = of("petclinic-faults.zipkin.jsonl.gz", "petclinic-faults.outcomes.jsonl")
+    report = entry(analysis, "GET /api/gateway/owners/*")
+    # Then visits is known to be tolerated, as told, and customers not
+    assert ("error@visits",) in [tolerated.faults for tolerated in report.tolerated]
+    assert ("error@customers",) in [failure.told for failure in report.failures]
+    assert any("circuit breaker" in note for note in analysis.notes)
+
+
+def test_two_legitimate_dependency_sets_make_a_class_unfit() -> None:
+    analysis = of("petclinic.otlp.jsonl.gz", "petclinic.outcomes.jsonl")
+    report = entry(analysis, "GET /api/gateway/owners/*")
+    assert "scatter" in report.unfit
+    assert report.consistency < 0.95
+
+
+def test_a_folder_is_read_whole_and_duplicates_count_once() -> None:
+    # Given the same two requests in three formats, among everything else
+    analysis = analyze([DATA])
+    names = {Path(name).name for name, count in analysis.files.items() if count}
+    spans = [s for p in DATA.iterdir() if p.name in names for b in read_file(p) for s in b.spans]
+    distinct = {(span.trace_id, *span.identity) for span in spans}
+    assert analysis.skipped["duplicate span"] == len(spans) - len(distinct) >= 2 * 77
+    assert str(DATA / "README.md") in analysis.unread
+    # Then nothing was lost: what was read was used or is accounted for
+    assert analysis.spans == sum(analysis.files.values())
+
+
+@pytest.mark.parametrize(
+    "name", [p.name for p in sorted(DATA.iterdir()) if ".outcomes." not in p.name]
+)
+def test_something_is_said_about_every_file(name: str) -> None:
+    analysis = of(name)
+    said = text(analysis)
+    assert analysis.classes or name in said
+    assert json.loads(json.dumps(analysis.to_json()))["spans"] == analysis.spans
+
+
+def test_json_has_what_was_promised() -> None:
+    data = of("petclinic.otlp.jsonl.gz").to_json()
+    assert {"spans", "traces", "skipped", "classes"} <= data.keys()
+    wanted = {"predicate", "traces", "consistency", "supports", "hypotheses", "tolerated"}
+    assert all(wanted <= each.keys() for each in data["classes"])
+
+
+def test_a_damaged_file_says_how_far_it_was_read(tmp_path: Path) -> None:
+    source = DATA / "hotrod-faults.otlp.jsonl.gz"
+    cut = tmp_path / "cut.gz"
+    cut.write_bytes(source.read_bytes()[:-9000])
+    analysis = analyze([cut])
+    assert analysis.spans > 100
+    assert "damaged" in analysis.unread[str(cut)]
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        analyze([tmp_path / "nowhere.json"])
+
+
+def test_an_empty_folder_says_so(tmp_path: Path) -> None:
+    shutil.copy(DATA / "README.md", tmp_path)
+    assert "no trace in there" in text(analyze([tmp_path]))

@@ -1,0 +1,187 @@
+"""Classes are found where an edge can tell requests apart, and marked unfit where it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from fit.predicate import Predicate
+from lineage.classes import RequestClass, discover
+from lineage.drift import DAY, relearn
+from lineage.lineage import Lineage
+from lineage.renaming import learned_names, renamed
+from lineage.shapes import Shapes
+from tests.lineage.spans import lineage, span
+
+
+def request(
+    points: Iterable[str], query: str = "", status: str = "200", at: int = 1, path: str = "/t"
+) -> Lineage:
+    """A request that calls some points; those that start with ``!`` fail."""
+    calls = [
+        span(p.strip("!"), "root", failed=p[0] == "!", point=p.strip("!"), at=(at, at + 1))
+        for p in points
+    ]
+    fields = {"method": "GET", "path": path, "query": query, "status": status}
+    failed = None if status != "500" else True
+    return lineage(span("root", kind="server", failed=failed, at=(at, at + 9), **fields), *calls)
+
+
+def shapes(*groups: tuple[int, Lineage]) -> Shapes:
+    collected = Shapes()
+    for count, run in groups:
+        for _ in range(count):
+            collected.add(run)
+    return collected
+
+
+def test_requests_that_rely_on_the_same_points_are_one_class() -> None:
+    (found,) = discover(shapes((50, request("ab")), (50, request("ab", query="page=1"))))
+    assert str(found.predicate) == "GET /t"
+    assert (found.consistency, found.unfit, found.sample) == (1.0, "", 100)
+    assert found.expected == {"a", "b"}
+
+
+def test_a_query_parameter_that_decides_splits_the_class() -> None:
+    found = discover(
+        shapes(
+            (50, request("ab")),
+            (30, request("abc", query="full=yes")),
+            (20, request("ab", query="page=1")),
+        )
+    )
+    assert {str(each.predicate): each.expected for each in found} == {
+        "GET /t without query.full": {"a", "b"},
+        "GET /t with query.full": {"a", "b", "c"},
+    }
+    assert all(each.consistency == 1 and not each.unfit for each in found)
+
+
+def test_the_value_of_a_parameter_may_decide() -> None:
+    found = discover(
+        shapes(
+            (50, request("a", query="kind=film")),
+            (50, request("b", query="kind=series")),
+            (10, request("a", query="kind=short")),
+        )
+    )
+    assert {each.expected for each in found} == {frozenset("a"), frozenset("b")}
+    features = request("b", query="kind=series").features
+    (holding,) = [each for each in found if each.predicate.holds(features)]
+    assert holding.expected == {"b"}
+    assert Predicate.from_json(holding.predicate.to_json()) == holding.predicate
+
+
+def test_every_request_belongs_to_exactly_one_class() -> None:
+    collected = shapes(
+        *((20, request("a" * (i % 2) + "b", query=f"k={i % 3}&l={i % 2}")) for i in range(6))
+    )
+    found = discover(collected)
+    for shape in collected:
+        assert sum(each.predicate.holds(shape.features) for each in found) == 1
+
+
+def test_a_split_that_nothing_explains_is_marked_unfit() -> None:
+    # Given requests like owners/6 and owners/99: one has pets and asks for their visits
+    (found,) = discover(shapes((86, request("ab")), (14, request("a"))))
+    assert "scatter" in found.unfit
+    assert found.consistency == pytest.approx(0.86)
+    assert found.hit_rate == pytest.approx(0.93)
+
+
+def test_too_few_requests_say_nothing() -> None:
+    (found,) = discover(shapes((3, request("a"))))
+    assert "only 3" in found.unfit
+
+
+def test_a_lost_call_and_a_refused_request_are_no_inconsistency() -> None:
+    (found,) = discover(
+        shapes(
+            (50, request("ab")), (50, request(["a", "!b", "c"])), (50, request("", status="404"))
+        )
+    )
+    assert found.consistency == 1
+    assert found.traces == 150
+
+
+def test_features_can_be_told_to_count() -> None:
+    collected = shapes((9, request("a", query="v=old")), (9, request("a", query="v=new")))
+    assert len(discover(collected)) == 1
+    assert {each.name for each in discover(collected, by=["query.v"])} == {
+        "GET /t query.v is old",
+        "GET /t query.v is new",
+    }
+
+
+def test_shapes_merge_to_the_same_whole_in_any_order() -> None:
+    runs = [request("ab", at=i) for i in range(5, 15)] + [request("a", at=i) for i in range(7)]
+    one, other, whole = Shapes(), Shapes(), Shapes()
+    for i, run in enumerate(runs):
+        (one if i % 3 else other).add(run)
+        whole.add(run)
+    other.merge(one)
+    assert [(s.count, s.first, s.last, s.traces) for s in other] == [
+        (s.count, s.first, s.last, s.traces) for s in whole
+    ]
+
+
+def test_shapes_are_bounded() -> None:
+    collected = Shapes(limit=3)
+    for i in range(10):
+        collected.add(request([f"p{i}"]))
+    assert (len(collected), collected.overflow) == (3, 7)
+
+
+def classes(*groups: tuple[int, Lineage]) -> tuple[RequestClass, ...]:
+    return discover(shapes(*groups))
+
+
+def test_a_class_whose_lineage_changed_gets_a_new_version() -> None:
+    known, changes = relearn((), classes((9, request("ab", at=1))), now=1)
+    assert [change.kind for change in changes] == ["created"]
+    same, changes = relearn(known, classes((9, request("ab", at=2))), now=2)
+    assert (changes, same[0].version) == ((), 1)
+    newer, changes = relearn(same, classes((9, request("ac", at=3))), now=3)
+    assert newer[0].version == 2
+    (change,) = changes
+    assert change.kind == "changed"
+    assert change.appeared == {"c"}
+    assert change.vanished == {"b"}
+
+
+def test_a_class_without_traffic_expires_but_not_at_once() -> None:
+    known, _ = relearn((), classes((9, request("ab", at=1))), now=1)
+    still, changes = relearn(known, (), now=DAY)
+    assert (len(still), changes) == (1, ())
+    gone, changes = relearn(known, (), now=8 * DAY)
+    assert (gone, [change.kind for change in changes]) == ((), ["expired"])
+
+
+def test_a_class_seen_only_failing_keeps_its_lineage() -> None:
+    known, _ = relearn((), classes((9, request("ab"))), now=1)
+    kept, changes = relearn(known, classes((9, request(["!a"], status="500"))), now=2)
+    assert not changes
+    assert kept[0].expected == {"a", "b"}
+
+
+def test_dozens_of_words_in_one_place_of_a_path_are_names() -> None:
+    people = [f"api>http:GET:users/users/{name}/profile" for name in "abcdefghijklmnop"]
+    routes = ["api>http:GET:users/health", "api>http:GET:users/users/x/other"]
+    names = learned_names([*people, *routes])
+    assert set(names) == set(people)
+    assert set(names.values()) == {"api>http:GET:users/users/*/profile"}
+
+
+def test_a_call_that_never_got_through_is_named_like_the_only_one_that_did() -> None:
+    names = learned_names(["api>rpc:Find:/D", "api>rpc:Find:driver/D", "api>rpc:Get:/D"])
+    assert names == {"api>rpc:Find:/D": "api>rpc:Find:driver/D"}
+
+
+def test_renaming_reaches_everything() -> None:
+    run = renamed(request(["a", "!b"]), {"a": "x", "b": "y"})
+    assert run.support == {"x"}
+    assert run.failed == {"y"}
+    assert run.called == {"x", "y"}
+    assert run.relied_on == {"error@x", "delay@x", "delay@y"}
+    assert sorted(call.point for call in run.tree.calls) == ["x", "y"]

@@ -1,0 +1,134 @@
+"""Names of points read from spans, and whether a call failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from lineage.operation import Operation, operation
+from lineage.readers.otlp_json import read_fields
+
+
+def client(status: int = 0, /, name: str = "call", kind: str = "client", **given: str) -> Operation:
+    attributes = [
+        {"key": key.replace("__", "."), "value": {"stringValue": value}}
+        for key, value in given.items()
+    ]
+    return operation("api", name, kind, status, False, read_fields(list(attributes)))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "point"),
+    [
+        (
+            {"http__request__method": "GET", "url__full": "http://ratings:80/titles/7?page=1"},
+            "api>http:GET:ratings/titles/*",
+        ),
+        (
+            {"http__method": "GET", "http__url": "http://127.0.0.1:8081/u/a%40b.c/x"},
+            "api>http:GET:127.0.0.1:8081/u/*/x",
+        ),
+        (
+            {
+                "http__method": "POST",
+                "net__peer__name": "ratings",
+                "net__peer__port": "80",
+                "http__target": "/a/deadbeef12345678?x=1",
+            },
+            "api>http:POST:ratings/a/*",
+        ),
+        (
+            {
+                "rpc__system": "grpc",
+                "rpc__service": "D.S",
+                "rpc__method": "Find",
+                "server__address": "driver",
+            },
+            "api>rpc:Find:driver/D.S",
+        ),
+        (
+            {"rpc__system__name": "grpc", "rpc__method": "D.S/Find", "server__address": "driver"},
+            "api>rpc:Find:driver/D.S",
+        ),
+        (
+            {"db__system": "mysql", "db__statement": "select * from owners where id = 7"},
+            "api>db:SELECT:mysql/owners",
+        ),
+        (
+            {
+                "db__system__name": "postgresql",
+                "db__operation__name": "INSERT",
+                "db__namespace": "shop",
+                "db__collection__name": "orders",
+            },
+            "api>db:INSERT:shop/orders",
+        ),
+        (
+            {"messaging__system": "kafka", "messaging__destination__name": "orders"},
+            "api>message:send:kafka/orders",
+        ),
+        ({"faas__invoked_name": "resize"}, "api>faas:invoke:resize"),
+        ({"peer__service": "somewhere"}, "api>call:call:somewhere"),
+        ({"fit__point": "api>cache:get:home", "db__system": "redis"}, "api>cache:get:home"),
+    ],
+)
+def test_points_are_named_from_old_and_new_conventions(
+    attributes: dict[str, str], point: str
+) -> None:
+    assert client(**attributes).point == point
+
+
+def test_identifiers_in_span_names_never_reach_a_name() -> None:
+    what = client(name="SELECT 1003b273-08ba-49cc-9af3-cfb9dbd88922.pets", db__system="hsqldb")
+    assert what.point == "api>db:SELECT:hsqldb/*.pets"
+
+
+def test_a_server_span_is_no_point_and_carries_the_features_of_its_request() -> None:
+    what = client(
+        kind="server",
+        http__request__method="GET",
+        url__path="/titles/7",
+        url__query="page=3&q=a very long search that nobody else types",
+        http__request__header__x_device_type="tv",
+    )
+    assert what.point is None
+    assert what.features["path"] == "/titles/*"
+    assert what.features["query.page"] == "*"
+    assert what.features["query.q"] == "*"
+
+
+def test_a_grpc_request_is_what_an_edge_sees_of_it() -> None:
+    what = client(kind="server", rpc__system="grpc", rpc__method="D.S/Find")
+    assert what.features == {"method": "POST", "path": "/D.S/Find"}
+
+
+@pytest.mark.parametrize(
+    ("status", "attributes", "failed"),
+    [
+        (2, {}, True),
+        (1, {}, False),
+        (0, {}, None),
+        (0, {"http__response__status_code": "503"}, True),
+        (0, {"http__status_code": "200"}, False),
+        (2, {"http__response__status_code": "404"}, False),
+        (2, {"http__response__status_code": "429"}, True),
+        (1, {"http__response__status_code": "500"}, False),
+        (0, {"rpc__grpc__status_code": "14"}, True),
+        (2, {"rpc__grpc__status_code": "5"}, False),
+        (0, {"rpc__response__status_code": "DEADLINE_EXCEEDED"}, True),
+        (0, {"rpc__response__status_code": "OK"}, False),
+        (0, {"fit__fired": "error", "http__status_code": "200"}, True),
+        (0, {"fit__fired": "delay", "http__status_code": "200"}, False),
+    ],
+)
+def test_failed_or_not(status: int, attributes: dict[str, str], failed: bool | None) -> None:
+    assert client(status, **attributes).failed is failed
+
+
+def test_an_exception_counts_only_where_nothing_else_speaks() -> None:
+    assert operation("a", "b", "client", 0, True, ()).failed is True
+    assert operation("a", "b", "client", 1, True, ()).failed is False
+    assert operation("a", "b", "client", 0, True, (("status", "200"),)).failed is False
+
+
+def test_equal_spans_share_one_operation() -> None:
+    assert client(peer__service="x") is client(peer__service="x")
