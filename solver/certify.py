@@ -54,6 +54,7 @@ def certify(now: Hypotheses, progress: Progress) -> Certificate:
             "implications": _relation(language.names, language.weaker),
         },
         "deterministic": equation.deterministic,
+        "monotone": equation.monotone,
         "evidence": {
             "good": [
                 {

@@ -25,6 +25,10 @@ def check(certificate: dict[str, Any]) -> list[str]:
         return [f"the certificate is malformed: {type(error).__name__}: {error}"]
 
 
+Clause = tuple[frozenset[str], frozenset[str]]
+"""What failed, and what was relied on."""
+
+
 class _Check:
     """The certificate's evidence, read once."""
 
@@ -65,15 +69,16 @@ class _Check:
             result |= self.expansions[fault]
         return frozenset(result)
 
-    def clauses_of(self, runs: list[dict[str, Any]]) -> list[frozenset[str]]:
+    def clauses_of(self, runs: list[dict[str, Any]]) -> list[Clause]:
         """One clause per set of failed points: the union of the supports, less what failed."""
-        groups: dict[object, frozenset[str]] = {}
+        groups: dict[object, Clause] = {}
         for run in runs:
             if run["support"] is not None:
                 failed = self.expand(run["failed"])
                 clause = self.expand(run["support"]) - failed
                 key = (failed, clause) if self.data["deterministic"] else failed
-                groups[key] = groups.get(key, frozenset()) | clause
+                condition, known = groups.get(key, (failed, frozenset()))
+                groups[key] = (condition, known | clause)
         return list(groups.values())
 
     def admissible(self, faults: frozenset[str]) -> bool:
@@ -100,9 +105,15 @@ class _Check:
         """Whether a good run shows that these are survived."""
         expansion = self.expand(faults)
         touched = expansion | self.down
-        return expansion - self.down in self.survived or not all(
-            clause & touched for clause in self.clauses
-        )
+        return expansion - self.down in self.survived or bool(self.unhit(touched))
+
+    def unhit(self, touched: frozenset[str]) -> list[frozenset[str]]:
+        """The supports that these leave alone; if more faults may help, of subsets' runs only."""
+        return [
+            clause
+            for failed, clause in self.clauses
+            if not clause & touched and (self.data["monotone"] or failed <= touched)
+        ]
 
     def problems(self) -> Iterator[str]:
         """All that is wrong."""
@@ -153,7 +164,7 @@ class _Check:
                 yield f"{sorted(one)} in the lower bound's packing is not a safe set"
             if self.max_size is not None and len(one) > self.max_size:
                 yield f"{sorted(one)} in the lower bound's packing is too large"
-            if not all(clause & touched for clause in self.natural):
+            if not all(clause & touched for _, clause in self.natural):
                 yield f"{sorted(one)} in the lower bound's packing needs no experiment"
             for other in packing[:number]:
                 if not self.fails(one | other):
@@ -178,7 +189,7 @@ class _Check:
             if self.fails(faults) or any(each <= faults for each in listed):
                 continue
             touched = self.expand(faults) | self.down
-            unhit = [clause for clause in self.clauses if not clause & touched]
+            unhit = self.unhit(touched)
             if not unhit and touched - self.down not in self.survived:
                 yield f"{sorted(faults)} is neither tried, nor inferred, nor listed as open"
                 continue

@@ -8,7 +8,10 @@ Hellerstein, SIGMOD 2015). A bad run says: whatever contains the faults that fir
 found a cache warm; neither had an alternative. So good runs are grouped by what failed in them, and
 a group's clause is the union of its supports, less what failed. A clause can therefore only widen.
 
-Both statements assume that more faults never help. :meth:`Equation.violations` holds what was seen
+Both statements assume that more faults never help. Where that is known to be wrong
+(``monotone=False``: the outcome is the absence of something, and a fault may be what keeps it
+away), a good run binds only the supersets of what failed in it, which makes far more experiments
+necessary. :meth:`Equation.violations` holds what was seen
 to contradict that; a failure that was seen outranks a safety that was inferred.
 """
 
@@ -18,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from solver.bits import members, without_supersets
+from solver.bits import mask_of, members, without_supersets
 from solver.language import Language
 from solver.order import Fault, Faults
 
@@ -60,13 +63,18 @@ class Violation:
 class Equation:
     """All evidence of one request class, and the clauses it amounts to."""
 
-    def __init__(self, language: Language, down: Iterable[Fault], *, deterministic: bool) -> None:
+    def __init__(
+        self, language: Language, down: Iterable[Fault], *, deterministic: bool, monotone: bool
+    ) -> None:
         self.language = language
         self.deterministic = deterministic
+        self.monotone = monotone
         self.down = language.expand(frozenset(down))
         self.good: dict[tuple[Faults, Faults | None, Origin], GoodRun] = {}
         self.bad: dict[Faults, BadRun] = {}
         self.clauses: list[int] = []
+        self.conditions: list[int] = []
+        """Per clause what failed in its runs; without monotonicity it binds only supersets."""
         self.hits: dict[int, int] = {}
         """Per point fault, the mask of the clauses (by position) that contain it."""
         self.satisfied = 0
@@ -104,10 +112,19 @@ class Equation:
         touched = expansion | self.down
         if expansion & ~self.down in self.closed:
             return True
+        return self.missed(touched) != 0
+
+    def missed(self, touched: int) -> int:
+        """The clauses (by position) that bind these point faults and are not hit by them."""
         hit = self.satisfied
         for point in members(touched):
             hit |= self.hits.get(point, 0)
-        return hit != (1 << len(self.clauses)) - 1
+        missed = (1 << len(self.clauses)) - 1 & ~hit
+        if self.monotone or not missed:
+            return missed
+        return mask_of(
+            position for position in members(missed) if not self.conditions[position] & ~touched
+        )
 
     def is_failing(self, expansion: int) -> bool:
         """Whether these point faults contain a set that was seen to fail."""
@@ -139,7 +156,7 @@ class Equation:
                     for good in self.good.values()
                     if not fired & ~(self.language.expand(good.failed) | self.down)
                 ]
-                if over:
+                if over and self.monotone:
                     found.append(Violation("superset of a failing set survived", over[0]))
                 else:
                     found.append(Violation("known-safe set failed", bad.fired))
@@ -151,7 +168,8 @@ class Equation:
             return
         self._translated = self.language.version
         self.down = self.language.expand(self._down)
-        self.clauses, self.hits, self._position, self.satisfied = [], {}, {}, 0
+        self.clauses, self.conditions, self.hits, self._position = [], [], {}, {}
+        self.satisfied = 0
         self.closed = set()
         for run in self.good.values():
             self._add_clause(run)
@@ -173,6 +191,7 @@ class Equation:
         if position is None:
             position = self._position[key] = len(self.clauses)
             self.clauses.append(0)
+            self.conditions.append(failed)
         news = self.language.expand(run.support) & ~failed & ~self.clauses[position]
         self.clauses[position] |= news
         for point in members(news):

@@ -60,6 +60,8 @@ class Explorer:
     without them. ``max_union``: the largest number of variables in one proposal. ``time_limit``:
     seconds for one proposal. ``max_inconclusive``: attempts after which a hypothesis stays open.
     ``deterministic``: runs do not vary (a simulation), so every support is a clause by itself.
+    ``monotone`` False: more faults may help, so a good run says nothing about sets that do not
+    contain what failed in it; exploration is then ``smallest``.
 
     The same seed gives the same exploration, unless the time limit strikes.
     """
@@ -81,6 +83,7 @@ class Explorer:
         time_limit: float | None = 5.0,
         max_inconclusive: int = 3,
         deterministic: bool = False,
+        monotone: bool = True,
     ) -> None:
         if strategy not in STRATEGIES:
             raise InvalidRecord(f"strategy {strategy!r} is unknown; take one of {[*STRATEGIES]}")
@@ -102,7 +105,9 @@ class Explorer:
         for together in sorted((frozenset(each) for each in exclusions), key=set_key):
             self._language.exclude(together)
         self._down = frozenset(down)
-        self._equation = Equation(self._language, self._down, deterministic=deterministic)
+        self._equation = Equation(
+            self._language, self._down, deterministic=deterministic, monotone=monotone
+        )
         for name, cost in (costs or {}).items():
             if cost <= 0:
                 raise InvalidRecord(f"the cost {cost} of {name!r} is not positive")
@@ -180,6 +185,7 @@ class Explorer:
         injected = frozenset(injected)
         took_effect = injected if fired is None else frozenset(fired)
         self._language.learn(injected)
+        self._acquit(self._language.variables(injected))
         self.experiments += 1
         self._count_recheck(injected, succeeded)
         if succeeded and (support is not None or took_effect >= injected):
@@ -220,7 +226,7 @@ class Explorer:
     @property
     def degraded(self) -> bool:
         """Whether the exploration went over to the cautious strategy."""
-        return bool(self.violations)
+        return not self._equation.monotone or bool(self.violations)
 
     def open_hypotheses(self, limit: int | None = None) -> tuple[Faults, ...]:
         """The minimal open hypotheses, at most ``limit`` of them."""
@@ -237,6 +243,10 @@ class Explorer:
     def exclude(self, faults: Iterable[Hashable]) -> None:
         """Never propose these together; a single one: never by itself, only inside a domain."""
         self._language.exclude(faults)
+
+    def allow(self, faults: Iterable[Hashable]) -> None:
+        """Take an exclusion back: these may be proposed together after all."""
+        self._language.allow(faults)
 
     def protect(self, faults: Iterable[Hashable]) -> None:
         """Never propose these, nor a domain that contains one of them."""
@@ -309,6 +319,15 @@ class Explorer:
             self._suspects.append(
                 _Suspect(self._language.expand(fired), self._language.variables(blamed))
             )
+
+    def _acquit(self, tried: int) -> None:
+        """Blame is worth one experiment: whatever came of it, the suspect is not tried again."""
+        self._suspects = [
+            suspect
+            for suspect in self._suspects
+            if suspect.blamed & ~tried
+            or not suspect.failing & ~self._language.expand_numbers(tried)
+        ]
 
     def _reduce(self, search: Search) -> int | None:
         """The next step from a failing set that is not minimal yet; None if there is none."""

@@ -156,6 +156,9 @@ class Hypotheses:
         ``allowed``: prune where this says no; asked while searching, so it may become stricter.
         """
         bound = self.max_size if max_size is None else max_size
+        if self.walked:
+            yield from self._walk(bound, self.selectable if within is None else within, stop)
+            return
         sets = self.sets if within is None else [each & within for each in self.sets]
         permitted = self.allowed
         if allowed is not None:
@@ -164,36 +167,39 @@ class Hypotheses:
             def permitted(variables: int) -> bool:
                 return further(variables) and self.allowed(variables)
 
-        search = HittingSets(sets, self.hits, bound, permitted, rng, stop)
-        if not sets and not self.allowed(0):
-            return
-        if not self.equation.closed:
-            yield from search
-            return
-        yield from self._around_closed(list(search), bound, within)
+        if sets or self.allowed(0):
+            yield from HittingSets(sets, self.hits, bound, permitted, rng, stop)
 
-    def _around_closed(self, found: list[int], bound: int | None, within: int | None) -> list[int]:
-        """Replace sets that were survived for unknown reasons by their open supersets.
+    @property
+    def walked(self) -> bool:
+        """Whether the open sets are no plain hitting sets, and have to be walked to."""
+        return bool(self.equation.closed) or not self.equation.monotone
 
-        Smallest first, so that a set is minimal if no smaller open set is inside it.
+    def _walk(self, bound: int | None, pool: int, stop: Callable[[], bool]) -> Iterator[int]:
+        """The minimal open hypotheses by size: from a set that is safe to what its clause offers.
+
+        A set closed by itself offers nothing, so every variable is tried.
         """
-        pool = self.selectable if within is None else self.selectable & within
-        levels: dict[int, set[int]] = {}
-        for each in found:
-            levels.setdefault(each.bit_count(), set()).add(each)
         minimal: list[int] = []
-        size = 0
-        while levels:
-            for each in sorted(levels.pop(size, ())):
-                if any(small & each == small for small in minimal):
+        level = {0}
+        while level and not stop():
+            following: set[int] = set()
+            for each in sorted(level):
+                if not self.allowed(each) or any(small & each == small for small in minimal):
                     continue
-                if self.equation.is_open(self.expand(each)):
+                expansion = self.expand(each)
+                if not self.equation.is_safe(expansion):
                     minimal.append(each)
-                elif bound is None or size < bound:
-                    levels.setdefault(size + 1, set()).update(
-                        each | 1 << more
-                        for more in members(pool & ~each)
-                        if self.allowed(each | 1 << more)
+                    yield each
+                elif bound is None or each.bit_count() < bound:
+                    missed = self.equation.missed(expansion | self.equation.down)
+                    offered = min(
+                        (self._carrying(self.equation.clauses[one]) for one in members(missed)),
+                        key=int.bit_count,
+                        default=self.selectable,
                     )
-            size += 1
-        return minimal
+                    following.update(each | 1 << more for more in members(offered & pool & ~each))
+            level = following
+
+    def _carrying(self, points: int) -> int:
+        return self.language.carriers(points) & self.selectable

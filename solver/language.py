@@ -84,6 +84,12 @@ class Language:
             self.exclusions.add(together)
             self.restrictions += 1
 
+    def allow(self, faults: Iterable[Fault]) -> None:
+        """Take an exclusion back; nothing happens where there is none of just these faults."""
+        if frozenset(faults) in self.exclusions:
+            self.exclusions.remove(frozenset(faults))
+            self.restrictions += 1
+
     def expand(self, faults: Iterable[Fault]) -> int:
         """The expansion of a set of variables, as a mask; new faults are numbered."""
         known = faults if isinstance(faults, (frozenset, set)) else frozenset(faults)

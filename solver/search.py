@@ -52,7 +52,7 @@ class Search:
         if self.costs:
             cheapest = self.cheapest()
             return [cheapest] if cheapest is not None else self.retries()
-        if not self.now.equation.closed:
+        if not self.now.walked:
             answer = self.sat.smallest(self.now, self.deadline, list(self.attempts))
             self.optimal = answer.optimal
             if answer.hypothesis is not None:

@@ -70,14 +70,16 @@ def demo(
     """Find the planted failures of a small streaming service, live."""
     console = Console(stderr=as_json)
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="ldfi-demo-") as folder:
-        with Processes(Path(folder)) as processes:
-            client = _start(processes, Secrets.make(), Path(folder), seed, console)
-            campaign = _run(client, processes, seed, console)
-            result = _result(client, campaign, time.monotonic() - started)
-            report(console, campaign, result)
-            if keep:
-                _stay(client, console, processes)
+    with (
+        tempfile.TemporaryDirectory(prefix="ldfi-demo-") as folder,
+        Processes(Path(folder)) as processes,
+    ):
+        client = _start(processes, Secrets.make(), Path(folder), seed, console)
+        campaign = _run(client, processes, seed, console)
+        result = _result(client, campaign, time.monotonic() - started)
+        report(console, campaign, result)
+        if keep:
+            _stay(client, console, processes)
     if as_json:
         typer.echo(json.dumps(result))
     raise typer.Exit(exits.FINE if result["matched"] else exits.FOUND)
@@ -167,9 +169,8 @@ def _say_verdicts(client: Client, campaign_id: str, said: int, console: Console)
         faults = experiment["hypothesis"]
         shown = ", ".join(faults[:3]) + (f" and {len(faults) - 3} more" if len(faults) > 3 else "")
         verdict = experiment["verdict"] or experiment["state"]
-        console.print(
-            f"{experiment['request_class']:12} {verdict:12} {shown}", highlight=False, soft_wrap=True
-        )
+        line = f"{experiment['request_class']:12} {verdict:12} {shown}"
+        console.print(line, highlight=False, soft_wrap=True)
     return len(ended)
 
 

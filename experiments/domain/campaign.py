@@ -60,7 +60,7 @@ class Campaign:
             return False
         experiment.observe(observation)
         exploration = self.explorations[experiment.request_class.name]
-        exploration.traffic.learn_callees(observation.lineage)
+        exploration.traffic.topology.learn(observation.lineage)
         return True
 
     def review(self, now: float) -> list[Experiment]:

@@ -14,6 +14,7 @@ from experiments.domain.lesson import Lesson
 from experiments.domain.request_class import RequestClass
 from experiments.domain.settings import Settings
 from experiments.domain.traffic import Traffic
+from experiments.domain.unproven import Unproven, token
 from fit.faults import Fault
 from solver import Explorer
 
@@ -36,6 +37,9 @@ class Exploration:
     _points: set[str] = field(default_factory=set)
     _domains: dict[str, frozenset[str]] = field(default_factory=dict)
     _traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict)
+    _nested: set[frozenset[str]] = field(default_factory=set)
+    _given_up: set[str] = field(default_factory=set)
+    _unproven: Unproven = field(default_factory=Unproven)
     _told: set[tuple[frozenset[str], frozenset[str]]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -73,14 +77,17 @@ class Exploration:
         self._know(lesson.relied_on)
         for delay, error in sorted(lesson.implications):
             self.explorer.imply(delay, error)
+            self._given_up.add(delay.partition("@")[2])
         if lesson.succeeded:
             self.explorer.record(
                 injected=lesson.injected,
                 succeeded=True,
-                fired=lesson.fired,
+                fired=self._with_tokens(lesson.fired),
                 support=self._within_bounds(lesson.relied_on),
                 traces=lesson.traces,
             )
+            self._unproven.add(lesson.fired, lesson.called)
+            self._widen()
         elif lesson.succeeded is None:
             self.explorer.record(injected=lesson.injected, succeeded=None)
         else:
@@ -89,7 +96,7 @@ class Exploration:
             self.explorer.record(
                 injected=lesson.injected,
                 succeeded=False,
-                fired=lesson.fired,
+                fired=self._with_tokens(lesson.fired),
                 blame=frozenset(blame) or None,
                 traces=lesson.traces,
             )
@@ -115,7 +122,17 @@ class Exploration:
             self._know(relied_on)
             support = self._within_bounds(relied_on)
             self.explorer.observe(support, failed=failed, traces=(trace_id,))
+        self._unproven.add(frozenset(), self.traffic.usually_called())
         self._know_domains()
+        self._know_nesting()
+        self._widen()
+
+    def _widen(self) -> None:
+        """Let clauses hold what their runs leave unproved."""
+        errors = {name.removeprefix(DOWN): self._errors(name) for name in self._domains}
+        given_up = frozenset(self._given_up)
+        for survived, faults in self._unproven.news(errors, self.traffic.topology, given_up):
+            self.explorer.observe(self._within_bounds(faults), failed=self._with_tokens(survived))
 
     def _know(self, faults: Iterable[str]) -> None:
         """A point seen for the first time: its kinds of fault exclude each other."""
@@ -126,12 +143,37 @@ class Exploration:
     def _know_domains(self) -> None:
         if "error" not in self.settings.kinds:
             return
-        for system, points in sorted(self.traffic.domains().items()):
+        for system, points in sorted(self.traffic.topology.shared().items()):
             known = points & self._points
             if len(known) > 1 and self._domains.get(DOWN + system) != known:
                 self._domains[DOWN + system] = known
-                self.explorer.add_domain(DOWN + system, {f"error@{point}" for point in known})
+                members = {*self._errors(DOWN + system), token(system)}
+                self.explorer.add_domain(DOWN + system, members)
+                self.explorer.exclude({token(system)})
+
+    def _know_nesting(self) -> None:
+        """A fault on a point and an error on one around it are never worth trying together."""
+        topology = self.traffic.topology
+        nested = {
+            frozenset({f"error@{outer}", f"{kind}@{point}"})
+            for point in self._points
+            for outer in topology.within(point) & self._points
+            for kind in self.settings.kinds
+        }
+        for pair in sorted(nested - self._nested, key=sorted):
+            self.explorer.exclude(pair)
+        for pair in sorted(self._nested - nested, key=sorted):
+            self.explorer.allow(pair)
+        self._nested = nested
+
+    def _errors(self, domain: str) -> frozenset[str]:
+        return frozenset(f"error@{point}" for point in self._domains[domain])
+
+    def _with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
+        """What fired, and the domains that were down with it."""
+        down = [name for name in self._domains if self._errors(name) <= fired]
+        return fired | {token(name.removeprefix(DOWN)) for name in down}
 
     def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
-        kinds = self.settings.kinds
+        kinds = (*self.settings.kinds, "shared")
         return frozenset(fault for fault in faults if fault.partition("@")[0] in kinds)

@@ -22,7 +22,8 @@ MAX_TRACES = 5
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """``succeeded`` is None for an inconclusive experiment. ``suspects`` are points (blame).
+    """``succeeded`` is None for an inconclusive experiment. ``suspects`` (blame) and ``called``
+    are points; the rest are faults.
 
     ``implications``: pairs (delay, error) of a point where a delay made the call itself fail.
     """
@@ -31,6 +32,7 @@ class Lesson:
     succeeded: bool | None
     fired: frozenset[str] = frozenset()
     relied_on: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
     suspects: frozenset[str] = frozenset()
     implications: frozenset[tuple[str, str]] = frozenset()
     traces: tuple[str, ...] = ()
@@ -51,6 +53,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             succeeded=True,
             fired=frozenset().union(*(lineage.fired for lineage in good)),
             relied_on=frozenset().union(*(lineage.relied_on for lineage in good)),
+            called=frozenset().union(*(lineage.called for lineage in good)),
             implications=implications,
             traces=tuple(lineage.trace_id for lineage in good[:MAX_TRACES]),
         )

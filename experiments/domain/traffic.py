@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from experiments.domain.observation import Observation
-from lineage.lineage import Lineage
+from experiments.domain.topology import Topology
 
 Faults = frozenset[str]
 
@@ -41,16 +41,16 @@ class Traffic:
     """Evidence from requests of one class that nobody injected anything into."""
 
     good: int = 0
+    topology: Topology = field(default_factory=Topology)
     _groups: defaultdict[Faults, _Group] = field(default_factory=lambda: defaultdict(_Group))
-    _supports: Counter[Faults] = field(default_factory=Counter)
-    _callees: dict[str, str] = field(default_factory=dict)
+    _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
     _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=STEADY_OUTCOMES))
 
     def observe(self, observation: Observation) -> None:
         """Take in one request of the class."""
         lineage = observation.lineage
         self._recent.append(observation.outcome.success)
-        self.learn_callees(lineage)
+        self.topology.learn(lineage)
         if not observation.outcome.success:
             return
         self.good += 1
@@ -58,11 +58,7 @@ class Traffic:
         group.counts[lineage.relied_on] += 1
         group.exemplars.setdefault(lineage.relied_on, lineage.trace_id)
         if not lineage.failed:
-            self._supports[lineage.support] += 1
-
-    def learn_callees(self, lineage: Lineage) -> None:
-        """Remember which service or system each point reaches."""
-        self._callees.update(lineage.callees)
+            self._undisturbed[lineage.support, lineage.called] += 1
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
         """The frequent supports: (faults relied on, natural failures, exemplar trace) of each."""
@@ -76,17 +72,16 @@ class Traffic:
 
     def usual_support(self) -> frozenset[str]:
         """Every point that a request in which nothing failed may rely on."""
-        total = self._supports.total()
-        frequent = (s for s, count in self._supports.items() if count >= FREQUENT * total)
-        return frozenset().union(*frequent)
+        return frozenset().union(*(support for support, _ in self._usual()))
+
+    def usually_called(self) -> frozenset[str]:
+        """Every point that such a request may call at all."""
+        return frozenset().union(*(called for _, called in self._usual()))
+
+    def _usual(self) -> list[tuple[Faults, Faults]]:
+        total = self._undisturbed.total()
+        return [shape for shape, count in self._undisturbed.items() if count >= FREQUENT * total]
 
     def success_rate(self) -> float:
         """Share of good outcomes among the newest; 1 before there are any."""
         return sum(self._recent) / len(self._recent) if self._recent else 1.0
-
-    def domains(self) -> dict[str, frozenset[str]]:
-        """Systems that more than one point reaches: name → those points."""
-        reached = defaultdict(set)
-        for point, callee in self._callees.items():
-            reached[callee].add(point)
-        return {name: frozenset(points) for name, points in reached.items() if len(points) > 1}
