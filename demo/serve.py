@@ -73,6 +73,8 @@ class _Server(uvicorn.Server):
             lifespan="off",
             log_level="warning",
             access_log=False,
+            proxy_headers=False,
+            server_header=False,
             timeout_keep_alive=120,  # longer than any client keeps an idle connection
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
