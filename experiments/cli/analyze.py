@@ -1,3 +1,5 @@
 """``ldfi analyze``"""
+
+
 def analyze() -> None:
     """TODO"""

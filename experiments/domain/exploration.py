@@ -76,7 +76,8 @@ class Exploration:
         """Take a lesson to the explorer."""
         self._know(lesson.relied_on)
         for delay, error in sorted(lesson.implications):
-            self.explorer.imply(delay, error)
+            if "error" in self.settings.kinds:
+                self.explorer.imply(delay, error)
             self._given_up.add(delay.partition("@")[2])
         if lesson.succeeded:
             self.explorer.record(
@@ -138,7 +139,8 @@ class Exploration:
         """A point seen for the first time: its kinds of fault exclude each other."""
         for point in sorted({fault.partition("@")[2] for fault in faults} - self._points):
             self._points.add(point)
-            self.explorer.exclude({f"error@{point}", f"delay@{point}"})
+            if len(self.settings.kinds) > 1:
+                self.explorer.exclude(f"{kind}@{point}" for kind in self.settings.kinds)
 
     def _know_domains(self) -> None:
         if "error" not in self.settings.kinds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 from experiments.domain.campaign import Campaign, ClassTraffic
@@ -13,18 +14,32 @@ from experiments.domain.settings import Settings
 from experiments.domain.traffic import Traffic
 from fit.context import Arm
 from lineage.lineage import Lineage, learn
-from lineage.span import Trace
+from lineage.span import Span, Trace
 from tests.lineage.programs import Call, Run
 
 REQUESTS = 40
 """Requests per arm of an experiment: enough for a verdict in a program that never varies."""
 
 
-class Application:
-    """A program that serves requests; each from a device of its own."""
+Serve = Callable[[frozenset[str]], tuple[list[Span], bool]]
+"""Serves one request under faults: the spans it leaves, and whether it went right."""
 
-    def __init__(self, program: Call) -> None:
-        self._program = program
+
+def serving(program: Call) -> Serve:
+    """A simulated program, as something that serves requests."""
+
+    def serve(faults: frozenset[str]) -> tuple[list[Span], bool]:
+        run = Run(faults).execute(program)
+        return run.spans, run.good
+
+    return serve
+
+
+class Application:
+    """Serves requests, each from a device of its own."""
+
+    def __init__(self, serve: Serve) -> None:
+        self._serve = serve
         self._ids = itertools.count(1)
 
     def request(self, experiment: Experiment | None = None, arm: Arm = "treatment") -> Observation:
@@ -41,15 +56,15 @@ class Application:
         return Observation(lineage, Outcome(lineage.trace_id, f"d{number}", "", good))
 
     def _run(self, faults: frozenset[str]) -> tuple[Lineage, bool]:
-        run = Run(faults).execute(self._program)
-        lineage = learn(Trace.of("0" * 32, run.spans))
+        spans, good = self._serve(faults)
+        lineage = learn(Trace.of("0" * 32, spans))
         assert lineage is not None
-        return lineage, run.good
+        return lineage, good
 
 
-def explore(program: Call, settings: Settings, limit: int = 500) -> Campaign:
-    """Run a campaign over a program to its end."""
-    application = Application(program)
+def explore(serve: Serve, settings: Settings, limit: int = 500) -> Campaign:
+    """Run a campaign over an application to its end."""
+    application = Application(serve)
     traffic = Traffic()
     for _ in range(settings.min_traffic):
         traffic.observe(application.request())

@@ -1,0 +1,101 @@
+"""Campaigns against brute force: what they find is what there is, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from experiments.domain.campaign import Campaign
+from experiments.domain.settings import Settings
+from lineage.span import Span
+from tests.experiments.simulated import explore, serving
+from tests.lineage.programs import Call, Run, faults_of, points_of, programs
+from tests.lineage.spans import span
+
+Faults = frozenset[str]
+
+
+def failing_sets(program: Call, faults: list[str], size: int) -> set[Faults]:
+    """Every minimal failing set up to a size, by trying them all."""
+    found: set[Faults] = set()
+    for many in range(1, size + 1):
+        for chosen in itertools.combinations(faults, many):
+            candidate = frozenset(chosen)
+            points = {fault.partition("@")[2] for fault in candidate}
+            if len(points) < many or any(known <= candidate for known in found):
+                continue
+            if not Run(candidate).execute(program).good:
+                found.add(candidate)
+    return found
+
+
+def found_by(campaign: Campaign) -> set[Faults]:
+    (exploration,) = campaign.explorations.values()
+    return {faults for faults, _ in exploration.findings()}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(points=6), st.integers(0, 3), st.sampled_from([None, 3]))
+def test_errors_all_minimal_failing_sets_are_found(
+    program: Call, seed: int, cap: int | None
+) -> None:
+    # Given any program that works when nothing fails
+    assume(points_of(program))
+    assume(Run(frozenset()).execute(program).good)
+    # When a campaign over errors has nothing left to try
+    bounds = Settings(kinds=("error",), seed=seed, max_union=cap, min_traffic=5)
+    campaign = explore(serving(program), bounds)
+    # Then its findings are the minimal failing sets, exactly
+    errors = [f"error@{point}" for point in points_of(program)]
+    assert found_by(campaign) == failing_sets(program, errors, 2)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(points=5), st.integers(0, 3))
+def test_delays_every_finding_fails_and_no_failing_fault_is_missed(
+    program: Call, seed: int
+) -> None:
+    # Given any program that works when nothing fails
+    assume(points_of(program))
+    assume(Run(frozenset()).execute(program).good)
+    # When a campaign over errors and delays has nothing left to try
+    bounds = Settings(seed=seed, max_union=None, min_traffic=5)
+    found = found_by(explore(serving(program), bounds))
+    # Then each finding fails, and each single failing fault is found or is said by a weaker one
+    assert all(not Run(faults).execute(program).good for faults in found)
+    points = {fault.partition("@")[2] for faults in found for fault in faults if len(faults) == 1}
+    faults = faults_of(points_of(program))
+    for fault in itertools.chain.from_iterable(failing_sets(program, faults, 1)):
+        assert frozenset({fault}) in found or fault.partition("@")[2] in points
+
+
+def shared_database(faults: Faults) -> tuple[list[Span], bool]:
+    """Two optional services answer less without their database, and their caller, who has a
+    replacement for a service that fails, takes what they say at its word."""
+    spans, degraded = [], 0
+    for at, service in enumerate(("bookmarks", "history"), start=1):
+        point = f"api>http:GET:{service}/rows"
+        down = f"error@{point}" in faults
+        times = (10 * at, 10 * at + 9)
+        fired = "error" if down else ""
+        spans.append(span(service, "root", at=times, failed=down, point=point, fired=fired))
+        if not down:
+            query = f"{service}>http:POST:db/query"
+            broken = f"error@{query}" in faults
+            degraded += broken
+            fired, name = "error" if broken else "", f"{service}-db"
+            spans.append(span(name, service, failed=broken, point=query, fired=fired, peer="db"))
+    good = degraded < 2
+    return [*spans, span("root", kind="server", at=(0, 99), failed=not good)], good
+
+
+@given(st.integers(0, 50))
+def test_a_replacement_that_never_gets_its_turn_hides_no_shared_database(seed: int) -> None:
+    # Given two services that survive the loss of their database, each alone, as above
+    bounds = Settings(kinds=("error",), seed=seed, max_union=None, min_traffic=5)
+    # When a campaign has nothing left to try, in whatever order it tried
+    campaign = explore(shared_database, bounds)
+    # Then it has found that they share it
+    assert found_by(campaign) == {frozenset({"down@db"})}

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.domain.observation import Join, Observation, Outcome
+from lineage.lineage import Lineage
+from tests.lineage.spans import lineage, span
+
+
+def a_lineage(number: int) -> Lineage:
+    return replace(lineage(span("root", kind="server")), trace_id=f"{number:032x}")
+
+
+def an_outcome(number: int) -> Outcome:
+    return Outcome(f"{number:032x}", f"d{number}", "", success=True)
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.integers(1, 8)),
+        max_size=60,
+    )
+)
+def test_each_trace_is_joined_once_in_any_order_however_often_its_halves_come(
+    arrivals: list[tuple[bool, int]],
+) -> None:
+    join = Join()
+    joined: list[Observation] = []
+    for is_lineage, number in arrivals:
+        found = (
+            join.add_lineage(a_lineage(number), 0.0)
+            if is_lineage
+            else join.add_outcome(an_outcome(number), 0.0)
+        )
+        joined += [found] if found else []
+
+    halves = {kind: {n for k, n in arrivals if k is kind} for kind in (True, False)}
+    assert [int(o.outcome.trace_id, 16) for o in joined] == list(
+        dict.fromkeys(int(o.lineage.trace_id, 16) for o in joined)
+    )
+    assert {int(o.outcome.trace_id, 16) for o in joined} == halves[True] & halves[False]
+    seen = len({*arrivals})
+    assert join.dropped["duplicate"] == len(arrivals) - seen
+
+
+def test_halves_that_wait_too_long_are_dropped_and_counted() -> None:
+    join = Join(patience=30)
+    join.add_outcome(an_outcome(1), now=0)
+    join.add_lineage(a_lineage(2), now=0)
+
+    join.expire(now=31)
+
+    assert join.dropped["unknown_trace"] == 1
+    assert join.dropped["no_outcome"] == 1
+    assert join.add_lineage(a_lineage(1), now=31) is None
+
+
+def test_memory_is_bounded_when_the_other_half_never_comes() -> None:
+    join = Join(limit=100)
+    for number in range(1000):
+        join.add_outcome(an_outcome(number), now=0)
+    join.expire(now=1)
+
+    assert join.dropped["unknown_trace"] == 900
