@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import contextlib
 import importlib
+import logging
 import os
 import signal
 import socket
@@ -27,6 +28,7 @@ from demo.client import new_client
 from demo.launcher import listen_at
 from demo.resolver import hosts_from_environment
 from demo.services import DATABASES, GATEWAY, NAMES, module_name
+from demo.shedding import Shedding
 
 GRACE_SECONDS = 1
 """How long requests may finish and spans be sent after the order to stop."""
@@ -56,7 +58,7 @@ async def _serve(service: str, listening: socket.socket) -> None:
         if provider is not None:
             app = telemetry.traced(app)
         if service == GATEWAY:
-            app = fit.EdgeMiddleware(app)
+            app = Shedding(fit.EdgeMiddleware(app))
         await _Server(app).serve(sockets=[listening])
     if provider is not None:
         provider.force_flush(GRACE_SECONDS * 1000)
@@ -87,6 +89,7 @@ class _Server(uvicorn.Server):
         yield
 
     def _stop(self) -> None:
+        logging.getLogger("uvicorn.error").disabled = True  # requests cut short are no news now
         self.should_exit = True
 
 

@@ -20,6 +20,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 
 import fit
+from fit.points import template_path
 
 EXPORT_EVERY_MS = 200
 EXPORT_TIMEOUT = 2.0
@@ -49,5 +50,14 @@ def start(service: str) -> TracerProvider:
 def traced(app: Any) -> Any:
     """The application with one SERVER span around every request that users make."""
     return OpenTelemetryMiddleware(
-        app, excluded_urls="/healthz,/_demo/", exclude_spans=["receive", "send"]
+        app,
+        excluded_urls="/healthz,/_demo/",
+        exclude_spans=["receive", "send"],
+        default_span_details=_details,
     )
+
+
+def _details(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Name and attributes of a SERVER span: the route, never a raw identifier."""
+    route = template_path(scope["path"])
+    return f"{scope['method']} {route}", {"http.route": route}

@@ -8,32 +8,39 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import fit
+from demo.cache import Cache
 from demo.catalogue import Title, pick, skeleton
 from demo.client import fetch
 from demo.fallback import within
+
+_lists: Cache[list[Title]] = Cache("lists", seconds=3.0)
 
 
 async def playlist(request: Request) -> Response:
     """A member's list."""
     numbers = pick("playlist/" + request.path_params["member"], count=5)
-    numbers = await within(newest_first(numbers), numbers)
-    return JSONResponse({"titles": await named(request.app.state.client, numbers)})
+    key = ",".join(map(str, numbers))
+    titles = await within(_lists.get(key), None)
+    if titles is None:
+        titles = await named(request.app.state.client, numbers, key)
+    return JSONResponse({"titles": await within(newest_first(titles), titles)})
 
 
-async def named(client: httpx.AsyncClient, numbers: list[int]) -> list[Title]:
-    """The titles of these numbers; without names when those cannot be had."""
+async def named(client: httpx.AsyncClient, numbers: list[int], key: str) -> list[Title]:
+    """The titles of these numbers; without names, and not kept, when those cannot be had."""
     try:
-        answer = await fetch(client, "http://titles/titles", ids=",".join(map(str, numbers)))
+        answer = await fetch(client, "http://titles/titles", ids=key)
     except httpx.HTTPError:
         return [skeleton(number) for number in numbers]
     titles: list[Title] = answer["titles"]
+    _lists.put(key, titles)
     return titles
 
 
 @fit.point("function", "newest_first")
-async def newest_first(numbers: list[int]) -> list[int]:
+async def newest_first(titles: list[Title]) -> list[Title]:
     """Higher numbers came later."""
-    return sorted(numbers, reverse=True)
+    return sorted(titles, key=lambda title: -title["id"])
 
 
 routes = [Route("/playlists/{member}", playlist)]

@@ -15,7 +15,7 @@ from demo.fallback import within
 
 TASTES = 30
 
-_rows: Cache[list[Title]] = Cache("rows", seconds=1.5)
+_rows: Cache[list[Title]] = Cache("rows", seconds=3.0)
 
 
 async def recommend(request: Request) -> Response:
