@@ -1,0 +1,162 @@
+"""The devices: how they judge, what they ask for, how they report."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+from itertools import islice
+from typing import Any
+
+import httpx
+import pytest
+
+from demo.devices import add_options, run, traffic
+from demo.devices.fleet import Device, arrivals, ask, fleet
+from demo.devices.judge import judge
+from demo.devices.report import MOST_KEPT, Metric, Reporter
+from demo.devices.run import Crowd, Traffic
+
+HOME: dict[str, Any] = {"profile": {"name": "A"}, "rows": [{"row": "x", "titles": [{"id": 1}]}]}
+PLAYER: dict[str, Any] = {"license": {"key": "k"}, "stream": "https://e/1.mpd", "title": {"id": 1}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "body", "verdict"),
+    [
+        ("boot", 200, HOME, None),
+        ("boot", 503, HOME, "http_503"),
+        ("boot", 204, HOME, "http_204"),
+        ("boot", 200, {**HOME, "error": "sorry"}, "error_in_body"),
+        ("boot", 200, {**HOME, "rows": None}, "no_rows"),
+        ("boot", 200, {**HOME, "rows": []}, "no_rows"),
+        ("boot", 200, {**HOME, "rows": [{"row": "x", "titles": []}]}, "empty_rows"),
+        ("boot", 200, {**HOME, "profile": None}, "no_profile"),
+        ("boot", 200, [1], "no_json"),
+        ("search", 200, {"rows": HOME["rows"], "suggestion": None}, None),
+        ("search", 200, {"rows": []}, "no_rows"),
+        ("play", 200, PLAYER, None),
+        ("play", 200, {**PLAYER, "resume": 0}, None),
+        ("play", 200, {**PLAYER, "license": None}, "no_license"),
+        ("play", 200, {**PLAYER, "stream": ""}, "no_stream"),
+    ],
+)
+def test_a_screen_that_does_not_come_to_life_is_a_failure(
+    kind: str, status: int, body: Any, verdict: str | None
+) -> None:
+    assert judge(kind, status, json.dumps(body).encode()) == verdict
+
+
+def test_a_body_that_was_cut_short_is_a_failure() -> None:
+    assert judge("boot", 200, b'{"rows": [') == "no_json"
+
+
+def test_devices_keep_their_identities_and_change_sessions() -> None:
+    assert [d.device for d in fleet(3)] == [d.device for d in fleet(5)][:3]
+    device = Device("device-0001", "account-0000", "tv")
+    sessions = [device.session() for _ in range(41)]
+    assert len(set(sessions)) == 3
+
+
+def test_a_seed_fixes_what_is_asked_for() -> None:
+    def asked(seed: int) -> list[Any]:
+        chance = random.Random(seed)
+        return [ask(kind, chance, 0.5) for kind in ("boot", "play", "search")]
+
+    assert asked(1) == asked(1) != asked(2)
+
+
+def test_a_trace_is_flagged_in_the_share_that_was_asked_for() -> None:
+    chance = random.Random(0)
+    parents = [ask("boot", chance, 0.25).traceparent for _ in range(2000)]
+    assert all(re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]", p) for p in parents)
+    assert 0.2 < sum(p.endswith("01") for p in parents) / 2000 < 0.3
+
+
+def test_arrivals_come_at_their_rate() -> None:
+    moments = list(islice(arrivals(20.0, random.Random(0)), 4000))
+    assert moments == sorted(moments)
+    assert 4000 / moments[-1] == pytest.approx(20.0, rel=0.1)
+
+
+def test_what_a_device_saw_is_reported_with_its_trace() -> None:
+    # Given an application that refuses, and a control plane that listens
+    seen: list[Any] = []
+
+    def application(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(503)
+
+    def control(request: httpx.Request) -> httpx.Response:
+        assert request.headers["authorization"] == "Bearer secret"
+        assert request.url.path == "/api/v1/device-metrics"
+        seen.extend(json.loads(request.content)["metrics"])
+        return httpx.Response(202)
+
+    # When one device asks
+    wanted = ask("boot", random.Random(0), 1.0)
+
+    async def use() -> None:
+        app = httpx.AsyncClient(transport=httpx.MockTransport(application), base_url="http://api")
+        reporter = _reporter(control)
+        await Crowd(app, Traffic(), reporter).use(fleet(1)[0], wanted)
+        await reporter.flush()
+
+    asyncio.run(use())
+
+    # Then the report names device, trace, outcome and cause
+    (metric,) = seen
+    assert metric["device"] == "device-0000"
+    assert metric["trace_id"] == wanted.trace_id
+    assert (metric["outcome"], metric["error_code"]) == ("failure", "http_503")
+    assert metric["duration_ms"] >= 0
+
+
+def test_reports_wait_while_the_control_plane_is_away_and_the_oldest_are_dropped() -> None:
+    answers = [503, 202]
+
+    def control(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(answers.pop(0))
+
+    async def report() -> Reporter:
+        reporter = _reporter(control)
+        for number in range(MOST_KEPT + 7):
+            reporter.add(_metric(number))
+        await reporter.flush()
+        assert (reporter.sent, reporter.dropped) == (0, 7)
+        await reporter.flush()
+        return reporter
+
+    assert asyncio.run(report()).sent == 1000
+
+
+def test_a_refused_report_is_not_sent_again() -> None:
+    async def report() -> Reporter:
+        reporter = _reporter(lambda _: httpx.Response(401))
+        reporter.add(_metric(1))
+        await reporter.flush()
+        await reporter.flush()
+        return reporter
+
+    reporter = asyncio.run(report())
+    assert (reporter.sent, reporter.dropped) == (0, 1)
+
+
+def test_rates_are_read_from_the_command_line() -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    options = parser.parse_args(["--rates", "boot=3,play=0.5", "--seed", "7"])
+    assert traffic(options) == Traffic({"boot": 3.0, "play": 0.5}, seed=7)
+    with pytest.raises(ValueError, match="coffee"):
+        traffic(parser.parse_args(["--rates", "coffee=1"]))
+    assert callable(run)
+
+
+def _metric(number: int) -> Metric:
+    return Metric(f"device-{number}", "account", "0" * 32, "s", "success", None, 1.0)
+
+
+def _reporter(control: Any) -> Reporter:
+    client = httpx.AsyncClient(transport=httpx.MockTransport(control))
+    return Reporter(client, "http://control", "secret")
