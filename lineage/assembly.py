@@ -73,20 +73,17 @@ class Assembler:
 
     def add(self, spans: Iterable[Span], now: float) -> None:
         """Take spans that have just arrived."""
+        find, limit = self._by_age.get, self.max_spans_per_trace
         for span in spans:
-            trace_id = span[0]
-            trace = self._by_age.get(trace_id)
-            if trace is None:
-                if trace_id in self._gone:
-                    self.dropped["late"] += 1
+            trace = find(span[0])
+            if trace is None or trace.last != now:
+                trace = self._touch(span[0], trace, now)
+                if trace is None:
                     continue
-                trace = self._open(trace_id, now)
-            elif trace.last != now:
-                trace.last = now
-                self._by_activity.move_to_end(trace_id)
-            trace.spans.append(span)
-            if len(trace.spans) > self.max_spans_per_trace and not self._compact(trace_id, trace):
-                self._drop(trace_id, "oversize")
+            collected = trace.spans
+            collected.append(span)
+            if len(collected) > limit and not self._compact(span[0], trace):
+                self._drop(span[0], "oversize")
 
     def pop(self, now: float) -> list[Trace]:
         """Hand over the traces that are quiet or too old, in the order in which they began."""
@@ -111,6 +108,17 @@ class Assembler:
     def flush(self) -> list[Trace]:
         """Hand over everything that is open, as at the end of a file."""
         return self._take(dict(self._by_age))
+
+    def _touch(self, trace_id: str, trace: _Open | None, now: float) -> _Open | None:
+        """Note that a trace has got a span; None where that span comes too late."""
+        if trace is not None:
+            trace.last = now
+            self._by_activity.move_to_end(trace_id)
+            return trace
+        if trace_id in self._gone:
+            self.dropped["late"] += 1
+            return None
+        return self._open(trace_id, now)
 
     def _open(self, trace_id: str, now: float) -> _Open:
         if len(self._by_age) >= self.max_traces:

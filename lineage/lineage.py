@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fit.features import Features
 from lineage import evidence
+from lineage.recognition import MEMORY, Shelf
 from lineage.span import Trace
 from lineage.tree import Tree, build
 
@@ -52,11 +53,61 @@ class Lineage:
     """Spans hanging in the air: where there are any, the support may be too small to be used."""
     strangers: int
     """Spans of other requests in the same trace."""
-    tree: Tree
+    trace: Trace
+
+    @property
+    def tree(self) -> Tree:
+        """The call tree, built anew each time: few traces are ever looked at that closely."""
+        tree = build(self.trace)
+        assert tree is not None, "a lineage is only made of traces that have a tree"  # noqa: S101
+        return tree
+
+
+_shelf = Shelf()
+_known: dict[tuple[int, int], Lineage] = {}
 
 
 def learn(trace: Trace) -> Lineage | None:
     """Everything that one trace teaches; None for a trace without a root (a circle of parents)."""
+    number = _shelf.number(trace.spans)
+    if number is None:
+        return _learn(trace)
+    known = _known.get((_shelf.generation, number))
+    if known is None:
+        known = _learn(trace)
+        if len(_known) > MEMORY:
+            _known.clear()
+        if known is not None:
+            _known[_shelf.generation, number] = known
+        return known
+    root = trace.spans[0]
+    return Lineage(
+        trace.trace_id,
+        root.start,
+        (root.end - root.start) / 1e9,
+        known.service,
+        known.route,
+        known.features,
+        known.root_error,
+        known.refused,
+        known.support,
+        known.called,
+        known.failed,
+        known.fired,
+        known.would_fire,
+        known.timed_out,
+        known.relied_on,
+        known.experiment,
+        known.arm,
+        known.callees,
+        len(trace.spans),
+        0,
+        0,
+        trace,
+    )
+
+
+def _learn(trace: Trace) -> Lineage | None:
     tree = build(trace)
     if tree is None:
         return None
@@ -82,5 +133,5 @@ def learn(trace: Trace) -> Lineage | None:
         spans=tree.spans,
         orphans=tree.orphans,
         strangers=tree.strangers,
-        tree=tree,
+        trace=trace,
     )

@@ -56,7 +56,7 @@ def peer_of(fields: Fields) -> str:
         return template_words(fields["peer"])
     if "url" in fields:
         return _authority(fields["url"])
-    host = fields.get("host") or fields.get("address") or ""
+    host = fields.get("host", "")
     port = fields.get("port")
     return f"{host}:{port}" if host and port and _is_address(host) else host
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from fit.features import Features, request_features
 from fit.points import template_route
 from lineage import naming, outcome
-from lineage.attributes import Fields, template_words
+from lineage.attributes import SERVING, Fields, template_words
 
 KINDS: Final = ("", "internal", "server", "client", "producer", "consumer")
 """Span kinds by their OTLP number. The empty one: nobody said."""
@@ -58,7 +58,7 @@ class Operation:
     @property
     def serves(self) -> bool:
         """Whether this is the callee's side of a call."""
-        return self.kind in {"server", "consumer"}
+        return self.kind in SERVING
 
 
 @lru_cache(maxsize=CACHE)
@@ -81,7 +81,7 @@ def operation(
         refused=kind == "server" and known.get("status", "").startswith("4"),
         point=naming.point_of(service or "unknown", name, kind, known),
         peer=naming.peer_of(known),
-        route=_route(name, known) if kind in {"server", "consumer"} else "",
+        route=_route(name, known) if kind in SERVING else "",
         features=_features(name, known),
         fired=_kinds(known.get("fired", "")),
         would_fire=_kinds(known.get("would_fire", "")),

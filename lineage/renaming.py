@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from fit.points import Point
 from lineage.lineage import Lineage
-from lineage.tree import Call, Tree
+from lineage.span import Span, Trace
 
 MANY = 12
 """Different words in one place of a path above which they are taken for names."""
@@ -81,16 +81,15 @@ def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
         would_fire=faults(run.would_fire),
         relied_on=faults(run.relied_on),
         callees={names.get(point, point): callee for point, callee in run.callees.items()},
-        tree=_tree(run.tree, names),
+        trace=_trace(run.trace, names),
     )
 
 
-def _tree(tree: Tree, names: Mapping[str, str]) -> Tree:
-    order = list(tree.calls)
-    for call in order:  # grows while we walk: callers before callees
-        order.extend(call.calls)
-    new: dict[int, Call] = {}
-    for call in reversed(order):
-        inner = tuple(new[id(child)] for child in call.calls)
-        new[id(call)] = replace(call, point=names.get(call.point, call.point), calls=inner)
-    return replace(tree, calls=tuple(new[id(call)] for call in tree.calls))
+def _trace(trace: Trace, names: Mapping[str, str]) -> Trace:
+    return Trace(trace.trace_id, tuple(_span(span, names) for span in trace.spans))
+
+
+def _span(span: Span, names: Mapping[str, str]) -> Span:
+    what = span.operation
+    name = names.get(what.point) if what.point else None
+    return span._replace(operation=replace(what, point=name)) if name else span

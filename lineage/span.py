@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 from lineage.operation import Operation
@@ -38,17 +39,29 @@ class Trace:
     @classmethod
     def of(cls, trace_id: str, spans: Iterable[Span]) -> Trace:
         """Collect spans; duplicates go. Of contradicting duplicates the longest is kept."""
-        kept: dict[tuple[str, bool], Span] = {}
-        for span in spans:
-            identity = (span[1], span[5].kind in {"server", "consumer"})
-            known = kept.get(identity)
-            if known is None or _preference(span) > _preference(known):
-                kept[identity] = span
-        return cls(trace_id, tuple(sorted(kept.values(), key=_order)))
+        given = list(spans)
+        if len({span[1] for span in given}) < len(given):
+            given = _distinct(given)
+            given.sort(key=_order)
+        else:
+            given.sort(key=_start_and_id)
+        return cls(trace_id, tuple(given))
+
+
+_start_and_id = itemgetter(3, 1)
 
 
 def _order(span: Span) -> tuple[int, str, bool]:
-    return (span[3], span[1], span[5].kind in {"server", "consumer"})
+    return (span[3], span[1], span[5].serves)
+
+
+def _distinct(spans: Iterable[Span]) -> list[Span]:
+    kept: dict[tuple[str, bool], Span] = {}
+    for span in spans:
+        known = kept.get(span.identity)
+        if known is None or _preference(span) > _preference(known):
+            kept[span.identity] = span
+    return list(kept.values())
 
 
 def _preference(span: Span) -> tuple[int, int, str, str, str, bool, str]:

@@ -89,7 +89,7 @@ def build(trace: Trace) -> Tree | None:
     orphans = [i for i in loose if _belongs(spans[i], entry)]
     calls = [*below[root], *(call for i in orphans for call in below[i])]
     reached = _count(links, [root, *orphans])
-    named = next((s.operation for s in spans if s.operation.experiment), entry.operation)
+    experiment, arm = _experiment(spans)
     return Tree(
         trace_id=trace.trace_id,
         service=entry.operation.service,
@@ -100,12 +100,17 @@ def build(trace: Trace) -> Tree | None:
         start=entry.start,
         end=entry.end,
         calls=tuple(sorted(calls, key=_by_start)),
-        experiment=named.experiment,
-        arm=named.arm,
+        experiment=experiment,
+        arm=arm,
         spans=len(spans),
         orphans=len(orphans),
         strangers=len(spans) - reached,
     )
+
+
+def _experiment(spans: tuple[Span, ...]) -> tuple[str, str]:
+    found = {(s.operation.experiment, s.operation.arm) for s in spans if s.operation.experiment}
+    return min(found, default=("", ""))
 
 
 def _link(spans: tuple[Span, ...]) -> _Links:
@@ -178,7 +183,7 @@ def _node(
 ) -> list[Call]:
     what = span.operation
     point, caller = what.point, what.service
-    answer: Span | None = serving[0] if serving else None
+    answer = min(serving, key=_best) if serving else None
     if point is None and what.serves and _arrives(what, above):
         caller = above.service if above else "unknown"
         point, answer = arrival_point(caller, what), span
@@ -201,6 +206,12 @@ def _node(
             calls=tuple(inner),
         )
     ]
+
+
+def _best(answer: Span) -> tuple[bool, str, str]:
+    """Of several answers to one call (a proxy tried again), one that was good."""
+    what = answer.operation
+    return (what.failed is True, what.service, what.route)
 
 
 def _failed(call: Operation, answered: Operation | None) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lineage.attributes import WANTED, Fields
+from lineage.attributes import Fields, wanted
 from lineage.operation import KINDS, operation
 from lineage.outcome import STATUS_ERROR, STATUS_OK, STATUS_UNSET
 from lineage.readers import ids
@@ -49,13 +49,14 @@ def _span(raw: Mapping[str, Any], processes: Mapping[str, Any]) -> Span | None:
     parent_id, follows = _parent(raw, trace_id)
     start = _microseconds(raw.get("startTime"))
     name = _text(raw.get("operationName"))
+    kind = _kind(name, tags.get("span.kind", ""))
     what = operation(
         _text(process.get("serviceName")) or "unknown",
         name,
-        _kind(name, tags.get("span.kind", "")),
+        kind,
         _status(tags),
         tags.get("error", "").lower() == "true" or _exception(raw.get("logs")),
-        _fields(tags),
+        _fields(kind, tags),
         follows,
     )
     return Span(
@@ -98,13 +99,10 @@ def _tags(tags: Any) -> dict[str, str]:
     return read
 
 
-def _fields(tags: Mapping[str, str]) -> Fields:
-    fields = []
-    for tag, value in tags.items():
-        wanted = WANTED.get(tag)
-        if wanted is not None and value:
-            fields.append((wanted[0], wanted[1](value)))
-    return tuple(fields)
+def _fields(kind: str, tags: Mapping[str, str]) -> Fields:
+    names = wanted(kind)
+    read = ((names[tag], value) for tag, value in tags.items() if tag in names and value)
+    return tuple((field, form(value)) for (field, form), value in read)
 
 
 def _exception(logs: Any) -> bool:

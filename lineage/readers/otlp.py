@@ -6,40 +6,91 @@ the ones nobody asked for cost one dictionary look-up.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-from opentelemetry.proto.trace.v1.trace_pb2 import Span as Event
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from lineage.attributes import WANTED
+from lineage.attributes import SERVING, Form, Names, wanted
 from lineage.errors import UnreadableTraces
-from lineage.operation import KINDS, operation
+from lineage.operation import KINDS, Operation, operation
 from lineage.readers.batch import Batch
 from lineage.readers.slim import SlimRequest
 from lineage.span import Span
 
-_NO_ID: Final = (b"\0" * 16, b"\0" * 8)
-_MEMORY: Final = 65536
+_NO_TRACE: Final = b"\0" * 16
+_NO_SPAN: Final = b"\0" * 8
+_EXCEPTION: Final = b"\x12\x09exception"
+"""An event of that name, as it is written: field 2, nine bytes."""
+
+_KEY: Final = 0x0A
+"""How the key of an attribute begins: field 1, a string. Ours are shorter than 128 bytes."""
+
+_ASKED: Final = frozenset(KINDS.index(kind) for kind in SERVING)
+_PORTS: Final = 1 << 16
+"""Values of one attribute that are remembered."""
+
+_MEMORY: Final = 300_000
+_Key = tuple[str, bytes, int, bytes, tuple[int, ...]]
+_new_span = partial(tuple.__new__, Span)
+"""``Span(...)`` without the detour through Python."""
 
 
-class _Memo(dict[bytes, Any]):
-    """Bytes → what they mean. Forgets everything when it grows too large; that is rare."""
+class _Numbers(dict[Any, int]):
+    """The bytes of an attribute → the number of what it says; 0 for what nobody asked for.
 
-    def remember(self, raw: bytes, meaning: Any) -> Any:
-        if len(self) >= _MEMORY:
-            self.clear()
-        self[raw] = meaning
-        return meaning
+    Of one attribute, not more values are remembered than there are ports.
+    """
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self.said: list[tuple[str, str]] = [("", "")]
+        self._names = {name.encode(): each for name, each in names.items()}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._values: dict[bytes, int] = {}
+
+    def __missing__(self, blob: bytes) -> int:
+        name = blob[2 : 2 + blob[1]] if len(blob) > 2 and blob[0] == _KEY else b""
+        known = self._names.get(name)
+        number = self._number(known, blob) if known is not None else 0
+        seen = self._values[name] = self._values.get(name, 0) + 1
+        if seen <= _PORTS:
+            self[blob] = number
+        return number
+
+    def _number(self, known: tuple[str, Form], blob: bytes) -> int:
+        try:
+            value = _text(KeyValue.FromString(blob).value)
+        except DecodeError:
+            return 0
+        if not value:
+            return 0
+        field = (known[0], known[1](value))
+        number = self._numbers.setdefault(field, len(self.said))
+        if number == len(self.said):
+            self.said.append(field)
+        return number
 
 
-_attributes = _Memo()
-_services = _Memo()
-_events = _Memo()
-_statuses = _Memo()
-_names = _Memo()
+class _Memory:
+    """What was decoded before. Forgotten as a whole when it grows too large, which is rare."""
+
+    def __init__(self) -> None:
+        self.asked = _Numbers(wanted("server"))
+        self.asking = _Numbers(wanted("client"))
+        self.operations: dict[_Key, Operation] = {}
+        self.services: dict[bytes, str] = {}
+
+    def full(self) -> bool:
+        parts = (self.asked, self.asking, self.operations, self.services)
+        return max(map(len, parts)) > _MEMORY
+
+
+_memory = _Memory()
 
 
 def decode_protobuf(body: bytes) -> Batch:
@@ -55,68 +106,73 @@ def decode_protobuf(body: bytes) -> Batch:
         raise UnreadableTraces(f"{len(body)} bytes are no OTLP trace data: {error}") from error
     if body and not request.resource_spans:
         raise UnreadableTraces(f"{len(body)} bytes hold no OTLP resource spans; send traces here")
+    global _memory  # noqa: PLW0603 - a cache, replaced when it is full
+    if _memory.full():
+        _memory = _Memory()
     spans: list[Span] = []
     rejected = 0
     for group in request.resource_spans:
-        service = _services.get(group.resource)
+        service = _memory.services.get(group.resource)
         if service is None:
-            service = _services.remember(group.resource, _service(group.resource))
+            service = _memory.services[group.resource] = _service(group.resource)
         for scope in (*group.scope_spans, *group.instrumentation_library_spans):
-            for raw in scope.spans:
-                span = _span(service, raw)
-                if span is None:
-                    rejected += 1
-                else:
-                    spans.append(span)
+            rejected += _read(service, scope.spans, spans, _memory)
     return Batch(spans, rejected)
 
 
-def _span(service: str, raw: Any) -> Span | None:
-    trace_id, span_id, parent_id = raw.trace_id, raw.span_id, raw.parent_span_id
-    if len(trace_id) != 16 or len(span_id) != 8 or trace_id == _NO_ID[0] or span_id == _NO_ID[1]:
-        return None
-    start, end = raw.start_time_unix_nano, raw.end_time_unix_nano
-    if not start:
-        return None
-    fields = []
-    for blob in raw.attributes:
-        try:
-            field = _attributes[blob]
-        except KeyError:
-            field = _attributes.remember(blob, _attribute(blob))
-        if field is not None:
-            fields.append(field)
-    kind = raw.kind
-    exception = any(map(_is_exception, raw.events))
-    status = raw.status
-    return Span(
-        trace_id.hex(),
-        span_id.hex(),
-        parent_id.hex() if parent_id and parent_id != _NO_ID[1] else None,
-        start,
-        max(start, end),
-        operation(
-            service,
-            _names.get(raw.name) or _names.remember(raw.name, raw.name.decode("utf-8", "replace")),
-            KINDS[kind] if 0 <= kind < len(KINDS) else "",
-            (_statuses.get(status) or _statuses.remember(status, _status(status))) if status else 0,
-            exception,
-            tuple(fields),
-        ),
+def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory) -> int:
+    """Append what can be read of one scope's spans; returns how many cannot.
+
+    This loop is most of what reading costs, so it does nothing twice and calls little.
+    """
+    asked, asking = memory.asked.__getitem__, memory.asking.__getitem__
+    operation_of, append = memory.operations.get, spans.append
+    rejected = 0
+    latest, trace_id = b"", ""
+    for raw in wire:
+        wire_id, span_id, parent_id = raw.trace_id, raw.span_id, raw.parent_span_id
+        if wire_id != latest:
+            latest = wire_id
+            trace_id = wire_id.hex() if len(wire_id) == 16 and wire_id != _NO_TRACE else ""
+        start = raw.start_time_unix_nano
+        if not trace_id or not start or len(span_id) != 8 or span_id == _NO_SPAN:
+            rejected += 1
+            continue
+        kind = raw.kind
+        number = asked if kind in _ASKED else asking
+        key = (service, raw.name, kind, raw.status, tuple(map(number, raw.attributes)))
+        what = operation_of(key)
+        if what is None:
+            what = memory.operations[key] = _operation(key, False, memory)
+        if what.failed is None and what.point and _EXCEPTION in b"".join(raw.events):
+            what = _operation(key, True, memory)
+        end = raw.end_time_unix_nano
+        append(
+            _new_span(
+                (
+                    trace_id,
+                    span_id.hex(),
+                    parent_id.hex() if parent_id and parent_id != _NO_SPAN else None,
+                    start,
+                    end if end > start else start,
+                    what,
+                )
+            )
+        )
+    return rejected
+
+
+def _operation(key: _Key, exception: bool, memory: _Memory) -> Operation:
+    service, name, kind, status, numbers = key
+    said = memory.asked.said if kind in _ASKED else memory.asking.said
+    return operation(
+        service,
+        name.decode("utf-8", "replace"),
+        KINDS[kind] if 0 <= kind < len(KINDS) else "",
+        _status(status) if status else 0,
+        exception,
+        tuple(said[number] for number in numbers if number),
     )
-
-
-def _attribute(blob: bytes) -> tuple[str, str] | None:
-    try:
-        pair = KeyValue.FromString(blob)
-    except DecodeError:
-        return None
-    wanted = WANTED.get(pair.key)
-    if wanted is None:
-        return None
-    field, form = wanted
-    value = _text(pair.value)
-    return (field, form(value)) if value else None
 
 
 def _text(value: AnyValue) -> str:
@@ -144,13 +200,3 @@ def _status(blob: bytes) -> int:
         return int(Status.FromString(blob).code)
     except DecodeError:
         return 0
-
-
-def _is_exception(blob: bytes) -> bool:
-    """Whether an event records an exception. Its bytes are searched before they are decoded."""
-    if b"exception" not in blob:
-        return False
-    try:
-        return bool(Event.Event.FromString(blob).name == "exception")
-    except DecodeError:
-        return False

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lineage.attributes import WANTED, Fields
+from lineage.attributes import Fields, wanted
 from lineage.errors import UnreadableTraces
 from lineage.operation import KINDS, operation
 from lineage.readers import ids
@@ -62,7 +62,7 @@ def _span(service: str, raw: Any) -> Span | None:
     if trace_id is None or span_id is None or start <= 0:
         return None
     end = _integer(_get(raw, "endTimeUnixNano", "end_time_unix_nano"))
-    name = _text(_get(raw, "name"))
+    name, kind = _text(_get(raw, "name")), _kind(_get(raw, "kind"))
     status = _get(raw, "status")
     events = [_get(event, "name") for event in _list(_get(raw, "events"))]
     return Span(
@@ -74,25 +74,22 @@ def _span(service: str, raw: Any) -> Span | None:
         operation(
             service,
             name,
-            _kind(_get(raw, "kind")),
+            kind,
             _code(_get(status, "code")),
             "exception" in events,
-            read_fields(_list(_get(raw, "attributes"))),
+            read_fields(kind, _list(_get(raw, "attributes"))),
         ),
     )
 
 
-def read_fields(attributes: list[Any]) -> Fields:
-    """The attributes that we read, from OTLP's list of keys and values."""
-    fields = []
+def read_fields(kind: str, attributes: list[Any]) -> Fields:
+    """What we read from the attributes of a span of some kind."""
+    fields, names = [], wanted(kind)
     for pair in attributes:
-        wanted = WANTED.get(_text(_get(pair, "key")))
-        if wanted is None:
-            continue
-        field, form = wanted
-        value = _value(_get(pair, "value"))
-        if value:
-            fields.append((field, form(value)))
+        known = names.get(_text(_get(pair, "key")))
+        value = _value(_get(pair, "value")) if known else ""
+        if known and value:
+            fields.append((known[0], known[1](value)))
     return tuple(fields)
 
 

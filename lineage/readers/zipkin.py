@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from lineage.attributes import WANTED, Fields, Form, plain
+from lineage.attributes import Fields, Names, plain, template_any_path, template_url, wanted
 from lineage.operation import operation
 from lineage.outcome import STATUS_UNSET
 from lineage.readers import ids
@@ -22,10 +22,8 @@ _KINDS: Final = {
     "PRODUCER": "producer",
     "CONSUMER": "consumer",
 }
-_TAGS: Final[dict[str, tuple[str, Form]]] = {
-    **WANTED,
-    "http.uri": WANTED["url.full"],
-    "http.path": WANTED["url.path"],
+_TAGS: Final[Names] = {
+    "http.uri": ("url", template_url),
     # Spring's observations
     "method": ("method", plain),
     "uri": ("route", plain),
@@ -58,6 +56,7 @@ def _span(raw: Mapping[str, Any]) -> Span | None:
     tags = raw.get("tags")
     tags = tags if isinstance(tags, Mapping) else {}
     start = _microseconds(raw.get("timestamp"))
+    kind = _KINDS.get(_text(raw.get("kind")).upper(), "internal")
     return Span(
         trace_id,
         span_id,
@@ -67,23 +66,23 @@ def _span(raw: Mapping[str, Any]) -> Span | None:
         operation(
             _text(_get(raw, "localEndpoint", "serviceName")) or "unknown",
             _text(raw.get("name")),
-            _KINDS.get(_text(raw.get("kind")).upper(), "internal"),
+            kind,
             STATUS_UNSET,
             "error" in tags and _text(tags["error"]).lower() != "false",
-            _fields(raw, tags),
+            _fields(kind, raw, tags),
         ),
     )
 
 
-def _fields(raw: Mapping[str, Any], tags: Mapping[str, Any]) -> Fields:
+def _fields(kind: str, raw: Mapping[str, Any], tags: Mapping[str, Any]) -> Fields:
     fields: dict[str, str] = {}
+    names = wanted(kind)
     for tag, value in tags.items():
-        wanted = _TAGS.get(tag)
-        if wanted is not None and isinstance(value, str) and value not in _NOTHING:
-            fields.setdefault(wanted[0], wanted[1](value))
-    if "uri" in tags and "http.url" in tags and not tags["http.url"].startswith("http"):
-        fields.setdefault("path", WANTED["url.path"][1](tags["http.url"]))
-        fields.pop("url", None)
+        known = _TAGS.get(tag) or names.get(tag)
+        if known is not None and isinstance(value, str) and value not in _NOTHING:
+            fields.setdefault(known[0], known[1](value))
+    if fields.get("url", "").startswith("/"):
+        fields.setdefault("path", template_any_path(fields.pop("url")))
     peer = _text(_get(raw, "remoteEndpoint", "serviceName"))
     if peer:
         fields.setdefault("peer", peer)

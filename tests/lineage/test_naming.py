@@ -13,7 +13,7 @@ def client(status: int = 0, /, name: str = "call", kind: str = "client", **given
         {"key": key.replace("__", "."), "value": {"stringValue": value}}
         for key, value in given.items()
     ]
-    return operation("api", name, kind, status, False, read_fields(list(attributes)))
+    return operation("api", name, kind, status, False, read_fields(kind, list(attributes)))
 
 
 @pytest.mark.parametrize(
