@@ -1,1 +1,1 @@
-"""benchmarks"""
+"""Measurements: each module prints a table, or JSON with ``--json``."""

@@ -7,7 +7,8 @@ Safe side: every other set of size up to k must be disjoint from some revealed s
 cannot serve two sets whose union fails: whatever is disjoint from a support is safe. So safe sets
 that no uninjected run shows to be safe, and whose unions pairwise fail, need as many good
 experiments. Such a packing bounds c_k - 1 from below, where c_k counts the failure-free run, which
-is given. (Not so where more faults may help; there the failing side is all.) The largest packing is a largest clique; a good one is enough, for it stays a bound.
+is given. (Not so where more faults may help; there the failing side is all.) The largest packing is
+a largest clique; a good one is enough, for it stays a bound.
 """
 
 from __future__ import annotations

@@ -83,18 +83,22 @@ class _Check:
 
     def admissible(self, faults: frozenset[str]) -> bool:
         """Whether these may be proposed together."""
-        each = [self.expand({fault}) | {fault} for fault in faults]
-        together = frozenset().union(*each)
-        return not (
-            together & self.protected
-            or any(self.expand({fault}) <= self.down for fault in faults)
-            or any(
-                exclusion <= faults
-                if len(exclusion) == 1
-                else exclusion <= together and not any(exclusion <= one for one in each)
-                for exclusion in self.exclusions
-            )
-        )
+        return not any(
+            frozenset({fault}) in self.exclusions
+            or self.reach(fault) & self.protected
+            or self.expand({fault}) <= self.down
+            for fault in faults
+        ) and not any(self.excluded(faults, exclusion) for exclusion in self.exclusions)
+
+    def excluded(self, faults: frozenset[str], exclusion: frozenset[str]) -> bool:
+        """Whether these bring an exclusion about; who does so alone was named as a whole."""
+        parts = [self.reach(fault) for fault in faults]
+        none: frozenset[str] = frozenset()
+        return exclusion <= none.union(*(part for part in parts if not exclusion <= part))
+
+    def reach(self, fault: str) -> frozenset[str]:
+        """The fault and what it brings about."""
+        return self.expand({fault}) | {fault}
 
     def fails(self, faults: Iterable[str]) -> bool:
         """Whether a failed run's faults are among what these bring about."""
@@ -180,12 +184,20 @@ class _Check:
             yield f"{self.data['experiments']} experiments cannot have given {runs} results"
 
     def missed(self) -> Iterator[str]:
-        """Sets within the bounds that nothing decides and that are not listed as open."""
+        """Sets within the bounds that nothing decides and that are not listed as open.
+
+        From a set that some good run shows to be survived, go on by one fault which that run relied
+        on; a set with none of them is survived as well. A fault that was gone on by is left out
+        beside it, so that no set is met twice.
+        """
         listed = [frozenset(each) for each in self.data["open"]]
-        todo: list[frozenset[str]] = [frozenset()]
-        seen = set(todo)
+        excluding = {
+            fault: [each for each in self.exclusions if each & self.reach(fault) and len(each) > 1]
+            for fault in self.variables
+        }
+        todo: list[tuple[frozenset[str], frozenset[str]]] = [(frozenset(), frozenset())]
         while todo:
-            faults = todo.pop()
+            faults, left_out = todo.pop()
             if self.fails(faults) or any(each <= faults for each in listed):
                 continue
             touched = self.expand(faults) | self.down
@@ -195,10 +207,13 @@ class _Check:
                 continue
             if self.max_size is not None and len(faults) >= self.max_size:
                 continue
-            relied_on = min(unhit, key=len) if unhit else None
-            for variable in self.variables:
-                if relied_on is None or self.expand({variable}) & relied_on:
-                    more = faults | {variable}
-                    if more not in seen and self.admissible(more):
-                        seen.add(more)
-                        todo.append(more)
+            offers = [
+                [each for each in self.variables if self.expand({each}) & one] for one in unhit
+            ]
+            for fault in min(offers, key=len, default=self.variables):
+                more = faults | {fault}
+                if fault not in left_out and not any(
+                    self.excluded(more, each) for each in excluding[fault]
+                ):
+                    todo.append((more, left_out))
+                    left_out |= {fault}

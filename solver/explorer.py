@@ -61,7 +61,7 @@ class Explorer:
     seconds for one proposal. ``max_inconclusive``: attempts after which a hypothesis stays open.
     ``deterministic``: runs do not vary (a simulation), so every support is a clause by itself.
     ``monotone`` False: more faults may help, so a good run says nothing about sets that do not
-    contain what failed in it; exploration is then ``smallest``.
+    contain what failed in it, and unions would teach little; take another strategy.
 
     The same seed gives the same exploration, unless the time limit strikes.
     """
@@ -91,6 +91,8 @@ class Explorer:
             raise InvalidRecord(f"max_size {max_size} leaves nothing to try; take 1 or more")
         if max_union is not None and max_union < 1:
             raise InvalidRecord(f"max_union {max_union} leaves nothing to try; take 1 or more")
+        if strategy == "union" and not monotone:
+            raise InvalidRecord("a union that survives closes nothing if more faults may help")
         self.max_size = max_size
         self.max_union = max_union
         self.time_limit = time_limit
@@ -226,7 +228,7 @@ class Explorer:
     @property
     def degraded(self) -> bool:
         """Whether the exploration went over to the cautious strategy."""
-        return not self._equation.monotone or bool(self.violations)
+        return bool(self.violations)
 
     def open_hypotheses(self, limit: int | None = None) -> tuple[Faults, ...]:
         """The minimal open hypotheses, at most ``limit`` of them."""

@@ -54,7 +54,7 @@ def larger(now: Hypotheses, minimal: Iterable[int]) -> list[int]:
     return [
         _written(failing & ~now.equation.down, now)
         for failing in now.equation.failing
-        if not any(failing & each == failing for each in within)
+        if not any(failing & each == each for each in within)
     ]
 
 

@@ -8,13 +8,12 @@ written in variables.
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from solver.bits import mask_of, members
+from solver.bits import members
 from solver.branch import HittingSets, never
 from solver.equation import Equation
 from solver.language import Language
@@ -47,31 +46,9 @@ class Hypotheses:
         return mask
 
     @cached_property
-    def forbidden(self) -> list[int]:
-        """Sets of variables that are never proposed together.
-
-        An excluded fault is meant wherever it comes from: domains that contain it count, and
-        stronger faults that cause it. A single variable that brings a whole exclusion about is
-        allowed: it was named as a whole.
-        """
-        language = self.language
-        together: set[int] = set()
-        for exclusion in language.exclusions:
-            if len(exclusion) == 1:
-                continue
-            carriers = [
-                [language.index[fault], *members(language.carriers(1 << language.index[fault]))]
-                for fault in exclusion
-            ]
-            for choice in itertools.product(*carriers):
-                if len(set(choice)) > 1:
-                    together.add(mask_of(choice))
-        return sorted(together)
-
-    @cached_property
     def _forbidden_with(self) -> dict[int, list[int]]:
         index: dict[int, list[int]] = {}
-        for together in self.forbidden:
+        for together in self.language.forbidden():
             for variable in members(together):
                 index.setdefault(variable, []).append(together)
         return index

@@ -8,9 +8,12 @@ about expansions; variables are only how a fault set is written, and what its si
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 from collections.abc import Collection, Iterable
 
-from solver.bits import members
+from solver.bits import mask_of, members
 from solver.errors import InvalidRecord
 from solver.order import Fault, Faults, ordered
 
@@ -30,6 +33,8 @@ class Language:
         """Changes with the expansions: what was translated before is stale."""
         self.restrictions = 0
         """Changes with what is protected or excluded."""
+        self._carriers: list[int] = []
+        self._forbidden: tuple[tuple[int, int], list[int]] = (-1, -1), []
 
     def number(self, fault: Fault) -> int:
         """The number of this fault, given on first sight."""
@@ -40,6 +45,7 @@ class Language:
         self.names.append(fault)
         self.index[fault] = number
         self.expansions.append(1 << number)
+        self._carriers.append(1 << number)
         return number
 
     def learn(self, faults: Iterable[Fault]) -> None:
@@ -117,15 +123,34 @@ class Language:
         """The faults a mask stands for."""
         return frozenset(self.names[number] for number in members(mask))
 
-    def carriers(self, literals: int) -> int:
-        """The variables whose expansion meets these literals."""
-        mask = literals
-        for variable in (*self.domains, *self.weaker):
-            if self.expansions[variable] & literals:
-                mask |= 1 << variable
-            elif variable in self.domains:
-                mask &= ~(1 << variable)
+    def carriers(self, points: int) -> int:
+        """The variables whose expansion meets these points."""
+        mask = 0
+        for point in members(points):
+            mask |= self._carriers[point]
         return mask
+
+    def forbidden(self) -> list[int]:
+        """Masks of variables that are never proposed together.
+
+        An excluded fault is meant wherever it comes from: domains that contain it count, and
+        stronger faults that cause it. A variable that by itself brings a whole exclusion about is
+        exempt: it was named as a whole.
+        """
+        key = self.version, self.restrictions
+        if self._forbidden[0] != key:
+            together: set[int] = set()
+            for exclusion in self.exclusions:
+                sources = [
+                    1 << self.index[fault] | self._carriers[self.index[fault]]
+                    for fault in exclusion
+                ]
+                whole = functools.reduce(operator.and_, sources)
+                parts = [list(members(source & ~whole)) for source in sources]
+                if len(parts) > 1:
+                    together.update(map(mask_of, itertools.product(*parts)))
+            self._forbidden = key, sorted(together)
+        return self._forbidden[1]
 
     def _expand(self) -> None:
         self.version += 1
@@ -144,3 +169,7 @@ class Language:
                         seen.add(further)
                         todo.append(further)
             self.expansions[number] = mask or 1 << number
+        self._carriers = [1 << n if e >> n & 1 else 0 for n, e in enumerate(self.expansions)]
+        for number in pending:
+            for point in members(self.expansions[number]):
+                self._carriers[point] |= 1 << number

@@ -95,7 +95,7 @@ class SatSolver:
         for variable in members(banned & ~self._banned):
             self._solver.add_clause([-self._variable[variable]])
         self._banned |= banned
-        for together in now.forbidden:
+        for together in now.language.forbidden():
             if together not in self._together:
                 self._together.add(together)
                 self._solver.add_clause([-self._variable[each] for each in members(together)])

@@ -51,9 +51,8 @@ class System:
         if any(({f} | self.domains.get(f, {f})) & self.protected for f in faults):
             return False
         for exclusion in self.exclusions:
-            if exclusion <= faults.union(*(self.domains.get(f, {f}) for f in faults)) and not any(
-                exclusion <= self.domains.get(f, {f}) for f in faults
-            ):
+            parts = [frozenset(self.domains.get(f, {f})) for f in faults]
+            if exclusion <= frozenset().union(*(p for p in parts if not exclusion <= p)):
                 return False
         return not any(self.domains.get(f, {f}) <= self.down for f in faults)
 
