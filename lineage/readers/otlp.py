@@ -28,7 +28,7 @@ _EXCEPTION: Final = b"\x12\x09exception"
 """An event of that name, as it is written: field 2, nine bytes."""
 
 _KEY: Final = 0x0A
-"""How the key of an attribute begins: field 1, a string. Ours are shorter than 128 bytes."""
+"""How the key of an attribute, and a string value, begins: field 1. Ours are below 128 bytes."""
 
 _ASKED: Final = frozenset(KINDS.index(kind) for kind in SERVING)
 _PORTS: Final = 1 << 16
@@ -40,7 +40,7 @@ _new_span = partial(tuple.__new__, Span)
 """``Span(...)`` without the detour through Python."""
 
 
-class _Numbers(dict[Any, int]):
+class _Numbers(dict[bytes, int]):
     """The bytes of an attribute → the number of what it says; 0 for what nobody asked for.
 
     Of one attribute, not more values are remembered than there are ports.
@@ -63,10 +63,7 @@ class _Numbers(dict[Any, int]):
         return number
 
     def _number(self, known: tuple[str, Form], blob: bytes) -> int:
-        try:
-            value = _text(KeyValue.FromString(blob).value)
-        except DecodeError:
-            return 0
+        value = _string(blob)
         if not value:
             return 0
         field = (known[0], known[1](value))
@@ -86,8 +83,8 @@ class _Memory:
         self.services: dict[bytes, str] = {}
 
     def full(self) -> bool:
-        parts = (self.asked, self.asking, self.operations, self.services)
-        return max(map(len, parts)) > _MEMORY
+        values = max(len(self.asked), len(self.asking))
+        return max(values, len(self.operations), len(self.services)) > _MEMORY
 
 
 _memory = _Memory()
@@ -125,7 +122,8 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
 
     This loop is most of what reading costs, so it does nothing twice and calls little.
     """
-    asked, asking = memory.asked.__getitem__, memory.asking.__getitem__
+    asked: Any = memory.asked.__getitem__
+    asking: Any = memory.asking.__getitem__
     operation_of, append = memory.operations.get, spans.append
     rejected = 0
     latest, trace_id = b"", ""
@@ -144,8 +142,10 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
         what = operation_of(key)
         if what is None:
             what = memory.operations[key] = _operation(key, False, memory)
-        if what.failed is None and what.point and _EXCEPTION in b"".join(raw.events):
-            what = _operation(key, True, memory)
+        if what.failed is None and what.point:
+            events = raw.events
+            if events and _EXCEPTION in b"".join(events):
+                what = _operation(key, True, memory)
         end = raw.end_time_unix_nano
         append(
             _new_span(
@@ -173,6 +173,21 @@ def _operation(key: _Key, exception: bool, memory: _Memory) -> Operation:
         exception,
         tuple(said[number] for number in numbers if number),
     )
+
+
+def _string(blob: bytes) -> str:
+    """The value of an attribute. Short strings, by far the commonest, are cut out by hand."""
+    at = 2 + blob[1]  # behind the key: tag and length of the value, tag and length of the string
+    if (
+        at + 3 < len(blob) < at + 130
+        and blob[at + 2] == _KEY
+        and blob[at + 3] + at + 4 == len(blob)
+    ):
+        return blob[at + 4 :].decode("utf-8", "replace")
+    try:
+        return _text(KeyValue.FromString(blob).value)
+    except DecodeError:
+        return ""
 
 
 def _text(value: AnyValue) -> str:
