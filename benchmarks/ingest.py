@@ -220,6 +220,7 @@ def walk(bodies: Iterator[bytes]) -> None:
 
 def speed(rounds: Iterable[list[bytes]]) -> dict[str, float]:
     """Microseconds of CPU time for one span, best of the rounds, both in turns."""
+    ways: dict[str, Callable[[Iterator[bytes]], object]]
     ways = {"bare": bare, "walk": walk, "pipeline": pipeline}
     best = dict.fromkeys(ways, float("inf"))
     for bodies in rounds:
