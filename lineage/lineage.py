@@ -71,10 +71,10 @@ def learn(trace: Trace) -> Lineage | None:
     """Everything that one trace teaches; None for a trace without a root (a circle of parents)."""
     number = _shelf.number(trace.spans)
     if number is None:
-        return _learn(trace)
+        return learn_in_full(trace)
     known = _known.get((_shelf.generation, number))
     if known is None:
-        known = _learn(trace)
+        known = learn_in_full(trace)
         if len(_known) > MEMORY:
             _known.clear()
         if known is not None:
@@ -107,7 +107,8 @@ def learn(trace: Trace) -> Lineage | None:
     )
 
 
-def _learn(trace: Trace) -> Lineage | None:
+def learn_in_full(trace: Trace) -> Lineage | None:
+    """What :func:`learn` does for a trace of a shape it has not seen before."""
     tree = build(trace)
     if tree is None:
         return None

@@ -17,8 +17,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from fit.features import Features
+from fit.points import Point
 from lineage.operation import Operation, arrival_point
 from lineage.span import Span, Trace
+
+_SYSTEMS = ("db:", "message:", "cache:", "faas:")
+"""Kinds of call whose other side is a system and no service that writes spans."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,8 +33,8 @@ class Call:
     service: str
     """The caller."""
     callee: str
-    """What answered: a service where its SERVER span was recorded, else what the caller calls it.
-    Empty where nobody said."""
+    """What answered: a service where its SERVER span was recorded, or the system (a database, a
+    broker, a cache) that never records one. Empty where nobody said: an address is no callee."""
     route: str
     """What the callee calls this kind of request, where its SERVER span was recorded."""
     failed: bool
@@ -195,7 +199,7 @@ def _node(
         Call(
             point=point,
             service=caller,
-            callee=answered.service if answered else what.peer,
+            callee=answered.service if answered else _system(point, what),
             route=answered.route if answered else "",
             failed=_failed(what, answered),
             detached=what.detached,
@@ -206,6 +210,13 @@ def _node(
             calls=tuple(inner),
         )
     ]
+
+
+def _system(point: str, call: Operation) -> str:
+    """Of a call that no SERVER span ever answers: the system it reaches."""
+    if not point.startswith(_SYSTEMS, point.find(">") + 1):
+        return ""
+    return call.peer or Point.parse(point).peer
 
 
 def _best(answer: Span) -> tuple[bool, str, str]:

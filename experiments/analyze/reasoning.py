@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from experiments.analyze.report import ClassReport, Edge, Failure, Support, Tolerated
+from lineage.addresses import AddressBook
 from lineage.blame import blame
 from lineage.classes import RequestClass
 from lineage.clauses import Lessons
@@ -155,8 +156,13 @@ def _harm(bad: Iterable[Shape], good: Iterable[Shape]) -> dict[str, float]:
 
 
 def _callees(shapes: Iterable[Shape]) -> dict[str, str]:
-    known = {p: callee for shape in shapes for p, callee in shape.lineage.callees.items()}
-    return dict(sorted(known.items()))
+    book, points = AddressBook(), set[str]()
+    known: dict[str, str] = {}
+    for shape in shapes:
+        book.learn(shape.lineage.callees, shape.count)
+        known |= shape.lineage.callees
+        points |= shape.lineage.called
+    return {p: callee for p in sorted(points) if (callee := known.get(p) or book.callee(p))}
 
 
 def _edges(shapes: Iterable[Shape]) -> tuple[Edge, ...]:

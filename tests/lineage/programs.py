@@ -132,3 +132,8 @@ def points_of(program: Call) -> list[str]:
         found += [c.point for c in inner]
         pending += inner
     return sorted(found)
+
+
+def sets_of(items: list[str]) -> st.SearchStrategy[frozenset[str]]:
+    """Any set of some items."""
+    return st.frozensets(st.sampled_from(items)) if items else st.just(frozenset())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lineage import evidence
 from lineage.blame import blame
 from lineage.clauses import Lessons
-from tests.lineage.programs import Call, Run, Step, faults_of, points_of, programs
+from tests.lineage.programs import Call, Run, Step, faults_of, points_of, programs, sets_of
 from tests.lineage.spans import lineage, span, tree
 
 
@@ -138,10 +138,6 @@ def test_errors_and_delays_no_set_that_misses_a_clause_hurts(
         for hypothesis in subsets([f for f in faults if f.startswith(kind)]):
             if not Run(hypothesis).execute(program).good:
                 assert all(hypothesis & clause for clause in clauses)
-
-
-def sets_of(items: list[str]) -> st.SearchStrategy[frozenset[str]]:
-    return st.frozensets(st.sampled_from(items)) if items else st.just(frozenset())
 
 
 @settings(max_examples=150, deadline=None)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage.lineage import learn
+from lineage.addresses import AddressBook
+from lineage.evidence import callees
+from lineage.lineage import Lineage, learn, learn_in_full
+from lineage.occurrences import occurrences, retried
 from lineage.operation import operation
 from lineage.span import Span, Trace
 from lineage.tree import Tree
+from tests.lineage.programs import Call, Run, faults_of, points_of, programs, sets_of
 from tests.lineage.spans import TRACE, lineage, span, tree
 
 
@@ -136,6 +142,37 @@ def test_a_chain_of_ten_thousand_calls_is_walked_without_recursion() -> None:
     assert len(lineage(*spans).support) == 9_999
 
 
+def test_an_address_is_no_callee_but_a_database_is() -> None:
+    # Given a call that nobody answered, and a query
+    point, query = "api>http:GET:10.0.0.7:80/x", "api>db:SELECT:shop/t"
+    built = tree(
+        span("root", kind="server"),
+        span("a", "root", point=point, host="10.0.0.7", port="80", failed=True),
+        span("b", "root", point=query, db="postgresql"),
+    )
+    assert callees(built) == {query: "shop"}
+    # When other calls to that address were answered
+    book = AddressBook()
+    book.learn({"web>http:GET:10.0.0.7:80/y": "ratings"})
+    # Then it is known who would have answered
+    assert book.callee(point) == "ratings"
+    assert book.callee("api>http:GET:10.0.0.8:80/x") == ""
+
+
+def test_occurrences_of_one_point_are_told_apart_by_their_order() -> None:
+    built = tree(
+        span("root", kind="server"),
+        span("2", "root", point="p", at=(5, 6)),
+        span("1", "root", point="p", at=(3, 4), failed=True),
+        span("0", "root", point="p", at=(1, 2), failed=True),
+        span("q", "root", at=(2, 3), failed=True),
+        span("inner", "q", point="p", at=(2, 3)),
+    )
+    named = {name: call.start for name, call in occurrences(built)}
+    assert (named["p#1"], named["p#2"]) == (3, 5)
+    assert retried(built) == {"p"}
+
+
 NAMES = [f"s{i}" for i in range(9)]
 
 
@@ -164,7 +201,36 @@ def test_order_and_duplication_change_nothing(spans: list[Span], data: st.DataOb
     first, second = learn(Trace.of(TRACE, spans)), learn(Trace.of(TRACE, again))
     assert (first is None) == (second is None)
     if first is not None and second is not None:
-        for attribute in ("support", "failed", "relied_on", "features", "orphans", "callees"):
-            assert getattr(first, attribute) == getattr(second, attribute)
+        assert same(first, second)
         assert [c.point for c in first.tree.calls] == [c.point for c in second.tree.calls]
         assert first.spans == len(spans)
+
+
+def same(first: Lineage, second: Lineage) -> bool:
+    return all(
+        getattr(first, field.name) == getattr(second, field.name) for field in fields(Lineage)
+    )
+
+
+@given(any_spans(), any_spans())
+def test_a_trace_that_is_recognised_teaches_what_it_would_teach_in_full(
+    spans: list[Span], others: list[Span]
+) -> None:
+    # Given traces, whatever has been seen before
+    for trace in (Trace.of(TRACE, spans), Trace.of(TRACE, others), Trace.of(TRACE, spans * 2)):
+        recognised, full = learn(trace), learn_in_full(trace)
+        assert (recognised is None) == (full is None)
+        if recognised is not None and full is not None:
+            assert same(recognised, full)
+
+
+@given(programs(points=5), st.data())
+def test_recognition_holds_for_traces_of_programs(program: Call, data: st.DataObject) -> None:
+    # Given runs of one program under different faults, whose traces differ in little
+    for _ in range(4):
+        faults = data.draw(sets_of(faults_of(points_of(program))))
+        trace = Trace.of(TRACE, Run(faults).execute(program).spans)
+        recognised, full = learn(trace), learn_in_full(trace)
+        assert recognised is not None
+        assert full is not None
+        assert same(recognised, full)
