@@ -39,7 +39,7 @@ STEADY = 0.9
 """No experiment starts on a class whose success rate is below this."""
 
 MAX_CLASSES = 1_000
-TICK_SECONDS = 0.1
+TICK_SECONDS = 0.05
 
 
 class Engine:
@@ -177,7 +177,7 @@ class Engine:
         if not campaign.active():
             return
         self._end_all(campaign, campaign.review(now), now)
-        for experiment in campaign.propose(self.classes, self._gate(campaign), now):
+        for experiment in campaign.propose(self.classes, self._gate(campaign)):
             self._store.experiment_armed(campaign, experiment, now)
             self.board.put(experiment.arm(now))
         if not campaign.active():

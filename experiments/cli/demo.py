@@ -36,8 +36,8 @@ DEVICES = 900
 CAMPAIGN = {
     "max_size": 2,
     "max_union": None,  # simulated members feel no pain; on live traffic keep the cap
-    "treatment": 0.12,
-    "control": 0.12,
+    "treatment": 0.2,
+    "control": 0.2,
     "window": 25.0,
     "min_traffic": 60,
     "delay": 3.0,
@@ -169,7 +169,8 @@ def _say_verdicts(client: Client, campaign_id: str, said: int, console: Console)
         faults = experiment["hypothesis"]
         shown = ", ".join(faults[:3]) + (f" and {len(faults) - 3} more" if len(faults) > 3 else "")
         verdict = experiment["verdict"] or experiment["state"]
-        line = f"{experiment['request_class']:12} {verdict:12} {shown}"
+        seconds = experiment["ended_at"] - experiment["armed_at"]
+        line = f"{experiment['request_class']:12} {verdict:12} {seconds:4.1f} s  {shown}"
         console.print(line, highlight=False, soft_wrap=True)
     return len(ended)
 

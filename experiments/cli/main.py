@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from types import FrameType
 
 import typer
 from rich.console import Console
@@ -27,7 +29,11 @@ app.command("resume")(control.resume)
 
 
 def main() -> None:
-    """Run the command line; our own errors become one line and an exit code."""
+    """Run the command line; our own errors become one line and an exit code.
+
+    Being asked to terminate is like Ctrl-C: whatever a command started is stopped first.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         app()
     except Unreachable as error:
@@ -39,3 +45,7 @@ def main() -> None:
 def _fail(error: LdfiError, code: int) -> None:
     Console(stderr=True).print(f"[bold red]ldfi:[/] {error}", highlight=False)
     sys.exit(code)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -26,9 +26,6 @@ Gate = Callable[[Exploration], str | None]
 NOTEWORTHY = 5
 """Good requests from which on a class counts as one the campaign has to finish."""
 
-PAUSE = 0.5
-"""Seconds between experiments on a class in which the requests of the last one drain."""
-
 
 @dataclass(frozen=True, slots=True)
 class ClassTraffic:
@@ -51,7 +48,6 @@ class Campaign:
     running: dict[str, Experiment] = field(default_factory=dict)
     experiments: dict[str, Experiment] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
-    _rested_at: dict[str, float] = field(default_factory=dict)
 
     def observe(self, observation: Observation) -> bool:
         """Take in a request under experiment; False when the experiment is not one of ours."""
@@ -67,7 +63,7 @@ class Campaign:
         """End what can be ended, and learn from it."""
         ended = [experiment for experiment in self.running.values() if experiment.review(now)]
         for experiment in ended:
-            self._close(experiment, now)
+            self._close(experiment)
         return ended
 
     def abort(self, reason: str, now: float) -> list[Experiment]:
@@ -75,7 +71,7 @@ class Campaign:
         aborted = list(self.running.values())
         for experiment in aborted:
             experiment.abort(reason, now)
-            self._close(experiment, now)
+            self._close(experiment)
         return aborted
 
     def stop(self, reason: str, now: float) -> list[Experiment]:
@@ -85,9 +81,7 @@ class Campaign:
         self.state, self.reason = "stopped", reason
         return self.abort(reason, now)
 
-    def propose(
-        self, classes: Mapping[str, ClassTraffic], gate: Gate, now: float
-    ) -> list[Experiment]:
+    def propose(self, classes: Mapping[str, ClassTraffic], gate: Gate) -> list[Experiment]:
         """The experiments to arm now. Ends the campaign when nothing is left."""
         if self.state != "running":
             return []
@@ -95,7 +89,7 @@ class Campaign:
         proposed = [
             experiment
             for name, exploration in self.explorations.items()
-            if (experiment := self._propose_one(name, exploration, gate, now))
+            if (experiment := self._propose_one(name, exploration, gate))
         ]
         if not self.running and self._complete(classes):
             self.state, self.reason = "finished", "nothing left to try within the bounds"
@@ -123,10 +117,8 @@ class Campaign:
     def _wants(self, name: str) -> bool:
         return not self.wanted or name in self.wanted
 
-    def _propose_one(
-        self, name: str, exploration: Exploration, gate: Gate, now: float
-    ) -> Experiment | None:
-        if name in self.running or exploration.finished or now < self._rested_at.get(name, 0.0):
+    def _propose_one(self, name: str, exploration: Exploration, gate: Gate) -> Experiment | None:
+        if name in self.running or exploration.finished:
             return None
         obstacle = gate(exploration)
         if obstacle is not None:
@@ -146,11 +138,10 @@ class Campaign:
         self.running[name] = self.experiments[experiment.id] = experiment
         return experiment
 
-    def _close(self, experiment: Experiment, now: float) -> None:
+    def _close(self, experiment: Experiment) -> None:
         name = experiment.request_class.name
         exploration = self.explorations[name]
         del self.running[name]
-        self._rested_at[name] = now + PAUSE
         exploration.learn(lesson_of(experiment, exploration.traffic.usual_support()))
         experiment.good.clear()
         experiment.bad.clear()

@@ -20,6 +20,9 @@ from solver import Explorer
 
 Hypothesis = frozenset[str]
 DOWN = "down@"
+SPELT_OUT = 4
+"""A domain of fewer points than this is never tried point by point as well: it is the same."""
+
 OPEN_SHOWN = 9_999
 """Open hypotheses are counted up to this many, for people."""
 
@@ -152,6 +155,8 @@ class Exploration:
                 members = {*self._errors(DOWN + system), token(system)}
                 self.explorer.add_domain(DOWN + system, members)
                 self.explorer.exclude({token(system)})
+                if len(members) <= SPELT_OUT:
+                    self.explorer.exclude(self._errors(DOWN + system))
 
     def _know_nesting(self) -> None:
         """A fault on a point and an error on one around it are never worth trying together."""
@@ -173,7 +178,8 @@ class Exploration:
 
     def _with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
         """What fired, and the domains that were down with it."""
-        down = [name for name in self._domains if self._errors(name) <= fired]
+        late = {f"error@{point}" for point in self._given_up if f"delay@{point}" in fired}
+        down = [name for name in self._domains if self._errors(name) <= fired | late]
         return fired | {token(name.removeprefix(DOWN)) for name in down}
 
     def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:

@@ -73,7 +73,7 @@ def explore(serve: Serve, settings: Settings, limit: int = 500) -> Campaign:
     campaign = Campaign("c", settings, (request_class.name,))
     for step in range(limit):
         now = 10.0 * step
-        for experiment in campaign.propose(classes, lambda _: None, now):
+        for experiment in campaign.propose(classes, lambda _: None):
             experiment.arm(now)
             for _ in range(REQUESTS):
                 campaign.observe(application.request(experiment, "control"))
