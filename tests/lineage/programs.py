@@ -46,7 +46,7 @@ class Run:
     good: bool = False
 
     def execute(self, program: Call) -> Run:
-        failed, end = self._inside(program, "root", 0)
+        failed, end = self._inside(program, "root", 1)
         self.good = not failed and end <= BUDGET
         self.spans.append(span("root", kind="server", at=(0, end), failed=failed))
         return self
