@@ -135,6 +135,8 @@ _ASKED: Final[_Table] = {
     "url": (template_url, ("url.full", "http.url")),
     "query": (template_query, ("url.query",)),
     "route": (plain, ("http.route",)),
+    "graphql_type": (plain, ("graphql.operation.type",)),
+    "graphql_name": (template_words, ("graphql.operation.name",)),
     **{f"header.{name}": (plain, (f"http.request.header.{name}",)) for name in HEADERS},
 }
 _ASKING: Final[_Table] = {

@@ -104,6 +104,9 @@ def _kinds(text: str) -> tuple[str, ...]:
 
 def _route(name: str, known: dict[str, str]) -> str:
     route = known.get("route")
+    if "graphql_name" in known or "graphql_type" in known:
+        asked = f"{known.get('graphql_type', '')} {known.get('graphql_name', '')}".strip()
+        return f"{template_route(route)} {asked}" if route else asked
     if not route:
         return template_words(name)
     method = known.get("method", "")

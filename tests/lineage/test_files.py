@@ -45,7 +45,7 @@ def count(path: Path) -> int:
 
 def _members(raw: bytes) -> Iterator[bytes]:
     with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
-        for member in archive.getmembers():
+        for member in filter(tarfile.TarInfo.isfile, archive):
             file = archive.extractfile(member)
             assert file is not None
             yield file.read()

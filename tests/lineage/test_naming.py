@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from fit.points import template_path
+from lineage.attributes import template_any_path, template_url
 from lineage.operation import Operation, operation
 from lineage.readers.otlp_json import read_fields
 
@@ -99,6 +103,31 @@ def test_a_server_span_is_no_point_and_carries_the_features_of_its_request() -> 
 def test_a_grpc_request_is_what_an_edge_sees_of_it() -> None:
     what = client(kind="server", rpc__system="grpc", rpc__method="D.S/Find")
     assert what.features == {"method": "POST", "path": "/D.S/Find"}
+
+
+def test_a_graphql_request_is_labelled_by_its_operation() -> None:
+    attributes = {"graphql__operation__name": "Home", "graphql__operation__type": "query"}
+    what = client(kind="server", http__route="/graphql", http__method="POST", **attributes)
+    assert what.route == "/graphql query Home"
+
+
+def test_whose_address_a_client_has_makes_no_difference_to_what_it_asks() -> None:
+    first = client(kind="server", http__method="GET", net__peer__name="10.0.0.7")
+    assert client(kind="server", http__method="GET", net__peer__name="10.0.0.8") is first
+
+
+@given(
+    st.lists(
+        st.sampled_from(["titles", "tt0111161", "7", "v1", "deadbeef01", "-12", "a.b", "x-123"])
+        | st.uuids().map(str)
+        | st.text("abf019-_.%@Z", min_size=1, max_size=12),
+        max_size=5,
+    )
+)
+def test_templating_in_one_stroke_says_what_fit_says(segments: list[str]) -> None:
+    path = "/" + "/".join(segments)
+    assert template_any_path(path) == template_path(path)
+    assert template_url(f"http://h:80{path}#x") == f"http://h:80{template_path(path)}"
 
 
 @pytest.mark.parametrize(
