@@ -83,11 +83,15 @@ def _watch(launcher: Launcher, stopping: list[int], parent: int) -> int:
     watched = [sys.stdin] if _stdin_is_a_pipe() else []
     while not stopping and os.getppid() == parent:
         readable, _, _ = select.select(watched, [], [], WATCH_SECONDS)
-        if stopping or (readable and not os.read(sys.stdin.fileno(), 4096)):
+        if readable and not os.read(sys.stdin.fileno(), 4096):
             return 0
+        if stopping:
+            break
         if dead := launcher.ended():
             sys.stderr.write(f"demo: ended by itself: {dead}\n")
             return 1
+    names = [signal.Signals(number).name for number in stopping]
+    sys.stderr.write(f"demo: stopped by {', '.join(names) or 'the end of its parent'}\n")
     return 0
 
 

@@ -145,15 +145,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sampled", type=float, default=0.5, help="share of traces kept, 0 to 1")
     parser.add_argument(
         "--rates",
-        default=",".join(f"{kind}={rate:g}" for kind, rate in DEFAULT_RATES.items()),
-        help="requests per second by class; default: %(default)s",
+        type=_rates,
+        default=dict(DEFAULT_RATES),
+        metavar="CLASS=RATE,...",
+        help=f"requests per second by class; default: {dict(DEFAULT_RATES)}",
     )
 
 
 def traffic(options: argparse.Namespace) -> Traffic:
-    """Traffic as the options say. Raises ValueError for rates that are none."""
-    pairs = (pair.partition("=") for pair in options.rates.split(",") if pair)
+    """Traffic as the options say."""
+    return Traffic(options.rates, options.devices, options.sampled, options.seed)
+
+
+def _rates(text: str) -> dict[str, float]:
+    pairs = (pair.partition("=") for pair in text.split(",") if pair)
     rates = {kind: float(rate) for kind, _, rate in pairs}
     if unknown := rates.keys() - DEFAULT_RATES.keys():
-        raise ValueError(f"no class {sorted(unknown)}; the classes are {sorted(DEFAULT_RATES)}")
-    return Traffic(rates, options.devices, options.sampled, options.seed)
+        raise argparse.ArgumentTypeError(
+            f"no class {sorted(unknown)}; the classes are {sorted(DEFAULT_RATES)}"
+        )
+    return rates

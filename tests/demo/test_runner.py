@@ -8,10 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from fit.context import Arm, encode
+from fit.faults import Fault
+from fit.keys import Keys
 
 GONE_WITHIN = 8.0
 
@@ -50,12 +55,47 @@ def test_no_process_outlives_the_runner(end: str) -> None:
         runner.stdout.close()
 
 
-def _start(*options: str) -> subprocess.Popen[bytes]:
+@pytest.mark.parametrize("key", ["k:the-secret-of-this-test", ""], ids=["with key", "without"])
+def test_a_signed_context_from_outside_breaks_what_it_names_and_nothing_without_a_key(
+    key: str,
+) -> None:
+    # Given a demo that trusts a key, or none, and contexts that are signed with it
+    runner = _start("--no-devices", FIT_KEYS=key)
+    keys = Keys.parse("k:the-secret-of-this-test")
+    assert runner.stdout is not None
+    assert runner.stdin is not None
+    gateway = json.loads(runner.stdout.readline())["gateway"]
+
+    def ask(path: str, fault: str, arm: Arm = "treatment") -> httpx.Response:
+        context = encode(
+            keys, "e", arm, int(time.time()) + 3600, [Fault.parse(fault)], delay_ms=3000
+        )
+        headers = {"x-device-id": "device-0001", "baggage": f"fit={context}"}
+        return httpx.get(gateway + path, headers=headers, timeout=10, trust_env=False)
+
+    try:
+        # Then a planted fault hurts where it is treatment, and a handled one does not
+        license_ = "error@api>http:GET:license/licenses/*"
+        assert ask("/play/17", license_).status_code == (502 if key else 200)
+        assert ask("/play/17", license_, "control").status_code == 200
+        home = ask("/boot", "error@bookmarks>http:POST:recordsdb/query").json()
+        assert [row.get("degraded") for row in home["rows"]].count(True) == (1 if key else 0)
+        home = ask("/boot", "delay@profiles>function:maturity").json()
+        assert (home["profile"]["maturity"] == "all ages") == bool(key)
+    finally:
+        runner.terminate()
+        runner.wait(GONE_WITHIN)
+        runner.stdin.close()
+        runner.stdout.close()
+
+
+def _start(*options: str, **environment: str) -> subprocess.Popen[bytes]:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     return subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-m", "demo", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={name: value for name, value in os.environ.items() if not name.startswith("OTEL_")},
+        env={**ours, "FIT_KEYS": "", **environment},
     )
 
 
@@ -68,8 +108,9 @@ def _alive(pid: int) -> bool:
 
 
 def _zombie(pid: int) -> bool:
-    """An orphan that nobody has reaped yet is no running process."""
-    shown = subprocess.run(  # noqa: S603 - a number
-        ["/bin/ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return shown.stdout.strip()[:1] in {"Z", ""}
+    """An orphan that nobody has reaped yet is no running process. Elsewhere than on Linux: no."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] == "Z"
