@@ -22,6 +22,7 @@ from solver.errors import InvalidRecord
 from solver.findings import exact_findings, larger, minimal_failing_sets
 from solver.hypotheses import Hypotheses
 from solver.language import Language
+from solver.listing import Listing
 from solver.order import Faults, ordered, set_key
 from solver.reduce import extend, inside, part_of
 from solver.sat import SatSolver
@@ -118,6 +119,7 @@ class Explorer:
         self._rng = random.Random(seed)
         self._strategy: Strategy = STRATEGIES[strategy]()
         self._sat = SatSolver()
+        self._listing = Listing()
         self._attempts: dict[Faults, int] = {}
         self._run: set[Faults] = set()
         self._rechecked = 0
@@ -139,7 +141,9 @@ class Explorer:
 
         An empty set says that nothing is known yet: run it with nothing injected. Raises OutOfTime.
         """
-        with Deadline(self.time_limit) as deadline:
+        # The tenth that is left is for finishing what the interruption cut short.
+        limit = None if self.time_limit is None else 0.9 * self.time_limit
+        with Deadline(limit) as deadline:
             search = self._search(deadline)
             chosen = self._reduce(search)
             if chosen is None:
@@ -305,6 +309,7 @@ class Explorer:
         return Search(
             now=now,
             sat=self._sat,
+            listing=self._listing,
             rng=self._rng,
             deadline=deadline,
             attempts={each: n for each, n in attempts.items() if now.is_open(each)},

@@ -10,13 +10,9 @@ hypotheses instead of elements.)
 
 from __future__ import annotations
 
-from itertools import islice
-
 from solver.bits import members
 from solver.search import Search
 
-LISTED = 1000
-"""How many of the hypotheses inside a failing set are looked at."""
 PART = 0.2
 """The share of them that a part contains. Less than half: a failed request hurts, a survived one
 does not; among a hundred points with five planted failures, 0.2 instead of 0.5 saves two failed
@@ -31,8 +27,7 @@ def inside(failing: int, search: Search) -> list[int]:
     for variable in members(now.selectable):
         if not now.language.expansions[variable] & ~reach:
             variables |= 1 << variable
-    found = now.minimal(within=variables, stop=lambda: search.deadline.passed)
-    return list(islice(found, LISTED))
+    return search.inside(variables)
 
 
 def part_of(open_inside: list[int], search: Search) -> int:

@@ -11,6 +11,7 @@ from solver.bits import members
 from solver.deadline import Deadline
 from solver.errors import OutOfTime
 from solver.hypotheses import Hypotheses
+from solver.listing import Listing
 from solver.order import Fault
 from solver.sat import SatSolver
 
@@ -26,6 +27,7 @@ class Search:
 
     now: Hypotheses
     sat: SatSolver
+    listing: Listing
     rng: random.Random
     deadline: Deadline
     attempts: Mapping[int, int]
@@ -41,33 +43,54 @@ class Search:
 
     def sample(self, size: int | None = None) -> list[int]:
         """Minimal open hypotheses up to this size, at most :data:`SAMPLE`, untried ones only."""
-        found = self.now.minimal(max_size=size, rng=self.rng, stop=lambda: self.deadline.passed)
-        return sorted(each for each in islice(found, SAMPLE) if each not in self.attempts)
+        listed = self.listing.follow(self.now, lambda: self.deadline.passed)
+        if listed is None:
+            search = self.now.minimal(
+                max_size=size, rng=self.rng, stop=lambda: self.deadline.passed
+            )
+            found = list(islice(search, SAMPLE))
+        else:
+            found = [each for each in listed if size is None or each.bit_count() <= size]
+        fresh = sorted(each for each in found if each not in self.attempts)
+        return fresh if len(fresh) <= SAMPLE else sorted(self.rng.sample(fresh, SAMPLE))
+
+    def inside(self, variables: int) -> list[int]:
+        """Minimal open hypotheses made of these variables, at most :data:`SAMPLE`."""
+        listed = self.listing.follow(self.now, lambda: self.deadline.passed)
+        if listed is None:
+            search = self.now.minimal(within=variables, stop=lambda: self.deadline.passed)
+            return list(islice(search, SAMPLE))
+        return [each for each in listed if not each & ~variables][:SAMPLE]
 
     def smallest(self) -> list[int]:
         """The smallest open hypotheses that were not tried in vain; else the least tried one.
 
-        Raises OutOfTime if none was found in time and none was excluded.
+        Within small bounds branching is faster than SAT, and it lists them all. Raises OutOfTime if
+        none was found in time and none was excluded.
         """
         if self.costs:
             cheapest = self.cheapest()
             return [cheapest] if cheapest is not None else self.retries()
-        if not self.now.walked:
+        bound = self.now.max_size
+        if self.now.walked:
+            return self._least(self.sample()) or self.retries()
+        for size in range(1, min(BRANCHING, bound or BRANCHING) + 1):
+            found = self._least(self.sample(size))
+            if found:
+                return found
+        if bound is None or bound > BRANCHING:
             answer = self.sat.smallest(self.now, self.deadline, list(self.attempts))
             self.optimal = answer.optimal
             if answer.hypothesis is not None:
-                size = answer.hypothesis.bit_count()
-                listed = self.sample(size) if size <= BRANCHING else []
-                return [each for each in listed if each.bit_count() == size] or [answer.hypothesis]
-            if not answer.optimal:
-                raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
-            return self.retries()
-        listed = self.sample()
-        if self.deadline.passed and not listed:
-            raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
+                return [answer.hypothesis]
+        return self.retries()
+
+    def _least(self, found: list[int]) -> list[int]:
         self.optimal = not self.deadline.passed
-        least = min((each.bit_count() for each in listed), default=0)
-        return [each for each in listed if each.bit_count() == least] or self.retries()
+        if not found and self.deadline.passed:
+            raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
+        least = min((each.bit_count() for each in found), default=0)
+        return [each for each in found if each.bit_count() == least]
 
     def cheapest(self) -> int | None:
         """The open hypothesis of least cost that was not tried in vain, by branch and bound.

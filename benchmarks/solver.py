@@ -1,0 +1,209 @@
+"""``python -m benchmarks.solver [--json]``: how fast hypotheses are found and listed.
+
+``next``: the next hypothesis while supports keep coming, at 300 faults and 1,000 supports.
+``hard``: smallest hypotheses of random instances whose hitting sets are large, against the clock.
+``list``: all minimal hitting sets up to size 3, against PySAT's sorted Hitman and OR-tools CP-SAT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+
+from pysat.examples.hitman import Hitman
+
+from solver import Explorer, OutOfTime
+from solver.bits import mask_of
+from solver.branch import HittingSets
+
+LIMIT = 2.0
+"""Seconds that a hard proposal may take."""
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds that a call takes."""
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def supports(count: int, faults: int, size: tuple[int, int], seed: int) -> list[frozenset[str]]:
+    """Random supports; a small core is in most of them, as the critical calls of a page are."""
+    rng = random.Random(seed)
+    names = [f"f{number:03d}" for number in range(faults)]
+    core = names[:6]
+    return [
+        frozenset(rng.sample(names, rng.randint(*size)))
+        | frozenset(fault for fault in core if rng.random() < 0.9)
+        for _ in range(count)
+    ]
+
+
+def next_hypothesis(seed: int = 0) -> dict[str, object]:
+    """Propose and record, with 1,000 supports learnt beforehand."""
+    known = supports(1000, 300, (20, 120), seed)
+    row: dict[str, object] = {"measure": "next", "faults": 300, "supports": 1000}
+    for strategy in ("smallest", "union"):
+        explorer = Explorer(strategy=strategy, max_size=3, seed=seed, time_limit=LIMIT)
+        explorer.observe(known[0])
+        everything = frozenset().union(*known)
+        rng = random.Random(seed)
+        for support in known:
+            failed = rng.sample(sorted(everything - support), 3)
+            explorer.observe(support, failed=failed)
+        seconds = []
+        for support in supports(100, 300, (20, 120), seed + 1):
+            proposals: list[frozenset[object]] = []
+
+            def propose(found: list[frozenset[object]] = proposals) -> None:
+                proposal = explorer.propose()  # noqa: B023 - called at once
+                found += [] if proposal is None else [frozenset(proposal)]
+
+            seconds.append(timed(propose))
+            if not proposals:
+                break
+            explorer.record(injected=proposals[0], succeeded=True, support=support - proposals[0])
+        row[f"{strategy}_median_ms"] = round(1000 * median(seconds), 2)
+        row[f"{strategy}_worst_ms"] = round(1000 * max(seconds), 2)
+        row[f"{strategy}_proposals"] = len(seconds)
+    return row
+
+
+def hard_instances(count: int = 10) -> dict[str, object]:
+    """60 elements, 400 sets: the proof that nothing smaller exists can take minutes."""
+    seconds, optimal, nothing = [], 0, 0
+    for seed in range(count):
+        rng = random.Random(seed)
+        explorer = Explorer(strategy="smallest", max_size=None, time_limit=LIMIT, seed=seed)
+        names = [f"f{number:02d}" for number in range(60)]
+        for number in range(400):
+            # A group of its own for every support, so that every one of them is a clause.
+            explorer.observe(rng.sample(names, rng.randint(4, 8)), failed={f"other{number}"})
+        started = time.perf_counter()
+        try:
+            explorer.propose()
+            optimal += explorer.optimal
+        except OutOfTime:
+            nothing += 1
+        seconds.append(time.perf_counter() - started)
+    return {
+        "measure": "hard",
+        "faults": 60,
+        "supports": 400,
+        "instances": count,
+        "limit_seconds": LIMIT,
+        "median_seconds": round(median(seconds), 3),
+        "worst_seconds": round(max(seconds), 3),
+        "proved_smallest": optimal,
+        "minimal_only": count - optimal - nothing,
+        "nothing_in_time": nothing,
+    }
+
+
+def listing(faults: int, count: int, size: tuple[int, int], seed: int = 0) -> dict[str, object]:
+    """All minimal hitting sets up to size 3, three ways, on the same input."""
+    sets = [sorted(each) for each in supports(count, faults, size, seed)]
+    numbers = [[int(name[1:]) for name in each] for each in sets]
+    found: dict[str, set[frozenset[int]]] = {}
+
+    def branching() -> None:
+        masks = [mask_of(each) for each in numbers]
+        hits: dict[int, int] = {}
+        for position, each in enumerate(numbers):
+            for element in each:
+                hits[element] = hits.get(element, 0) | 1 << position
+        search = HittingSets(masks, hits, 3)
+        found["branching"] = {
+            frozenset(element for element in range(faults) if mask >> element & 1)
+            for mask in search
+        }
+
+    def hitman() -> None:
+        found["hitman"] = set()
+        with Hitman(bootstrap_with=numbers, htype="sorted") as enumerator:
+            while (hit := enumerator.get()) is not None and len(hit) <= 3:
+                found["hitman"].add(frozenset(hit))
+                enumerator.block(hit)
+
+    def cp_sat() -> None:
+        found["cp_sat"] = _by_cp_sat(numbers, faults)
+
+    ours, theirs, google = timed(branching), timed(hitman), timed(cp_sat)
+    return {
+        "measure": "list",
+        "faults": faults,
+        "supports": count,
+        "hitting_sets": len(found["branching"]),
+        "equal": found["branching"] == found["hitman"] == found["cp_sat"],
+        "branching_seconds": round(ours, 4),
+        "hitman_seconds": round(theirs, 4),
+        "cp_sat_seconds": round(google, 4),
+        "hitman_over_branching": round(theirs / ours, 1),
+        "cp_sat_over_branching": round(google / ours, 1),
+    }
+
+
+def _by_cp_sat(sets: list[list[int]], faults: int) -> set[frozenset[int]]:
+    """Size by size; what is found is blocked with its supersets."""
+    from ortools.sat.python import cp_model
+
+    found: set[frozenset[int]] = set()
+    for size in (1, 2, 3):
+        model = cp_model.CpModel()
+        chosen = [model.new_bool_var(f"f{number}") for number in range(faults)]
+        for each in sets:
+            model.add_bool_or([chosen[element] for element in each])
+        for known in found:
+            model.add_bool_or([~chosen[element] for element in known])
+        model.add(sum(chosen) == size)
+
+        class Collect(cp_model.CpSolverSolutionCallback):
+            """Keeps every solution."""
+
+            def __init__(self, variables: list[cp_model.IntVar]) -> None:
+                super().__init__()
+                self.variables = variables
+                self.solutions: list[frozenset[int]] = []
+
+            def on_solution_callback(self) -> None:
+                """Called by CP-SAT."""
+                self.solutions.append(
+                    frozenset(n for n, each in enumerate(self.variables) if self.value(each))
+                )
+
+        solver = cp_model.CpSolver()
+        solver.parameters.enumerate_all_solutions = True
+        solver.parameters.num_workers = 1
+        collect = Collect(chosen)
+        solver.solve(model, collect)
+        found |= set(collect.solutions)
+    return found
+
+
+def main() -> int:
+    """Print the rows; 1 if two ways of listing disagree."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    rows = [
+        next_hypothesis(),
+        hard_instances(),
+        listing(40, 12, (8, 20)),
+        listing(60, 40, (20, 40)),
+        listing(100, 30, (30, 60)),
+    ]
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
+    else:
+        for row in rows:
+            print("  ".join(f"{key}={value}" for key, value in row.items()))
+    return 0 if all(row.get("equal", True) for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
