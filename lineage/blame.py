@@ -4,7 +4,8 @@ An error travels from where it happened up to the root, and every span it passes
 chain of failed calls from the root downwards leads to a suspect. Calls beside the chain whose
 failure somebody caught are not to blame. Where the suspect (or a call on the way to it) is an
 *alternate*, seen only because something else had failed first, that something is to blame too:
-both were needed, and the answer is the set.
+both were needed, and the answer is the set. Among calls made side by side, failed alternates come
+before anything else: a fallback that failed leaves nothing to fall back on.
 
 Blame proposes; only an experiment convicts.
 """
@@ -32,17 +33,29 @@ def _suspects(calls: tuple[Call, ...], until: int, base: frozenset[str]) -> set[
     pending = [(calls, until)]
     while pending:
         siblings, end = pending.pop()
-        culprit = _culprit(siblings, end)
-        while culprit is not None:
-            deeper = _culprit(culprit.calls, culprit.end)
-            if deeper is None:
-                found.add(culprit.point)
-            else:
+        for culprit in _culprits(siblings, end, base):
+            if any(call.failed and not call.detached for call in culprit.calls):
                 pending.append((culprit.calls, culprit.end))
-            if culprit.point in base:
-                break
-            culprit = _forerunner(siblings, culprit)
+            else:
+                found.add(culprit.point)
     return found
+
+
+def _culprits(siblings: tuple[Call, ...], until: int, base: frozenset[str]) -> list[Call]:
+    """The failed call whose error travelled on, with what brought it in.
+
+    Where alternates failed, whatever they stood in for had no replacement left: each of them is
+    suspected, since calls made side by side do not show whose failure was the one too many.
+    """
+    failed = [call for call in siblings if call.failed and not call.detached]
+    alternates = [call for call in failed if call.point not in base]
+    last = _culprit(siblings, until)
+    chain = alternates or ([last] if last else [])
+    for call in chain:  # grows: an alternate may have been brought in by another one
+        before = None if call.point in base else _forerunner(siblings, call)
+        if before is not None and before not in chain:
+            chain.append(before)
+    return chain
 
 
 def _culprit(siblings: tuple[Call, ...], until: int) -> Call | None:

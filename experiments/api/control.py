@@ -72,6 +72,10 @@ async def classes(request: Request, _caller: Viewer) -> list[dict[str, Any]]:
             "good": known.traffic.good,
             "success_rate": known.traffic.success_rate(),
             "support": sorted(known.traffic.usual_support()),
+            "shared": {
+                system: sorted(points)
+                for system, points in sorted(known.traffic.topology.shared().items())
+            },
         }
         for name, known in sorted(_engine(request).classes.items())
     ]

@@ -31,7 +31,9 @@ from experiments.errors import ExperimentsError, Unreachable
 
 START_SECONDS = 40.0
 LIMIT_SECONDS = 600.0
-DEVICES = 900
+DEVICES = 1200
+RATES = "boot=40,play=20,search=20"
+"""Requests a second: about two thirds of what two cores can serve."""
 
 CAMPAIGN = {
     "max_size": 2,
@@ -95,7 +97,12 @@ def _start(
     _wait_until_ready(url, processes)
     ready = processes.start(
         "demo",
-        [sys.executable, "-m", "demo", "--seed", str(seed), "--devices", str(DEVICES)],
+        [
+            *(sys.executable, "-m", "demo"),
+            *("--seed", str(seed)),
+            *("--devices", str(DEVICES)),
+            *("--rates", RATES),
+        ],
         {
             "FIT_KEYS": f"demo:{secret.key}",
             "LDFI_URL": url,

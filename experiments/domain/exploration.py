@@ -66,14 +66,21 @@ class Exploration:
         return None if proposed is None else frozenset(map(str, proposed))
 
     def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
-        """What has to be injected: a domain becomes an error at each of its points."""
-        faults: set[Fault] = set()
-        for variable in hypothesis:
+        """What has to be injected: a domain becomes an error at each of its points.
+
+        A point fails in one way only. Where both kinds are asked for, the delay stands for both:
+        the explorer asks only where it knows that the delay ends in an error.
+        """
+        faults: dict[str, Fault] = {}
+        for variable in sorted(hypothesis, reverse=True):
             if variable.startswith(DOWN):
-                faults.update(Fault(point, "error") for point in self._domains[variable])
+                for point in self._domains[variable]:
+                    faults.setdefault(point, Fault(point, "error"))
             else:
-                faults.add(Fault.parse(variable))
-        return tuple(sorted(faults))
+                fault = Fault.parse(variable)
+                if fault.kind == "delay" or fault.point not in faults:
+                    faults[fault.point] = fault
+        return tuple(sorted(faults.values()))
 
     def learn(self, lesson: Lesson) -> None:
         """Take a lesson to the explorer."""
@@ -83,6 +90,8 @@ class Exploration:
                 self.explorer.imply(delay, error)
             self._given_up.add(delay.partition("@")[2])
         if lesson.succeeded:
+            self._unproven.add(lesson.fired, lesson.called)
+            self._widen()  # before the record, which judges by it whether anything was closed
             self.explorer.record(
                 injected=lesson.injected,
                 succeeded=True,
@@ -90,8 +99,6 @@ class Exploration:
                 support=self._within_bounds(lesson.relied_on),
                 traces=lesson.traces,
             )
-            self._unproven.add(lesson.fired, lesson.called)
-            self._widen()
         elif lesson.succeeded is None:
             self.explorer.record(injected=lesson.injected, succeeded=None)
         else:
@@ -160,12 +167,13 @@ class Exploration:
 
     def _know_nesting(self) -> None:
         """A fault on a point and an error on one around it are never worth trying together."""
-        topology = self.traffic.topology
+        topology, kinds = self.traffic.topology, self.settings.kinds
+        around = {f"error@{point}": frozenset({point}) for point in self._points}
         nested = {
-            frozenset({f"error@{outer}", f"{kind}@{point}"})
-            for point in self._points
-            for outer in topology.within(point) & self._points
-            for kind in self.settings.kinds
+            frozenset({outer, f"{kind}@{inner}"})
+            for outer, points in (around | self._domains).items()
+            for inner in (topology.behind(points) - points) & self._points
+            for kind in kinds
         }
         for pair in sorted(nested - self._nested, key=sorted):
             self.explorer.exclude(pair)

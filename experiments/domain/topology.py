@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from fit.points import Point
 from lineage.lineage import Lineage
 
 
@@ -18,22 +19,21 @@ class Topology:
     """Learned from every trace of the class, experiments included."""
 
     callees: dict[str, str] = field(default_factory=dict)
-    """Point → the service or system that it reaches."""
+    """Point → the service or system that it reaches: who answered, else whom the caller asked."""
     paths: defaultdict[str, set[frozenset[str]]] = field(default_factory=lambda: defaultdict(set))
     """Point → for each way in which it was reached, the points above it."""
 
     def learn(self, lineage: Lineage) -> None:
         """Take in one trace."""
-        self.callees.update(lineage.callees)
+        for point in lineage.called:
+            system = lineage.callees.get(point) or Point.parse(point).peer
+            if system:
+                self.callees[point] = system
         pending = [(call, frozenset[str]()) for call in lineage.tree.calls]
         while pending:
             call, above = pending.pop()
             self.paths[call.point].add(above - {call.point})
             pending.extend((inner, above | {call.point}) for inner in call.calls)
-
-    def within(self, point: str) -> frozenset[str]:
-        """The points inside which all calls of this one were made."""
-        return frozenset.intersection(*self.paths[point]) if point in self.paths else frozenset()
 
     def behind(self, points: frozenset[str]) -> set[str]:
         """Every point that cannot be reached but through one of these."""
