@@ -18,6 +18,9 @@ from typing import Any
 
 from lineage.readers import ids
 
+MAX_LINE = 1 << 20
+"""Bytes of one line. A trace file may be one line of gigabytes; that is never read as outcomes."""
+
 _TRACE_IDS = ("trace_id", "traceID", "traceId")
 
 
@@ -35,7 +38,7 @@ def read_outcomes(path: Path) -> dict[str, Told]:
         zipped = start.read(2) == b"\x1f\x8b"
     found = {}
     with gzip.open(path) if zipped else path.open("rb") as lines:
-        for line in lines:
+        while line := lines.readline(MAX_LINE):
             read = _read(line)
             if read is not None:
                 found[read[0]] = read[1]
@@ -80,9 +83,8 @@ def _carries_error(body: object) -> bool:
 
 
 def _faults(faults: Any) -> frozenset[str]:
-    return frozenset(
-        _fault(fault) for fault in (faults if isinstance(faults, list) else []) if "at" in fault
-    )
+    listed = faults if isinstance(faults, list) else []
+    return frozenset(_fault(each) for each in listed if isinstance(each, Mapping) and "at" in each)
 
 
 def _fault(fault: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from experiments.analyze.analysis import analyze
+from experiments.analyze.outcomes import MAX_LINE, Told, read_outcomes
 from experiments.analyze.render import render
 from experiments.analyze.report import Analysis, ClassReport
 from lineage.readers.files import read_file
@@ -152,3 +153,31 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 def test_an_empty_folder_says_so(tmp_path: Path) -> None:
     shutil.copy(DATA / "README.md", tmp_path)
     assert "no trace in there" in text(analyze([tmp_path]))
+
+
+@pytest.mark.parametrize(
+    ("line", "success"),
+    [
+        ({"success": True}, True),
+        ({"outcome": "failure"}, False),
+        ({"status": 200, "body": "null"}, False),
+        ({"status": 200, "body": '{"errors": ["no"]}'}, False),
+        ({"status": 200, "body": "<html>"}, True),
+        ({"status": 404}, None),
+        ({"status": 500}, False),
+        ({"status": "?", "fault": [7, {"fault": 503}, None]}, None),
+    ],
+)
+def test_outcomes_are_read_in_several_words(
+    line: dict[str, object], success: bool | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "outcomes.jsonl"
+    path.write_text(json.dumps({"trace_id": "1f", **line}))
+    assert read_outcomes(path) == {"0" * 30 + "1f": Told(success, frozenset())}
+
+
+def test_one_line_of_megabytes_is_not_read_as_outcomes(tmp_path: Path) -> None:
+    path = tmp_path / "one-line.json"
+    path.write_text('{"trace_id": "1f", "success": true, "padding": "' + "x" * MAX_LINE + '"}')
+    with pytest.raises(ValueError, match="no outcomes"):
+        read_outcomes(path)
