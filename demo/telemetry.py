@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 import fit
 from fit.points import template_path
 
-EXPORT_EVERY_MS = 200
+EXPORT_EVERY_MS = 100
 EXPORT_TIMEOUT = 2.0
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 

@@ -48,7 +48,7 @@ class Engine:
     ``quiet``: seconds without a span after which a trace counts as whole.
     """
 
-    def __init__(self, store: Store, *, now: float, lease: float = 10.0, quiet: float = 0.5):
+    def __init__(self, store: Store, *, now: float, lease: float = 10.0, quiet: float = 0.4):
         self.board = RulesBoard(secrets.token_hex(4), lease)
         self.campaigns: dict[str, Campaign] = {}
         self.classes: dict[str, ClassTraffic] = {}

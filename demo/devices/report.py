@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import httpx
 
-EVERY_SECONDS = 0.2
+EVERY_SECONDS = 0.1
 MOST_KEPT = 5000
 MOST_SENT = 1000
 PATH = "/api/v1/device-metrics"
@@ -46,7 +46,7 @@ class Reporter:
             self.dropped += 1
 
     async def run(self) -> None:
-        """Send a batch every 200 ms, until cancelled."""
+        """Send a batch every 100 ms, until cancelled."""
         while True:
             await asyncio.sleep(EVERY_SECONDS)
             await self.flush()

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from experiments.api.auth import Operator, Viewer
 from experiments.domain.campaign import Campaign
 from experiments.domain.settings import Settings
+from experiments.domain.verdict import Thresholds
 from experiments.engine import Engine
 from experiments.store import Store
 from experiments.store.store import counts_of
@@ -36,12 +37,13 @@ class NewCampaign(BaseModel):
     member_budget: Annotated[int, Field(ge=1)] = 10_000
     min_traffic: Annotated[int, Field(ge=1)] = 100
     delay: Annotated[float, Field(gt=0, le=60)] = 10.0
+    delta: Annotated[float, Field(gt=0, lt=1)] = Thresholds().delta
     seed: int = 0
 
     def settings(self) -> Settings:
         """The same in the words of the domain."""
-        values = self.model_dump(exclude={"classes"})
-        return Settings(**{**values, "kinds": tuple(self.kinds)})
+        values = self.model_dump(exclude={"classes", "delta", "kinds"})
+        return Settings(**values, kinds=tuple(self.kinds), thresholds=Thresholds(delta=self.delta))
 
 
 class Reason(BaseModel):

@@ -43,6 +43,7 @@ CAMPAIGN = {
     "window": 25.0,
     "min_traffic": 60,
     "delay": 3.0,
+    "delta": 0.4,  # what is planted hurts every request, so a coarse look is enough
 }
 
 
