@@ -18,8 +18,25 @@ LARGEST = 3
 """The largest hypotheses kept in a list; there are too many beyond."""
 LONGEST = 20_000
 """The longest list kept."""
+STEPS = 4_000
+"""Branches looked at before the list is given up as too long to make."""
 CATCH_UP = 25
 """With more new clauses than this the list is made anew."""
+
+
+class Steps:
+    """A stop condition: so many branches, or an outer condition."""
+
+    def __init__(self, limit: int, stop: Callable[[], bool]) -> None:
+        self.left = limit
+        self.stop = stop
+        self.used_up = False
+
+    def __call__(self) -> bool:
+        """Asked once per branch."""
+        self.left -= 1
+        self.used_up = self.used_up or self.left < 0 or self.stop()
+        return self.used_up
 
 
 class Listing:
@@ -30,6 +47,7 @@ class Listing:
         self._clauses: list[int] = []
         self._state = -1, -1
         self._list: list[int] | None = None
+        self._given_up = 0
 
     def follow(self, now: Hypotheses, stop: Callable[[], bool]) -> list[int] | None:
         """The list; None if it would be too long, or time ran out, or sizes are unbounded."""
@@ -38,15 +56,18 @@ class Listing:
         meaning = now.language.version, now.equation.satisfied
         state = now.equation.version, now.language.restrictions
         known, clauses = len(self._clauses), now.sets
+        if self._list is None and meaning == self._meaning and len(clauses) < self._given_up:
+            return None
         if (
             self._list is None
             or meaning != self._meaning
             or len(clauses) - known > CATCH_UP
             or clauses[:known] != self._clauses
         ):
-            everything = list(islice(now.minimal(stop=stop), LONGEST + 1))
-            fits = len(everything) <= LONGEST and not stop()
-            self._list = everything if fits else None
+            enough = Steps(STEPS, stop)
+            everything = list(islice(now.minimal(stop=enough), LONGEST + 1))
+            self._list = None if enough.used_up or len(everything) > LONGEST else everything
+            self._given_up = len(clauses) + CATCH_UP
         elif state != self._state:
             self._list = [each for each in self._list if now.allowed(each)]
             for clause in clauses[known:]:

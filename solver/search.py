@@ -11,12 +11,14 @@ from solver.bits import members
 from solver.deadline import Deadline
 from solver.errors import OutOfTime
 from solver.hypotheses import Hypotheses
-from solver.listing import Listing
+from solver.listing import Listing, Steps
 from solver.order import Fault
 from solver.sat import SatSolver
 
 SAMPLE = 2000
 """How many hypotheses are listed to choose among."""
+SOME = 4_000
+"""Branches looked at where some hypotheses are as good as all."""
 BRANCHING = 3
 """Up to this size hypotheses are listed by branching, beyond it SAT picks one."""
 
@@ -41,26 +43,30 @@ class Search:
     optimal: bool = True
     """Whether what was found last is proved to be smallest (or that nothing is left)."""
 
-    def sample(self, size: int | None = None) -> list[int]:
-        """Minimal open hypotheses up to this size, at most :data:`SAMPLE`, untried ones only."""
-        listed = self.listing.follow(self.now, lambda: self.deadline.passed)
+    def sample(self, size: int | None = None, steps: int | None = None) -> list[int]:
+        """Minimal open hypotheses up to this size, at most :data:`SAMPLE`, untried ones only.
+
+        ``steps``: look at no more branches than this, when some are as good as all.
+        """
+        listed = self.listing.follow(self.now, self._late)
         if listed is None:
-            search = self.now.minimal(
-                max_size=size, rng=self.rng, stop=lambda: self.deadline.passed
-            )
-            found = list(islice(search, SAMPLE))
+            stop = self._late if steps is None else Steps(steps, self._late)
+            found = list(islice(self.now.minimal(max_size=size, rng=self.rng, stop=stop), SAMPLE))
         else:
             found = [each for each in listed if size is None or each.bit_count() <= size]
         fresh = sorted(each for each in found if each not in self.attempts)
         return fresh if len(fresh) <= SAMPLE else sorted(self.rng.sample(fresh, SAMPLE))
 
     def inside(self, variables: int) -> list[int]:
-        """Minimal open hypotheses made of these variables, at most :data:`SAMPLE`."""
-        listed = self.listing.follow(self.now, lambda: self.deadline.passed)
+        """Some minimal open hypotheses made of these variables, at most :data:`SAMPLE`."""
+        listed = self.listing.follow(self.now, self._late)
         if listed is None:
-            search = self.now.minimal(within=variables, stop=lambda: self.deadline.passed)
-            return list(islice(search, SAMPLE))
+            stop = Steps(SOME, self._late)
+            return list(islice(self.now.minimal(within=variables, stop=stop), SAMPLE))
         return [each for each in listed if not each & ~variables][:SAMPLE]
+
+    def _late(self) -> bool:
+        return self.deadline.passed
 
     def smallest(self) -> list[int]:
         """The smallest open hypotheses that were not tried in vain; else the least tried one.

@@ -10,7 +10,7 @@ relied on the point, and how often it failed by itself.
 from __future__ import annotations
 
 from solver.bits import members
-from solver.search import Search
+from solver.search import SOME, Search
 
 
 class Likeliest:
@@ -18,7 +18,7 @@ class Likeliest:
 
     def choose(self, search: Search) -> int | None:
         """The best of the open hypotheses; ties are broken by lot."""
-        found = search.sample() or search.smallest()
+        found = search.sample(steps=SOME) or search.smallest()
         if not found:
             return None
         likelihood = _likelihoods(search)

@@ -8,7 +8,7 @@ growing and shrinking of seeds (Liffiton, Previti, Malik, Marques-Silva, 2016).
 from __future__ import annotations
 
 from solver.bits import members
-from solver.search import Search
+from solver.search import SOME, Search
 
 
 class Union:
@@ -20,7 +20,7 @@ class Union:
         if not found:
             return None
         seed = search.rng.choice(found)
-        pool = search.sample() if search.max_union != 1 else []
+        pool = search.sample(steps=SOME) if search.max_union != 1 else []
         cap = search.max_union
         # A union that was survived without closing this hypothesis kept it from happening.
         in_vain = [each.bit_count() for each in search.attempts if each & seed == seed]

@@ -203,3 +203,37 @@ def test_what_is_down_decides_what_single_fault_now_hurts() -> None:
     explorer.observe({"a", "fallback"}, failed={"p"})
     # Then with p down, the fallback alone is a hypothesis
     assert explorer.open_hypotheses() == (frozenset({"a"}), frozenset({"fallback"}))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.frozensets(st.sampled_from(["a", "b", "c", "a+", "b+"]), min_size=1), min_size=1),
+    st.sampled_from(STRATEGIES),
+    st.integers(1, 3),
+    st.integers(0, 5),
+)
+def test_implications_learnt_on_the_way_change_nothing_but_the_effort(
+    supports: list[frozenset[str]], strategy: str, max_size: int, after: int
+) -> None:
+    # Given faults of which the stronger also cause the weaker, which nobody knows at first
+    stronger = {"a+": frozenset({"a+", "a"}), "b+": frozenset({"b+", "b"})}
+    system = System(tuple(supports), ("a", "b", "c"), stronger)
+    explorer = Explorer(max_size=max_size, strategy=strategy)
+    support = system.run(())
+    assert support is not None
+    explorer.observe(support)
+    for number in range(100):
+        # When it is noticed in the course of the exploration
+        if number == after:
+            explorer.imply("a+", "a")
+            explorer.imply("b+", "b")
+        proposal = explorer.propose()
+        if proposal is None:
+            if number >= after:
+                break
+            continue
+        faults = frozenset(map(str, proposal))
+        good = system.run(faults)
+        explorer.record(injected=faults, succeeded=good is not None, support=good)
+    # Then every minimal failing set is known
+    assert set(explorer.minimal_failing_sets()) == system.minimal_failing_sets(max_size)
