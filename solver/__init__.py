@@ -12,7 +12,6 @@ Pure: no I/O, no clock, no knowledge of traces. A fault is any hashable, a suppo
 from __future__ import annotations
 
 from solver.certificate import Certificate
-from solver.check import check
 from solver.equation import Violation
 from solver.errors import InvalidRecord, OutOfTime, SolverError
 from solver.explorer import Explorer
@@ -27,5 +26,4 @@ __all__ = [
     "OutOfTime",
     "SolverError",
     "Violation",
-    "check",
 ]

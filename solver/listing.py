@@ -18,7 +18,7 @@ LARGEST = 3
 """The largest hypotheses kept in a list; there are too many beyond."""
 LONGEST = 20_000
 """The longest list kept."""
-STEPS = 4_000
+STEPS = 30_000
 """Branches looked at before the list is given up as too long to make."""
 CATCH_UP = 25
 """With more new clauses than this the list is made anew."""
