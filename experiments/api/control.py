@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,6 +19,7 @@ from fit.faults import KINDS, FaultKind
 
 router = APIRouter(prefix="/api/v1")
 
+Strategy = Literal["smallest", "likeliest", "union"]
 Share = Annotated[float, Field(gt=0, le=0.5)]
 
 
@@ -29,7 +30,7 @@ class NewCampaign(BaseModel):
     classes: list[str] = []
     max_size: Annotated[int, Field(ge=1, le=4)] = 2
     kinds: Annotated[list[FaultKind], Field(min_length=1)] = list(KINDS)
-    strategy: str = "union"
+    strategy: Strategy = "union"
     max_union: Annotated[int, Field(ge=1)] | None = 10
     treatment: Share = 0.05
     control: Share = 0.05

@@ -84,8 +84,10 @@ def _unzip(body: bytes, encoding: str) -> bytes:
         plain = unzip.decompress(body, MAX_BODY)
     except zlib.error as error:
         raise Problem(400, "unreadable-gzip", f"the body is no gzip: {error}") from error
-    if unzip.unconsumed_tail or not unzip.eof:
-        raise Problem(413, "too-large", f"unzipped, a body may have {MAX_BODY} bytes, and an end")
+    if unzip.unconsumed_tail:
+        raise Problem(413, "too-large", f"unzipped, a body may have {MAX_BODY} bytes")
+    if not unzip.eof:
+        raise Problem(400, "unreadable-gzip", "the gzipped body was cut short")
     return plain
 
 

@@ -1,5 +1,47 @@
-"""``ldfi analyze``"""
+"""``ldfi analyze``: what trace files say, without injecting anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli import exits
+from experiments.cli.control import AsJson
 
 
-def analyze() -> None:
-    """TODO"""
+def analyze(
+    paths: Annotated[list[Path], typer.Argument(help="Trace files or folders, of any format.")],
+    max_size: Annotated[
+        int, typer.Option(help="List hypotheses of up to this many faults.", min=1, max=4)
+    ] = 2,
+    class_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Request features that tell classes apart, e.g. query.page."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read traces; say what each request class relies on and what might still hurt it."""
+    from experiments.analyze.analysis import analyze as analyze_files
+    from experiments.analyze.html import page
+    from experiments.analyze.progress import progress_on
+    from experiments.analyze.render import render
+
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        raise typer.BadParameter(f"there is no {', '.join(missing)}", param_hint="PATHS")
+    with progress_on(Console(stderr=True)) as progress:
+        analysis = analyze_files(paths, max_size, class_by or (), progress)
+    if html is not None:
+        html.write_text(page(analysis), encoding="utf-8")
+    if as_json:
+        typer.echo(json.dumps(analysis.to_json()))
+    else:
+        render(analysis, Console())
+        if html is not None:
+            typer.echo(f"Page written to {html}.")
+    raise typer.Exit(exits.FINE if analysis.spans else exits.USAGE)

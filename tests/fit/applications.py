@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import uvicorn
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
@@ -42,9 +43,9 @@ async def _echo(request: Request) -> Response:
 
 
 @contextmanager
-def served(app: object) -> Iterator[str]:
+def served(app: Any) -> Iterator[str]:
     """Serve an ASGI application on loopback; gives its URL."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
     while not server.started:
@@ -62,10 +63,10 @@ def echo_app() -> Starlette:
     return Starlette(routes=[Route("/{rest:path}", _echo)])
 
 
-def traced(app: object, recorded: Recorded) -> OpenTelemetryMiddleware:
+def traced(app: Any, recorded: Recorded) -> OpenTelemetryMiddleware:
     """An application behind OpenTelemetry's ASGI middleware."""
     return OpenTelemetryMiddleware(
-        app,  # type: ignore[arg-type]
+        app,
         tracer_provider=recorded.provider,
         exclude_spans=["receive", "send"],
     )
