@@ -18,6 +18,7 @@ import httpx
 from demo.devices.fleet import Ask, Device, arrivals, ask, fleet
 from demo.devices.judge import PATIENCE, judge
 from demo.devices.report import Metric, Reporter
+from demo.resolver import NamedTransport
 
 DEFAULT_RATES: Mapping[str, float] = {"boot": 30.0, "play": 12.0, "search": 12.0}
 DEFAULT_DEVICES = 400
@@ -104,9 +105,11 @@ class Crowd:
 
 async def simulate(gateway: str, traffic: Traffic, seconds: float | None = None) -> Crowd:
     """Run the devices against a gateway, for some seconds or until cancelled."""
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=50)
+    url = httpx.URL(gateway)
+    wires = NamedTransport({url.host: f"{url.host}:{url.port or 80}"})
     async with (
-        httpx.AsyncClient(base_url=gateway, timeout=None, limits=limits, trust_env=False) as app,  # noqa: S113
+        # A device's patience is one limit for everything, so it is not the client's to keep.
+        httpx.AsyncClient(base_url=url, timeout=None, transport=wires) as app,  # noqa: S113
         httpx.AsyncClient(timeout=2.0, trust_env=False) as control,
     ):
         token = os.environ.get("LDFI_DEVICE_TOKEN") or os.environ.get("LDFI_TOKEN")
