@@ -1,8 +1,9 @@
 """``python -m benchmarks.solver [--json]``: how fast hypotheses are found and listed.
 
 ``next``: the next hypothesis while supports keep coming, at 300 faults and 1,000 supports.
-Both ``next`` and ``list`` are in CPU time. ``hard``: smallest hypotheses of random instances whose hitting sets are large, against the clock.
+``hard``: smallest hypotheses of random instances whose hitting sets are large, against the clock.
 ``list``: all minimal hitting sets up to size 3, against PySAT's sorted Hitman and OR-tools CP-SAT.
+``next`` and ``list`` are in CPU time, ``hard`` in wall-clock time.
 """
 
 from __future__ import annotations
