@@ -136,9 +136,14 @@ class _Check:
             for fault in each:
                 if not self.safe(each - {fault}):
                     yield f"{sorted(each)} may not be minimal: nothing shows {fault!r} is needed"
-        for each in map(frozenset, self.data["findings"]):
+        findings = [frozenset(each) for each in self.data["findings"]]
+        for each in findings:
             if each not in minimal:
                 yield f"the finding {sorted(each)} is not among the minimal failing sets"
+        for each in minimal:
+            touched = self.expand(each)
+            if not any(self.expand(f) <= touched and len(f) <= len(each) for f in findings):
+                yield f"{sorted(each)} fails, and no finding says so"
         for each in map(frozenset, self.data["larger_findings"]):
             if not self.fails(each):
                 yield f"no failed run convicts {sorted(each)}"

@@ -118,9 +118,9 @@ class Exploration:
         return [(faults, self._traces.get(self._injected(faults), ())) for faults in found]
 
     def certificate(self) -> dict[str, Any]:
-        """The certificate as it stands, for the class by name."""
-        certificate = self.explorer.certificate().to_json()
-        return {"request_class": self.request_class.name, "certificate": certificate}
+        """The certificate as it stands, with the class by name."""
+        data = self.explorer.certificate().data
+        return {"request_class": self.request_class.name, "certificate": data}
 
     def _injected(self, variables: Iterable[str]) -> frozenset[str]:
         return frozenset(map(str, self.expand(variables)))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from experiments.domain.campaign import Campaign
 from experiments.domain.settings import Settings
 from lineage.span import Span
+from solver.check import check
 from tests.experiments.simulated import explore, serving
 from tests.lineage.programs import Call, Run, faults_of, points_of, programs
 from tests.lineage.spans import span
@@ -50,6 +51,9 @@ def test_errors_all_minimal_failing_sets_are_found(
     # Then its findings are the minimal failing sets, exactly
     errors = [f"error@{point}" for point in points_of(program)]
     assert found_by(campaign) == failing_sets(program, errors, 2)
+    # And its certificate is borne out by its evidence
+    (exploration,) = campaign.explorations.values()
+    assert check(exploration.certificate()["certificate"]) == []
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

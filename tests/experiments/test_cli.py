@@ -1,0 +1,79 @@
+"""The command line, as a person types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from solver import Explorer
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def ldfi(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "experiments.cli", *words],
+        env={**os.environ, "COLUMNS": "120", **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", ["demo", "serve", "analyze", "findings", "halt", "resume"])
+def test_every_command_explains_itself(command: str) -> None:
+    done = ldfi(command, "--help")
+
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+
+
+def test_a_service_that_is_not_there_is_exit_code_four() -> None:
+    done = ldfi("findings", "--url", "http://127.0.0.1:9", LDFI_TOKEN="x" * 16)
+
+    assert done.returncode == 4
+    assert "ldfi serve" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_analyze_says_what_traces_rely_on() -> None:
+    done = ldfi("analyze", "--json", str(DATA / "hotrod.otlp.jsonl.gz"))
+
+    assert done.returncode == 0
+    analysis = json.loads(done.stdout)
+    assert analysis["spans"] > 0
+    assert any("/dispatch" in str(each["predicate"]) for each in analysis["classes"])
+
+
+def test_analyze_of_a_missing_file_is_usage() -> None:
+    done = ldfi("analyze", "nowhere.json")
+
+    assert done.returncode == 2
+    assert "nowhere.json" in done.stderr
+
+
+def test_a_certificate_is_checked_and_a_forged_one_refused(tmp_path: Path) -> None:
+    explorer = Explorer(max_size=2)
+    explorer.observe({"a", "b"})
+    for _ in range(10):
+        hypothesis = explorer.propose()
+        if hypothesis is None:
+            break
+        failed = "a" in hypothesis
+        explorer.record(
+            injected=hypothesis, succeeded=not failed, support=None if failed else {"a"}
+        )
+    data = explorer.certificate().data
+    good, forged = tmp_path / "good.json", tmp_path / "forged.json"
+    good.write_text(json.dumps(data))
+    forged.write_text(json.dumps({**data, "findings": []}))
+
+    assert ldfi("certificate", "check", str(good)).returncode == 0
+    assert ldfi("certificate", "check", str(forged)).returncode == 1
+    assert ldfi("certificate", "check", str(tmp_path / "none.json")).returncode == 2
