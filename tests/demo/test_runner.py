@@ -91,7 +91,7 @@ def test_a_signed_context_from_outside_breaks_what_it_names_and_nothing_without_
 
 def _start(*options: str, **environment: str) -> subprocess.Popen[bytes]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-    return subprocess.Popen(  # noqa: S603 - our own module
+    return subprocess.Popen(
         [sys.executable, "-m", "demo", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
