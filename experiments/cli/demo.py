@@ -25,7 +25,7 @@ from rich.live import Live
 from experiments.cli import exits
 from experiments.cli.client import Client
 from experiments.cli.control import AsJson
-from experiments.cli.demo_view import progress, report
+from experiments.cli.demo_view import progress, report, verdict_line
 from experiments.cli.processes import Processes, free_port
 from experiments.errors import ExperimentsError, Unreachable
 
@@ -162,25 +162,20 @@ def _run(client: Client, processes: Processes, seed: int, console: Console) -> d
             time.sleep(0.4)
             processes.check()
             campaign = client.get(f"/campaigns/{campaign['id']}")
+            verdicts = _verdicts(client, campaign["id"])
             if screen is not None:
-                screen.update(progress(campaign))
+                screen.update(progress(campaign, verdicts))
             else:
-                said = _say_verdicts(client, campaign["id"], said, console)
+                for line in verdicts[said:]:
+                    console.print(line, highlight=False, soft_wrap=True)
+                said = len(verdicts)
     return campaign
 
 
-def _say_verdicts(client: Client, campaign_id: str, said: int, console: Console) -> int:
-    """Where there is no terminal to redraw: one line for each verdict."""
+def _verdicts(client: Client, campaign_id: str) -> list[str]:
+    """One line for each experiment that has ended, in the order in which they ended."""
     ended = [e for e in client.get(f"/campaigns/{campaign_id}/experiments") if e["ended_at"]]
-    ended.sort(key=lambda e: e["ended_at"])
-    for experiment in ended[said:]:
-        faults = experiment["hypothesis"]
-        shown = ", ".join(faults[:3]) + (f" and {len(faults) - 3} more" if len(faults) > 3 else "")
-        verdict = experiment["verdict"] or experiment["state"]
-        seconds = experiment["ended_at"] - experiment["armed_at"]
-        line = f"{experiment['request_class']:12} {verdict:12} {seconds:4.1f} s  {shown}"
-        console.print(line, highlight=False, soft_wrap=True)
-    return len(ended)
+    return [verdict_line(each) for each in sorted(ended, key=lambda e: e["ended_at"])]
 
 
 def _result(client: Client, campaign: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -8,8 +8,20 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+LATEST = 8
+"""Verdicts shown while the campaign runs."""
 
-def progress(campaign: dict[str, Any]) -> RenderableType:
+
+def verdict_line(experiment: dict[str, Any]) -> str:
+    """What was tried on which class, for how long, and what came of it."""
+    faults = experiment["hypothesis"]
+    shown = ", ".join(faults[:3]) + (f" and {len(faults) - 3} more" if len(faults) > 3 else "")
+    verdict = experiment["verdict"] or experiment["state"]
+    seconds = experiment["ended_at"] - experiment["armed_at"]
+    return f"{experiment['request_class']:12} {verdict:12} {seconds:4.1f} s  {shown}"
+
+
+def progress(campaign: dict[str, Any], verdicts: list[str]) -> RenderableType:
     """One row for each request class, drawn again and again while the campaign runs."""
     table = Table("request class", "trying now", "control", "treated", "open", "found", expand=True)
     for item in campaign["classes"]:
@@ -29,7 +41,8 @@ def progress(campaign: dict[str, Any]) -> RenderableType:
     )
     if not campaign["classes"]:
         foot = Text("Watching traffic until there is enough of it …")
-    return Group(table, foot)
+    latest = Text("\n".join(verdicts[-LATEST:]), no_wrap=True, overflow="ellipsis", style="dim")
+    return Group(table, foot, latest)
 
 
 def report(console: Console, campaign: dict[str, Any], result: dict[str, Any]) -> None:
