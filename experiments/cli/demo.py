@@ -72,6 +72,17 @@ def demo(
 ) -> None:
     """Find the planted failures of a small streaming service, live."""
     console = Console(stderr=as_json)
+    try:
+        result = _demonstrate(seed, keep, console)
+    except KeyboardInterrupt:
+        console.print("Stopped, and every process with it.")
+        raise typer.Exit(exits.INTERRUPTED) from None
+    if as_json:
+        typer.echo(json.dumps(result))
+    raise typer.Exit(exits.FINE if result["matched"] else exits.FOUND)
+
+
+def _demonstrate(seed: int, keep: bool, console: Console) -> dict[str, Any]:
     started = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="ldfi-demo-") as folder,
@@ -83,9 +94,7 @@ def demo(
         report(console, campaign, result)
         if keep:
             _stay(client, console, processes)
-    if as_json:
-        typer.echo(json.dumps(result))
-    raise typer.Exit(exits.FINE if result["matched"] else exits.FOUND)
+    return result
 
 
 def _start(

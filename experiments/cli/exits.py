@@ -1,4 +1,7 @@
-"""Exit codes: 0 fine, 1 a failure was found, 2 usage, 3 inconclusive, 4 service unreachable."""
+"""Exit codes: 0 fine, 1 a failure was found, 2 usage, 3 inconclusive, 4 service unreachable.
+
+130 where a command was interrupted, as shells have it.
+"""
 
 from __future__ import annotations
 
@@ -9,3 +12,4 @@ FOUND: Final = 1
 USAGE: Final = 2
 INCONCLUSIVE: Final = 3
 UNREACHABLE: Final = 4
+INTERRUPTED: Final = 130

@@ -6,6 +6,8 @@ import os
 import signal
 import socket
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +18,8 @@ from typing import IO
 from experiments.errors import ExperimentsError
 
 STOP_SECONDS = 8.0
+ATTACHED = "LDFI_ATTACHED"
+"""Set for processes that shall end when whoever started them is gone, even if killed."""
 
 
 class Processes:
@@ -45,7 +49,7 @@ class Processes:
         with (self._logs / f"{name}.log").open("w") as log:
             process = subprocess.Popen(  # noqa: S603 - our own commands
                 list(command),
-                env={**os.environ, **env},
+                env={**os.environ, **env, ATTACHED: "1"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -80,6 +84,21 @@ class Processes:
                 if stream is not None:
                     stream.close()
         self._running.clear()
+
+
+def end_with_parent() -> None:
+    """In a process that was started attached: terminate when standard input comes to its end.
+
+    The writing end is held by the parent alone, so the kernel closes it however the parent ends.
+    """
+    if os.environ.get(ATTACHED):
+        threading.Thread(target=_await_end, daemon=True).start()
+
+
+def _await_end() -> None:
+    while sys.stdin.buffer.read(1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def free_port() -> int:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from experiments.api.app import create_app
 from experiments.api.auth import Tokens
+from experiments.cli.processes import end_with_parent
 
 
 def serve(
@@ -40,6 +41,7 @@ def serve(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="LDFI_TOKENS") from error
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    end_with_parent()
     app = create_app(accepted, f"sqlite:///{database}", lease=lease)
     uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False)
 

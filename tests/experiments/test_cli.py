@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.cli.processes import ATTACHED
 from solver import Explorer
 
 DATA = Path(__file__).parents[1] / "data"
@@ -77,3 +78,22 @@ def test_a_certificate_is_checked_and_a_forged_one_refused(tmp_path: Path) -> No
     assert ldfi("certificate", "check", str(good)).returncode == 0
     assert ldfi("certificate", "check", str(forged)).returncode == 1
     assert ldfi("certificate", "check", str(tmp_path / "none.json")).returncode == 2
+
+
+def test_an_attached_service_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
+    # Given a service that was started to run no longer than we do
+    command = [sys.executable, "-m", "experiments.cli", "serve", "--port", "0"]
+    service = subprocess.Popen(
+        [*command, "--database", str(tmp_path / "x.sqlite3")],
+        env={**os.environ, ATTACHED: "1"},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with service:
+        assert service.stderr is not None
+        assert service.stdin is not None
+        assert b"Admin token" in service.stderr.readline()
+        # When we go, however that may be
+        service.stdin.close()
+        # Then it goes as well
+        assert service.wait(20) is not None
