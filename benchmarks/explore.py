@@ -21,8 +21,10 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from benchmarks.appboot import AppBoot, app_boot
+from benchmarks.outcome import Target, at_least, at_most, say
 from solver import Explorer
 from solver.check import check
 
@@ -249,13 +251,31 @@ def main() -> int:
     if arguments.plot:
         plot(drawn, Path(arguments.plot))
     points = [asdict(point) for each in drawn for point in each]
-    if arguments.json:
-        print(json.dumps({"strategies": table, "curve": points}, indent=1))
-    else:
-        for row in (*table, *points):
-            print("  ".join(f"{key}={value}" for key, value in row.items()))
-    missed = [r for r in table if not r["all_planted_found"] and r["strategy"] != "random"]
-    return 1 if missed else 0
+    met = say({"strategies": table, "curve": points}, targets(table), as_json=arguments.json)
+    return 0 if met else 1
+
+
+def targets(table: list[dict[str, Any]]) -> dict[str, Target]:
+    """What the table has to show."""
+    wanted = {
+        f"{row['strategy']}, size {row['max_size']}": row
+        for row in table
+        if row["strategy"] in {"union", "union with blame"}
+    }
+    found: dict[str, Target] = {}
+    for name, row in wanted.items():
+        blame = "blame" in name
+        experiments, failed = (16, 2.2) if blame else (50, 5)
+        found[f"experiments to the certificate: {name}"] = at_most(
+            row["to_certificate"], experiments
+        )
+        found[f"failed per finding: {name}"] = at_most(row["failed_per_finding"], failed)
+        if blame:
+            found[f"ratio to the lower bound: {name}"] = at_most(row["ratio_to_lower_bound"], 2.0)
+    exploring = [row for row in table if row["strategy"] != "random"]
+    complete = sum(bool(row["all_planted_found"]) for row in exploring)
+    found["rows in which no planted failure was missed"] = at_least(complete, len(exploring))
+    return found
 
 
 if __name__ == "__main__":

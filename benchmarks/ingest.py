@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import cProfile
 import gc
-import json
 import pstats
 import random
 import tarfile
@@ -34,6 +33,7 @@ from typing import Any
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span, Status
 
+from benchmarks.outcome import Row, at_most, say
 from lineage.assembly import Assembler
 from lineage.lineage import learn
 from lineage.readers.otlp import decode_protobuf
@@ -294,21 +294,21 @@ def main() -> None:
         "pipeline_us": round(cost["pipeline"], 3),
         "ratio": round(ratio, 2),
         "walk_ratio": round(cost["walk"] / cost["bare"], 2),
-        "target": TARGET,
-        "within_target": ratio <= TARGET,
         "spans_per_cpu_second": round(1e6 / cost["pipeline"]),
         "profile": [{"where": where, "share": round(share, 3)} for where, share in profile(bodies)],
     }
     if given.spans:
         seen = memory(Traffic(), given.spans)
         result["memory_mb"] = [{"spans": n, "resident": round(mb, 1)} for n, mb in seen]
-    if given.json:
-        print(json.dumps(result))
-        return
-    for name, value in result.items():
-        print(f"{name}: {value}" if not isinstance(value, list) else f"{name}:")
-        for entry in value if isinstance(value, list) else ():
-            print("   ", *entry.values())
+    targets = {"times the bare decoding": at_most(result["ratio"], TARGET)}
+    if given.spans:
+        half = [mb for n, mb in seen if n >= given.spans / 2]
+        targets["growth of memory over the second half"] = at_most(half[-1] / half[0], 1.1)
+    tables: dict[str, list[Row]] = {
+        "cost": [{name: value for name, value in result.items() if not isinstance(value, list)}],
+        **{name: value for name, value in result.items() if isinstance(value, list)},
+    }
+    say(tables, targets, as_json=given.json)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import time
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 from pysat.examples.hitman import Hitman
 
 from benchmarks.appboot import app_boot
+from benchmarks.outcome import Target, at_least, at_most, say
 from solver import Explorer, OutOfTime
 from solver.bits import mask_of
 from solver.branch import HittingSets
@@ -214,12 +215,25 @@ def main() -> int:
         listing(60, 40, (20, 40)),
         listing(100, 30, (30, 60)),
     ]
-    if arguments.json:
-        print(json.dumps(rows, indent=1))
-    else:
-        for row in rows:
-            print("  ".join(f"{key}={value}" for key, value in row.items()))
-    return 0 if all(row.get("equal", True) for row in rows) else 1
+    met = say({"rows": rows}, targets(rows), as_json=arguments.json)
+    return 0 if met else 1
+
+
+def targets(rows: list[dict[str, Any]]) -> dict[str, Target]:
+    """What the rows have to show."""
+    medians = [row[f"{who}_median_ms"] for row in rows for who in ("smallest", "union")
+               if f"{who}_median_ms" in row and "call tree" in row["measure"]]  # fmt: skip
+    (hard,) = (row for row in rows if row["measure"] == "hard")
+    lists = [row for row in rows if row["measure"] == "list"]
+    slowest = min(row["hitman_over_branching"] for row in lists)
+    return {
+        "median ms to the next hypothesis, call trees": at_most(max(medians), 20),
+        "worst seconds on hard instances": at_most(hard["worst_seconds"], hard["limit_seconds"]),
+        "times faster than sorted Hitman, at least": at_least(slowest, 5),
+        "lists equal to Hitman's and CP-SAT's": at_least(
+            sum(row["equal"] for row in lists), len(lists)
+        ),
+    }
 
 
 if __name__ == "__main__":
