@@ -16,12 +16,15 @@ from experiments.domain.settings import Settings
 from experiments.domain.traffic import Traffic
 from experiments.domain.unproven import Unproven, token
 from fit.faults import Fault
-from solver import Explorer
+from solver import Explorer, OutOfTime
 
 Hypothesis = frozenset[str]
 DOWN = "down@"
 SPELT_OUT = 4
 """A domain of fewer points than this is never tried point by point as well: it is the same."""
+
+SOLVER_SECONDS = 2.0
+"""The longest the service may stand still for one hypothesis: well within a lease."""
 
 OPEN_SHOWN = 9_999
 """Open hypotheses are counted up to this many, for people."""
@@ -51,6 +54,7 @@ class Exploration:
             strategy=self.settings.strategy,
             max_union=self.settings.max_union,
             seed=self.settings.seed,
+            time_limit=SOLVER_SECONDS,
         )
 
     def ready(self) -> bool:
@@ -58,9 +62,15 @@ class Exploration:
         return self.traffic.good >= self.settings.min_traffic
 
     def propose(self) -> Hypothesis | None:
-        """The next hypothesis worth an experiment; None when nothing is left within bounds."""
+        """The next hypothesis worth an experiment.
+
+        None when nothing is left within the bounds, or nothing can be found in time.
+        """
         self._study_traffic()
-        proposed = self.explorer.propose()
+        try:
+            proposed = self.explorer.propose()
+        except OutOfTime:
+            proposed = None  # what is left is listed as open on the certificate
         self.open = self.explorer.open_count(OPEN_SHOWN)
         self.finished = proposed is None
         return None if proposed is None else frozenset(map(str, proposed))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from experiments.domain.campaign import Campaign
 from experiments.domain.settings import Settings
 from lineage.span import Span
+from solver import Explorer, OutOfTime
 from solver.check import check
 from tests.experiments.simulated import explore, serving
 from tests.lineage.programs import Call, Run, faults_of, points_of, programs
@@ -103,3 +105,17 @@ def test_a_replacement_that_never_gets_its_turn_hides_no_shared_database(seed: i
     campaign = explore(shared_database, bounds)
     # Then it has found that they share it
     assert found_by(campaign) == {frozenset({"down@db"})}
+
+
+def test_a_solver_out_of_time_ends_the_exploration_and_leaves_the_rest_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def too_late(_: Explorer) -> None:
+        raise OutOfTime("no hypothesis was found in time")
+
+    monkeypatch.setattr(Explorer, "propose", too_late)
+    campaign = explore(shared_database, Settings(min_traffic=5))
+
+    (exploration,) = campaign.explorations.values()
+    assert campaign.state == "finished"
+    assert exploration.certificate()["certificate"]["open"]
