@@ -1,10 +1,10 @@
-"""The tables. Times are Unix seconds; documents are JSON."""
+"""The tables. Times are Unix seconds; documents are JSON. Changes need a migration."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, Float, Index, String, Text
+from sqlalchemy import JSON, Boolean, Float, Index, Integer, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -13,45 +13,141 @@ class Base(DeclarativeBase):
 
 
 class CampaignRow(Base):
-    """A campaign and its settings."""
+    """A campaign: what was asked for, and how far it is."""
 
     __tablename__ = "campaign"
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
-    state: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str] = mapped_column(Text, default="")
+    state: Mapped[str] = mapped_column(String(16), index=True)
     reason: Mapped[str] = mapped_column(Text, default="")
-    settings: Mapped[dict[str, Any]] = mapped_column(JSON)
-    started_at: Mapped[float] = mapped_column(Float)
+    definition: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created_by: Mapped[str] = mapped_column(String(64), default="")
+    created_at: Mapped[float] = mapped_column(Float)
+    run: Mapped[int] = mapped_column(Integer, default=0)
+    run_started_at: Mapped[float | None] = mapped_column(Float)
+    next_run_at: Mapped[float | None] = mapped_column(Float)
+    ended_at: Mapped[float | None] = mapped_column(Float)
     certificates: Mapped[list[Any]] = mapped_column(JSON, default=list)
 
 
 class ExperimentRow(Base):
-    """An experiment: what was tried, and what came of it."""
+    """An experiment: what was tried, and what came of it.
+
+    ``active_class`` is the request class for as long as anything may still be injected, then NULL:
+    being unique, it lets no two experiments run on one class, whoever arms them.
+    ``members_charged`` is what the budgets count: all that were reserved, until the edges have
+    said how many they used.
+    """
 
     __tablename__ = "experiment"
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     campaign_id: Mapped[str] = mapped_column(String(32), index=True)
+    run: Mapped[int] = mapped_column(Integer, default=0)
     request_class: Mapped[str] = mapped_column(Text)
+    active_class: Mapped[str | None] = mapped_column(Text, unique=True)
+    purpose: Mapped[str] = mapped_column(String(16))
     hypothesis: Mapped[list[str]] = mapped_column(JSON)
     faults: Mapped[list[str]] = mapped_column(JSON)
-    state: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16), index=True)
     verdict: Mapped[str | None] = mapped_column(String(16))
     reason: Mapped[str] = mapped_column(Text, default="")
-    armed_at: Mapped[float | None] = mapped_column(Float)
-    ended_at: Mapped[float | None] = mapped_column(Float)
-    counts: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    risk: Mapped[float] = mapped_column(Float, default=0.0)
+    approved_by: Mapped[str | None] = mapped_column(String(64))
+    level: Mapped[float | None] = mapped_column(Float)
+    allocation: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    members_reserved: Mapped[int] = mapped_column(Integer, default=0)
+    members_charged: Mapped[int] = mapped_column(Integer, default=0)
+    created_at: Mapped[float] = mapped_column(Float)
+    armed_at: Mapped[float | None] = mapped_column(Float, index=True)
+    lease_until: Mapped[float | None] = mapped_column(Float)
+    ended_at: Mapped[float | None] = mapped_column(Float, index=True)
+    comparison: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    lesson: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    __table_args__ = (Index("experiment_by_class", "request_class", "ended_at"),)
+
+
+class ClassRow(Base):
+    """A request class as it was last learned: its evidence from traffic nobody disturbed."""
+
+    __tablename__ = "request_class"
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    version: Mapped[int] = mapped_column(Integer, default=1)
+    document: Mapped[dict[str, Any]] = mapped_column(JSON)
+    updated_at: Mapped[float] = mapped_column(Float)
 
 
 class FindingRow(Base):
-    """A minimal failing set of one request class. Its id is made of just that."""
+    """A minimal failing set of one request class. Its id is made of just that.
+
+    ``suspected`` until an experiment of its own has confirmed it, then ``open``; ``fixed`` when
+    it was survived later on, ``regressed`` when it hurt once more; ``refuted`` when the
+    confirmation did not hurt; ``acknowledged`` when somebody said so.
+    """
 
     __tablename__ = "finding"
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
-    request_class: Mapped[str] = mapped_column(Text)
+    request_class: Mapped[str] = mapped_column(Text, index=True)
     faults: Mapped[list[str]] = mapped_column(JSON)
+    state: Mapped[str] = mapped_column(String(16), index=True)
     found_at: Mapped[float] = mapped_column(Float)
+    verified_at: Mapped[float | None] = mapped_column(Float)
     campaign_id: Mapped[str] = mapped_column(String(32))
     experiment_id: Mapped[str] = mapped_column(String(32))
     traces: Mapped[list[str]] = mapped_column(JSON, default=list)
+
+
+class MaintenanceRow(Base):
+    """A maintenance window."""
+
+    __tablename__ = "maintenance"
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    owner: Mapped[str] = mapped_column(String(64))
+    reason: Mapped[str] = mapped_column(Text)
+    down: Mapped[list[str]] = mapped_column(JSON)
+    opened_at: Mapped[float] = mapped_column(Float)
+    until: Mapped[float] = mapped_column(Float, index=True)
+    closed_at: Mapped[float | None] = mapped_column(Float)
+
+
+class TokenRow(Base):
+    """A bearer token: only its SHA-256 digest is kept."""
+
+    __tablename__ = "token"
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(64))
+    role: Mapped[str] = mapped_column(String(16))
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    created_by: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[float] = mapped_column(Float)
+    expires_at: Mapped[float | None] = mapped_column(Float)
+    revoked: Mapped[bool] = mapped_column(Boolean, default=False)
+
+
+class IdempotencyRow(Base):
+    """The answer to a request that carried an idempotency key, so that a repetition gets the same.
+
+    ``status`` is NULL while the first request is still being worked on.
+    """
+
+    __tablename__ = "idempotency"
+    caller: Mapped[str] = mapped_column(String(64), primary_key=True)
+    key: Mapped[str] = mapped_column(String(128), primary_key=True)
+    request: Mapped[str] = mapped_column(String(64))
+    at: Mapped[float] = mapped_column(Float, index=True)
+    status: Mapped[int | None] = mapped_column(Integer)
+    answer: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+
+class NotificationRow(Base):
+    """Something people are to be told: written with the change itself, delivered afterwards."""
+
+    __tablename__ = "notification"
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    at: Mapped[float] = mapped_column(Float)
+    event: Mapped[str] = mapped_column(String(32))
+    document: Mapped[dict[str, Any]] = mapped_column(JSON)
+    delivered_at: Mapped[float | None] = mapped_column(Float, index=True)
+    error: Mapped[str | None] = mapped_column(Text)
 
 
 class AuditRow(Base):
@@ -68,7 +164,7 @@ class AuditRow(Base):
 
 
 class FlagRow(Base):
-    """A switch that must survive a restart: ``halted``."""
+    """A switch that must survive a restart: ``halted``. ``arming`` is only ever locked."""
 
     __tablename__ = "flag"
     name: Mapped[str] = mapped_column(String(32), primary_key=True)

@@ -1,0 +1,121 @@
+"""The database: transactions, and the audit row that goes with every change.
+
+SQLite (WAL) is the embedded default; PostgreSQL is for production. Both run the same code: what
+differs is in this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, event, select
+from sqlalchemy.engine import make_url
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from experiments.store.schema import AuditRow, FlagRow
+
+SERVICE = "ldfi"
+"""Who the audit names for what the service does by itself."""
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+_PATIENCE = 5
+"""Seconds to wait for a lock or an answer: the leases end soon after, so waiting longer is vain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A transaction that changes something; ``session`` is its database session."""
+
+    session: Session
+    who: str
+    now: float
+
+    def audit(self, what: str, subject: str = "", why: str = "") -> None:
+        """Write down what is done here, in the same transaction."""
+        self.session.add(AuditRow(at=self.now, who=self.who, what=what, subject=subject, why=why))
+
+
+class Database:
+    """``url`` is SQLAlchemy's: ``sqlite:///ldfi.sqlite3``, ``postgresql+psycopg://user@host/db``.
+
+    Opening it brings its tables up to date (Alembic).
+    """
+
+    def __init__(self, url: str) -> None:
+        parsed = make_url(url)
+        self._sqlite = parsed.get_backend_name() == "sqlite"
+        self.engine = create_engine(
+            parsed,
+            pool_pre_ping=not self._sqlite,
+            connect_args={} if self._sqlite else _POSTGRESQL,
+        )
+        if self._sqlite:
+            event.listen(self.engine, "connect", _tune_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+        self._writing = self.engine.execution_options(writing=True)
+        migrate(self.engine)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session for looking things up."""
+        with Session(self.engine) as session:
+            yield session
+
+    @contextmanager
+    def change(self, now: float, who: str = SERVICE) -> Iterator[Change]:
+        """One transaction: all of it happens, or none."""
+        with Session(self._writing) as session, session.begin():
+            yield Change(session, who, now)
+
+    def lock(self, change: Change) -> None:
+        """Let no other transaction that locks go on before this one has ended.
+
+        SQLite has one writer at a time anyway, and it is this one.
+        """
+        change.session.execute(
+            select(FlagRow.name).where(FlagRow.name == "arming").with_for_update()
+        )
+
+
+def migrate(engine: Any) -> None:
+    """Bring the tables up to date. Several processes may do this at once."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.execution_options(writing=True).begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7215031)")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+_POSTGRESQL = {
+    "connect_timeout": _PATIENCE,
+    "options": f"-c statement_timeout={_PATIENCE * 1000} -c lock_timeout={_PATIENCE * 1000}",
+}
+
+
+def _tune_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None  # we say BEGIN ourselves, see below
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000}")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """A transaction that will write takes the lock at once: taking it later can only fail."""
+    writing = connection.get_execution_options().get("writing")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")

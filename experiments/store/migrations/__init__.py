@@ -1,0 +1,1 @@
+"""Migrations of the tables, one file for each step (Alembic)."""
