@@ -1,12 +1,23 @@
-"""Faults: an injection point and the way in which it fails."""
+"""Faults: an injection point and the way in which it fails.
+
+Written out, a fault is ``kind@point``; one that fires only at the first calls of a request names
+their number: ``error:2@api>http:GET:ratings/`` fails twice and then lets through. So it is seen
+whether a caller's retries save it.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 FaultKind = Literal["error", "delay"]
 KINDS: tuple[FaultKind, ...] = ("error", "delay")
+
+MAX_FIRST: Final = 99
+"""The largest number of calls that can be named: a caller that tries more often is a loop."""
+
+_FIRST = re.compile(r"[1-9][0-9]?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -14,21 +25,40 @@ class Fault:
     """One fault: ``kind`` at ``point`` (a point's name). ``str(fault)`` is ``kind@point``.
 
     ``error``: the call fails at once. ``delay``: the call is slower than its caller will wait.
+    ``first``: only the first so many calls of one request at this point (within one process) are
+    hit, and later ones go through; 0 is every call. Raises ValueError for any other number than
+    0 to :data:`MAX_FIRST`.
     """
 
     point: str
     kind: FaultKind
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be written down."""
+        if not 0 <= self.first <= MAX_FIRST:
+            raise ValueError(f"a fault fires at the first 1 to {MAX_FIRST} calls, not {self.first}")
 
     def __str__(self) -> str:
-        return f"{self.kind}@{self.point}"
+        occurrence = f":{self.first}" if self.first else ""
+        return f"{self.kind}{occurrence}@{self.point}"
 
     @classmethod
     def parse(cls, text: str) -> Fault:
-        """Read ``kind@point``. Raises ValueError for an unknown kind or an empty point."""
-        kind, at, point = text.partition("@")
+        """Read ``kind@point`` or ``kind:first@point``.
+
+        Raises ValueError for an unknown kind, an empty point or a number out of range.
+        """
+        how, at, point = text.partition("@")
         if not at or not point:
             raise ValueError(f"{text!r} is no fault; write KIND@POINT, for instance error@{text}")
+        kind, colon, number = how.partition(":")
+        if colon and not _FIRST.fullmatch(number):
+            raise ValueError(
+                f"{number!r} in {text!r} is no number of calls; write 1 to {MAX_FIRST}, "
+                f"for instance {kind}:2@{point}"
+            )
         for known in KINDS:
             if kind == known:
-                return cls(point, known)
+                return cls(point, known, int(number or 0))
         raise ValueError(f"{kind!r} in {text!r} is no kind of fault; the kinds are {list(KINDS)}")

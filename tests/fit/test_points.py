@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fit.points
-from fit.faults import Fault
 from fit.points import MAX_NAME_LENGTH, Point, http_point, template_path, template_route
 
 
@@ -69,17 +68,6 @@ def test_a_name_is_printable_short_and_reads_back(
     assert " " not in name
     assert len(name) <= MAX_NAME_LENGTH
     assert str(Point.parse(name)) == name
-
-
-@given(st.sampled_from(["error", "delay"]), st.text(min_size=1))
-def test_faults_read_back(kind: str, point: str) -> None:
-    assert str(Fault.parse(f"{kind}@{point}")) == f"{kind}@{point}"
-
-
-@pytest.mark.parametrize("text", ["", "error", "error@", "explode@a>http:GET:b/"])
-def test_what_is_no_fault_is_refused_with_the_value_shown(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no fault|no kind of fault"):
-        Fault.parse(text)
 
 
 def test_the_examples_in_the_documentation_hold() -> None:
