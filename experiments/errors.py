@@ -6,7 +6,15 @@ LdfiError
     ├── Halted          everything is halted until ``ldfi resume``
     ├── Conflict        what is asked for contradicts what is there
     ├── InvalidMetric   a device metric that cannot be read
-    └── Unreachable     the service does not answer
+    ├── Unreachable     the service does not answer
+    ├── Invalid         a document or setting that cannot be taken as it is
+    │   ├── InvalidCalendar     zone, days, hours, blackouts or cron text
+    │   ├── InvalidMaintenance  a maintenance window
+    │   ├── InvalidGuardrail    PromQL that is no condition
+    │   ├── InvalidTarget       where a notification shall go
+    │   └── InvalidReplay       what shall be replayed
+    ├── PrometheusError  Prometheus gave no usable answer
+    └── NotDelivered     a notification that did not get through
 """
 
 from __future__ import annotations
@@ -32,3 +40,35 @@ class Conflict(ExperimentsError):  # noqa: N818
 
 class Unreachable(ExperimentsError):  # noqa: N818
     """Raised by the command line when the service does not answer."""
+
+
+class Invalid(ExperimentsError):  # noqa: N818
+    """Raised for a document or setting that cannot be taken as it is."""
+
+
+class InvalidCalendar(Invalid):
+    """Raised for a time zone, day, hour, blackout or cron text that cannot be read."""
+
+
+class InvalidMaintenance(Invalid):
+    """Raised for a maintenance window without owner, reason or a proper end."""
+
+
+class InvalidGuardrail(Invalid):
+    """Raised for PromQL that is no condition: it would hold whatever happens."""
+
+
+class InvalidTarget(Invalid):
+    """Raised for a notification target without a proper URL or secret."""
+
+
+class InvalidReplay(Invalid):
+    """Raised when a request must not be replayed, or cannot be."""
+
+
+class PrometheusError(ExperimentsError):
+    """Raised when Prometheus gives no usable answer. A guardrail counts that as a breach."""
+
+
+class NotDelivered(ExperimentsError):  # noqa: N818
+    """Raised when a notification did not get through, after the last attempt."""
