@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from fit.features import Features
 from fit.predicate import Condition, Predicate
 from lineage.shapes import Shape
 from lineage.splitting import split
@@ -46,11 +47,10 @@ class RequestClass:
     """Share of the expected points that a request of the class reached, on average."""
     unfit: str = ""
     """Why the class must not be explored; empty where it may."""
-    version: int = 1
 
     @property
     def name(self) -> str:
-        """The predicate in words, and the service where others could have the same one."""
+        """The predicate in words."""
         return str(self.predicate)
 
     @property
@@ -64,6 +64,18 @@ class RequestClass:
         return max(shape.last for shape in self.shapes)
 
 
+Entry = tuple[str | None, ...]
+"""Where a request enters: the service, and the operation or else the method and the path."""
+
+_WHERE = ("operation", "method", "path")
+
+
+def entry_of(service: str, features: Features) -> Entry:
+    """Where a request enters, by what the edge knows of it."""
+    get = features.get
+    return (service, get("operation"), get("method"), get("path"))
+
+
 def discover(shapes: Iterable[Shape], by: Sequence[str] = ()) -> tuple[RequestClass, ...]:
     """The classes of some traffic, the busiest first.
 
@@ -71,38 +83,33 @@ def discover(shapes: Iterable[Shape], by: Sequence[str] = ()) -> tuple[RequestCl
     """
     entries: dict[tuple[object, ...], list[Shape]] = defaultdict(list)
     for shape in shapes:
-        entries[_entry(shape, by)].append(shape)
+        told_apart = (shape.features.get(name) for name in by)
+        entries[*entry_of(shape.lineage.service, shape.features), *told_apart].append(shape)
     found = [each for entry in entries.values() for each in _classes(entry, by)]
     return tuple(sorted(found, key=lambda each: (-each.traces, each.service, each.name)))
 
 
-def _entry(shape: Shape, by: Sequence[str]) -> tuple[object, ...]:
-    features = shape.features
-    names = ("operation", "method", "path", *by)
-    return (shape.lineage.service, *(features.get(name) for name in names))
-
-
 def _classes(entry: list[Shape], by: Sequence[str]) -> list[RequestClass]:
     features = entry[0].features
-    named = [name for name in ("operation", "method", "path") if name in features]
-    conditions = [Condition(name, features[name]) for name in named]
+    conditions = [Condition(name, features[name]) for name in _WHERE if name in features]
     conditions += [Condition(name, features.get(name), negated=name not in features) for name in by]
-    whole = _class(Predicate.of(conditions), entry)
+    whole = describe(Predicate.of(conditions), entry)
     if whole.consistency >= CONSISTENT or whole.sample < ENOUGH:
         return [whole]
-    leaves = split([shape for shape in entry if _teaches(shape)])
+    leaves = split([shape for shape in entry if shape.teaches])
     parts = [
-        _class(Predicate.of([*conditions, *leaf]), matching)
+        describe(Predicate.of([*conditions, *leaf]), matching)
         for leaf in leaves
         if (matching := [s for s in entry if all(c.holds(s.features) for c in leaf)])
     ]
     return parts if len(parts) > 1 else [whole]
 
 
-def _class(predicate: Predicate, shapes: list[Shape]) -> RequestClass:
+def describe(predicate: Predicate, shapes: Sequence[Shape]) -> RequestClass:
+    """How well the requests of these shapes (one at least), all of one service, hold together."""
     supports: Counter[frozenset[str]] = Counter()
     for shape in shapes:
-        if _teaches(shape):
+        if shape.teaches:
             supports[shape.lineage.support] += shape.count
     sample = supports.total()
     expected = min(supports, key=lambda s: (-supports[s], sorted(s)), default=frozenset[str]())
@@ -115,31 +122,33 @@ def _class(predicate: Predicate, shapes: list[Shape]) -> RequestClass:
         consistency=consistency,
         sample=sample,
         hit_rate=_hit_rate(shapes, expected),
-        unfit=_unfit(shapes[0], supports, consistency),
+        unfit=why_unfit(predicate, sample, consistency),
     )
 
 
-def _teaches(shape: Shape) -> bool:
-    return shape.outcome == "good" and shape.unperturbed
+def why_unfit(
+    predicate: Predicate, sample: int, consistency: float, wanted: float = CONSISTENT
+) -> str:
+    """Why a class must not be explored; empty where it may.
+
+    ``wanted``: the least consistency with which it may.
+    """
+    if any(condition.feature == "operation" for condition in predicate.conditions):
+        return "no HTTP or gRPC request: an edge does not see it arrive"
+    if sample < ENOUGH:
+        return f"only {sample} good requests without failures; {ENOUGH} say something"
+    if consistency < wanted:
+        return (
+            f"supports scatter: the commonest is that of {consistency:.0%} of {sample} requests,"
+            f" {wanted:.0%} are wanted, and nothing known on arrival tells them apart"
+        )
+    return ""
 
 
-def _hit_rate(shapes: list[Shape], expected: frozenset[str]) -> float:
+def _hit_rate(shapes: Sequence[Shape], expected: frozenset[str]) -> float:
     reached = total = 0
     for shape in shapes:
         if shape.outcome != "refused":
             reached += shape.count * len(expected & shape.lineage.called)
             total += shape.count * len(expected)
     return reached / total if total else 1.0
-
-
-def _unfit(shape: Shape, supports: Counter[frozenset[str]], consistency: float) -> str:
-    if "operation" in shape.features:
-        return "no HTTP or gRPC request: an edge does not see it arrive"
-    if supports.total() < ENOUGH:
-        return f"only {supports.total()} good requests without failures; {ENOUGH} say something"
-    if consistency < CONSISTENT:
-        return (
-            f"supports scatter: {len(supports)} different ones, the commonest in"
-            f" {consistency:.0%} of requests, and nothing known on arrival tells them apart"
-        )
-    return ""

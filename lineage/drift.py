@@ -1,72 +1,115 @@
-"""Drift: what changes from one learning of the classes to the next.
+"""Drift: when a class's requests no longer rely on what they relied on.
 
-Systems change under their classes: a release adds a call, a feature goes away, a new client asks
-differently. Classes are learned anew from a fresh sample every day and compared with the ones
-known. A class whose lineage changed gets a new version, and whatever was certified for the old
-version has to be looked at again; a class without traffic expires; a new one is created.
+Systems change under their classes: a release adds a call, a feature goes away. So every sample of
+a class's good, unperturbed requests is held against what is known of it, point by point: of how
+many requests was each point part of the support? Shares, and not whole supports: of a class whose
+requests hit a cache half of the time now one support is the commonest and now the other, and
+nothing has changed. Two things say that something has:
+
+- a point on which a fifth of the sample relies, and which was not known (at most one request in a
+  hundred had it, too few to count as evidence);
+- a point on which a fifth used to rely, and of the sample nobody does.
+
+What is known is the beginning of a class's present version and stays as it is: were it to grow
+with every sample, a change late in one sample would be old news in the next.
+
+What is not seen: a point whose share merely rises or falls, and a change within the requests that
+made the beginning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from lineage.classes import RequestClass
+from lineage.shapes import Shape
 
-Kind = Literal["created", "changed", "expired"]
-Known = tuple[RequestClass, ...]
+MATTERS = 0.2
+"""Share of requests from which on a point that comes or goes is a change."""
 
-DAY = 86_400 * 10**9
-EXPIRY = 7 * DAY
-"""Nanoseconds without a request after which a class is forgotten."""
+KNOWN = 0.01
+"""Share of requests from which on a point is known."""
+
+JUDGED = 50
+"""Good requests, on both sides, without which nothing is said: a point that a fifth of all
+requests have is missing in so many of them once in seventy thousand times."""
+
+SETTLED = 200
+"""Good requests in which a point must be missing to have gone, and that make a beginning whole."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One difference. ``appeared`` and ``vanished`` are points of the expected support."""
+class Reliance:
+    """How many good, unperturbed requests there were, and how many of them relied on each point."""
 
-    kind: Kind
-    now: RequestClass
+    requests: int = 0
+    points: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, shapes: Iterable[Shape]) -> Reliance:
+        """Count the shapes that teach."""
+        requests, points = 0, Counter[str]()
+        for shape in shapes:
+            if shape.teaches:
+                requests += shape.count
+                for point in shape.lineage.support:
+                    points[point] += shape.count
+        return cls(requests, points)
+
+    def __add__(self, other: Reliance) -> Reliance:
+        points = Counter(self.points) + Counter(other.points)
+        return Reliance(self.requests + other.requests, points)
+
+    def share(self, point: str) -> float:
+        """Share of the requests that relied on a point."""
+        return self.points.get(point, 0) / self.requests if self.requests else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Points on which requests rely now and did not, and the reverse. False where none are."""
+
     appeared: frozenset[str] = frozenset()
     vanished: frozenset[str] = frozenset()
 
+    def __bool__(self) -> bool:
+        return bool(self.appeared or self.vanished)
 
-def relearn(
-    known: Iterable[RequestClass],
-    fresh: Iterable[RequestClass],
-    now: int,
-    expiry: int = EXPIRY,
-) -> tuple[Known, tuple[Change, ...]]:
-    """The classes that hold from now on, and what changed.
 
-    ``fresh`` are the classes of a new sample; ``now`` is in nanoseconds since the epoch. A class
-    that had too little traffic in the sample to say anything keeps its lineage.
+def drift(known: Reliance, fresh: Reliance) -> Drift:
+    """What a fresh sample says has changed."""
+    if min(known.requests, fresh.requests) < JUDGED:
+        return Drift()
+    appeared = {p for p in fresh.points if fresh.share(p) >= MATTERS and known.share(p) < KNOWN}
+    vanished: set[str] = set()
+    if fresh.requests >= SETTLED:
+        vanished = {p for p in known.points if known.share(p) >= MATTERS and not fresh.share(p)}
+    return Drift(frozenset(appeared), frozenset(vanished))
+
+
+@dataclass(slots=True)
+class Watch:
+    """Holds sample after sample of one class against its beginning.
+
+    Small samples are put together until they are large enough to be judged.
     """
-    before = {_identity(each): each for each in known}
-    kept: list[RequestClass] = []
-    changes: list[Change] = []
-    for each in fresh:
-        old = before.pop(_identity(each), None)
-        if old is None:
-            kept.append(each)
-            changes.append(Change("created", each))
-        elif each.sample == 0:
-            kept.append(replace(old, shapes=each.shapes))
-        elif (each.expected, bool(each.unfit)) == (old.expected, bool(old.unfit)):
-            kept.append(replace(each, version=old.version))
-        else:
-            newer = replace(each, version=old.version + 1)
-            kept.append(newer)
-            gained, lost = each.expected - old.expected, old.expected - each.expected
-            changes.append(Change("changed", newer, gained, lost))
-    for old in before.values():
-        if now - old.last_seen >= expiry:
-            changes.append(Change("expired", old))
-        else:
-            kept.append(old)
-    return tuple(kept), tuple(changes)
 
+    known: Reliance = field(default_factory=Reliance)
+    fresh: Reliance = field(default_factory=Reliance)
 
-def _identity(each: RequestClass) -> tuple[str, str]:
-    return (each.service, each.name)
+    def take(self, sample: Reliance) -> Drift:
+        """Judge one more sample. Where something has changed, the sample is the new beginning."""
+        self.fresh += sample
+        found = drift(self.known, self.fresh)
+        if found:
+            self.known, self.fresh = sample, Reliance()
+        elif self._growing():
+            self.known, self.fresh = self.known + self.fresh, Reliance()
+        elif self.fresh.requests >= SETTLED:
+            self.fresh = Reliance()
+        return found
+
+    def _growing(self) -> bool:
+        judged = self.fresh.requests >= JUDGED
+        return self.known.requests < JUDGED or (judged and self.known.requests < SETTLED)

@@ -14,6 +14,7 @@ from typing import Literal
 
 from fit.features import Features
 from lineage.lineage import Lineage
+from lineage.span import Trace
 
 Outcome = Literal["good", "failed", "refused"]
 EXEMPLARS = 5
@@ -48,6 +49,11 @@ class Shape:
         run = self.lineage
         return not run.fired and not self.told and run.failed <= run.support
 
+    @property
+    def teaches(self) -> bool:
+        """Whether these requests show what a class relies on: good ones, with nothing lost."""
+        return self.outcome == "good" and self.unperturbed
+
 
 _Key = tuple[object, ...]
 
@@ -56,11 +62,13 @@ class Shapes:
     """The distinct shapes of some traffic.
 
     At most ``limit`` of them; what does not fit is counted in ``overflow``: traffic without
-    structure must not exhaust memory, and could teach nothing.
+    structure must not exhaust memory, and could teach nothing. Without ``spans`` the lineages are
+    kept without their traces, a tenth of the memory; then there is no tree to be had from them.
     """
 
-    def __init__(self, limit: int = 50_000) -> None:
+    def __init__(self, limit: int = 50_000, spans: bool = True) -> None:
         self.limit = limit
+        self.spans = spans
         self.overflow = 0
         self._shapes: dict[_Key, Shape] = {}
 
@@ -91,7 +99,7 @@ class Shapes:
 
     def renamed(self, rename: Callable[[Lineage], Lineage]) -> Shapes:
         """The same traffic with points named differently; shapes may fall together."""
-        result = Shapes(self.limit)
+        result = Shapes(self.limit, self.spans)
         result.overflow = self.overflow
         for shape in self._shapes.values():
             result._take(replace(shape, lineage=rename(shape.lineage)))
@@ -101,11 +109,17 @@ class Shapes:
         key = _key(shape)
         known = self._shapes.get(key)
         if known is not None:
-            self._shapes[key] = _together(known, shape)
+            self._shapes[key] = self._kept(_together(known, shape))
         elif len(self._shapes) < self.limit:
-            self._shapes[key] = shape
+            self._shapes[key] = self._kept(shape)
         else:
             self.overflow += shape.count
+
+    def _kept(self, shape: Shape) -> Shape:
+        run = shape.lineage
+        if self.spans or not run.trace.spans:
+            return shape
+        return replace(shape, lineage=replace(run, trace=Trace(run.trace_id, ())))
 
 
 def _key(shape: Shape) -> _Key:

@@ -4,10 +4,17 @@ A shallow decision tree (scikit-learn's CART) learns the support from what is kn
 paths from the root to the leaves are conjunctions of conditions, which is just what an edge can
 evaluate. A split must be worth it: leaves below a few requests, or that lead to the same support
 as their siblings, are not made.
+
+Nor may it be chance. A cache that is hit half of the time scatters supports over every feature
+there is, and of many features one always seems to explain a little. So a question is only asked
+where its answer saves more than it costs to write down (Rissanen, "Modeling by shortest data
+description", Automatica 14, 1978): the bits that name the question, half of log2(n) for each
+frequency that has to be told once more, and a margin for learning again day after day.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +28,9 @@ SMALLEST_LEAF = 5
 
 MAX_VALUES = 12
 """Values of one feature that may become conditions; the commonest ones."""
+
+MARGIN = 10.0
+"""Bits that a question must save beyond its cost: a thousand to one."""
 
 _DECIDED_ALREADY = frozenset({"method", "path", "operation"})
 
@@ -64,12 +74,12 @@ def _conditions(shapes: Sequence[Shape]) -> list[Condition]:
 
 
 def _leaves(tree: Any, conditions: Sequence[Condition]) -> list[Leaf]:
-    """Paths to the leaves; a leaf that decides nothing its sibling does not is taken back."""
+    """Paths to the leaves; a question that decides nothing, or by chance, is taken back."""
     found: list[Leaf] = []
     pending: list[tuple[int, Leaf]] = [(0, ())]
     while pending:
         node, path = pending.pop()
-        if tree.children_left[node] < 0 or _same_answer(tree, node):
+        if not _tells(tree, node, len(conditions)) or _same_answer(tree, node):
             found.append(path)
             continue
         condition = conditions[tree.feature[node]]
@@ -77,6 +87,18 @@ def _leaves(tree: Any, conditions: Sequence[Condition]) -> list[Leaf]:
         pending.append((int(tree.children_right[node]), (*path, condition)))
         pending.append((int(tree.children_left[node]), (*path, denied)))
     return found
+
+
+def _tells(tree: Any, node: int, questions: int) -> bool:
+    """Whether this question, or one below it, explains more than chance does."""
+    left, right = int(tree.children_left[node]), int(tree.children_right[node])
+    if left < 0:
+        return False
+    requests, entropy = tree.weighted_n_node_samples, tree.impurity
+    saved = requests[node] * entropy[node] - sum(requests[i] * entropy[i] for i in (left, right))
+    frequencies = int((tree.value[node] > 0).sum()) - 1
+    cost = math.log2(questions) + frequencies / 2 * math.log2(requests[node])
+    return saved > cost + MARGIN or any(_tells(tree, i, questions) for i in (left, right))
 
 
 def _same_answer(tree: Any, node: int) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 
 import pytest
 
 from fit.predicate import Predicate
-from lineage.classes import RequestClass, discover
-from lineage.drift import DAY, relearn
+from lineage.classes import discover
 from lineage.lineage import Lineage
 from lineage.renaming import learned_names, renamed
 from lineage.shapes import Shapes
@@ -133,36 +133,24 @@ def test_shapes_are_bounded() -> None:
     assert (len(collected), collected.overflow) == (3, 7)
 
 
-def classes(*groups: tuple[int, Lineage]) -> tuple[RequestClass, ...]:
-    return discover(shapes(*groups))
+def test_chance_splits_nothing() -> None:
+    # Given a cache hit half of the time, and query parameters that have nothing to do with it
+    rng = random.Random(1)
+    for size in (20, 40, 80, 160, 320, 500):
+        queries = [f"page={rng.randrange(5)}&sort={rng.randrange(3)}" for _ in range(size)]
+        runs = [(1, request(rng.choice(["a", "ab"]), query=query)) for query in queries]
+        assert [each.name for each in discover(shapes(*runs))] == ["GET /t"]
 
 
-def test_a_class_whose_lineage_changed_gets_a_new_version() -> None:
-    known, changes = relearn((), classes((9, request("ab", at=1))), now=1)
-    assert [change.kind for change in changes] == ["created"]
-    same, changes = relearn(known, classes((9, request("ab", at=2))), now=2)
-    assert (changes, same[0].version) == ((), 1)
-    newer, changes = relearn(same, classes((9, request("ac", at=3))), now=3)
-    assert newer[0].version == 2
-    (change,) = changes
-    assert change.kind == "changed"
-    assert change.appeared == {"c"}
-    assert change.vanished == {"b"}
-
-
-def test_a_class_without_traffic_expires_but_not_at_once() -> None:
-    known, _ = relearn((), classes((9, request("ab", at=1))), now=1)
-    still, changes = relearn(known, (), now=DAY)
-    assert (len(still), changes) == (1, ())
-    gone, changes = relearn(known, (), now=8 * DAY)
-    assert (gone, [change.kind for change in changes]) == ((), ["expired"])
-
-
-def test_a_class_seen_only_failing_keeps_its_lineage() -> None:
-    known, _ = relearn((), classes((9, request("ab"))), now=1)
-    kept, changes = relearn(known, classes((9, request(["!a"], status="500"))), now=2)
-    assert not changes
-    assert kept[0].expected == {"a", "b"}
+def test_shapes_without_spans_are_the_same_shapes() -> None:
+    whole, bare = Shapes(), Shapes(spans=False)
+    for at in (5, 3, 9):
+        for collected in (whole, bare):
+            collected.add(request("ab", at=at))
+    assert [(s.traces, s.count, s.lineage.support) for s in whole] == [
+        (s.traces, s.count, s.lineage.support) for s in bare
+    ]
+    assert all(not shape.lineage.trace.spans for shape in bare)
 
 
 def test_dozens_of_words_in_one_place_of_a_path_are_names() -> None:
