@@ -1,0 +1,155 @@
+"""Traffic keeps what exploration needs, through shapes and through JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.domain import topology as topology_module
+from experiments.domain import traffic as traffic_module
+from experiments.domain.interned import Interned
+from experiments.domain.observation import Observation, Outcome
+from experiments.domain.topology import Topology
+from experiments.domain.traffic import STEADY_OUTCOMES, Traffic
+from lineage.lineage import Lineage, learn, learn_in_full
+from lineage.shapes import Shapes
+from lineage.span import Trace
+from lineage.tree import Tree
+from tests.lineage.programs import Run, points_of, programs, sets_of
+from tests.lineage.spans import lineage, span
+
+
+def observation(run: Lineage, success: bool = True, number: int = 1) -> Observation:
+    trace_id = f"{number:032x}"
+    return Observation(replace(run, trace_id=trace_id), Outcome(trace_id, "d", "m", success))
+
+
+@st.composite
+def observations(draw: st.DrawFn) -> list[Observation]:
+    """Requests to one program, in which nature makes calls fail."""
+    program = draw(programs(points=6))
+    failing = sets_of([f"nature@{point}" for point in points_of(program)])
+    runs = [Run(frozenset(), each).execute(program) for each in draw(st.lists(failing, max_size=6))]
+    found: list[Observation] = []
+    for number in draw(st.lists(st.integers(0, len(runs) - 1), max_size=60)) if runs else []:
+        run = learn(Trace.of("0" * 32, runs[number].spans))
+        assert run is not None
+        found.append(observation(run, runs[number].good, len(found)))
+    return found
+
+
+def observed(seen: Sequence[Observation]) -> Traffic:
+    traffic = Traffic()
+    for each in seen:
+        traffic.observe(each)
+    return traffic
+
+
+def needed(traffic: Traffic) -> list[object]:
+    """Everything that exploration asks of traffic."""
+    points = sorted(traffic.topology.paths)
+    return [
+        traffic.good,
+        traffic.success_rate(),
+        list(traffic.frequent()),
+        traffic.usual_support(),
+        traffic.usually_called(),
+        traffic.topology,
+        traffic.topology.shared(),
+        [traffic.topology.behind(frozenset({a, b})) for a in points for b in points],
+    ]
+
+
+@given(observations(), observations())
+def test_traffic_survives_storage(seen: list[Observation], later: list[Observation]) -> None:
+    kept = observed(seen)
+    text = json.dumps(kept.to_json())
+    restored = Traffic.from_json(json.loads(text))
+    assert needed(restored) == needed(kept)
+    assert json.dumps(restored.to_json()) == text
+    for each in later:  # and goes on as if nothing had happened
+        kept.observe(each)
+        restored.observe(each)
+    assert needed(restored) == needed(kept)
+
+
+@given(observations())
+def test_topology_survives_storage(seen: list[Observation]) -> None:
+    topology, points = observed(seen).topology, Interned()
+    data = json.loads(json.dumps(topology.to_json(points)))
+    assert Topology.from_json(data, points.names) == topology
+
+
+@given(observations())
+def test_traffic_of_shapes_is_that_of_their_requests(seen: list[Observation]) -> None:
+    kept, shapes = observed(seen), Shapes(spans=False)
+    for each in seen:
+        shapes.add(each.lineage, each.outcome.success)
+    built = Traffic.of(shapes, kept.topology)
+    assert {(a, b) for a, b, _ in built.frequent()} == {(a, b) for a, b, _ in kept.frequent()}
+    assert needed(built)[:2] == pytest.approx(needed(kept)[:2])
+    assert needed(built)[3:] == needed(kept)[3:]
+
+
+def test_the_steady_state_of_shapes_is_spread_evenly() -> None:
+    shapes = Shapes()
+    run = lineage(span("root", kind="server"), span("a", "root"))
+    for number in range(1000):
+        shapes.add(observation(run, number=number).lineage, number % 10 > 0)
+    traffic = Traffic.of(shapes, Topology())
+    assert traffic.success_rate() == 0.9
+    for _ in range(STEADY_OUTCOMES // 2):
+        traffic.observe(observation(run))
+    assert traffic.success_rate() == 0.95
+
+
+def test_the_same_shape_of_trace_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    walked = []
+    tree = Lineage.tree.fget  # type: ignore[attr-defined]
+
+    def counted(run: Lineage) -> Tree:
+        walked.append(run)
+        return tree(run)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(Lineage, "tree", property(counted))
+    root, outer = span("root", kind="server", at=(0, 9)), span("a", "root", at=(1, 8))
+    inside = (root, outer, span("b", "a", at=(2, 3)))
+    beside = (root, outer, span("b", "root", at=(2, 3)))
+    topology = Topology()
+    for spans in (inside, inside, beside, inside, beside):
+        topology.learn(lineage(*spans))
+    # Both call and rely on the same points; where those stand differs
+    assert len(walked) == 2
+    assert topology.paths["b"] == {frozenset("a"), frozenset()}
+
+
+def test_traces_that_are_not_recognised_are_all_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topology_module, "REMEMBERED", 3)
+    topology = Topology()
+    for i in range(50):
+        trace = Trace.of("1" * 32, (span("root", kind="server"), span("x", "root", point=f"p{i}")))
+        run = learn_in_full(trace)
+        assert run is not None
+        topology.learn(run)
+    assert len(topology.paths) == 50
+    assert len(topology._learned) <= 3
+
+
+def test_scattered_traffic_is_bounded_and_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traffic_module, "MOST", 10)
+    traffic = Traffic()
+    root = span("root", kind="server")
+    for i in range(500):
+        call = span("x", "root", point=f"p{i}")
+        traffic.observe(observation(lineage(root, call)))
+    frequent = list(traffic.frequent())
+    assert len(frequent) == 1  # of the ten that were kept none is
+    union = frequent[0][0]
+    assert {f"error@p{i}" for i in range(10, 500)} <= union
+    assert sum(len(g.counts) for g in traffic._groups.values()) <= 11
+    assert len(traffic._undisturbed) <= 10
