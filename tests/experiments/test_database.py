@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+from sqlalchemy import inspect, select
+from sqlalchemy.exc import IntegrityError
+
+from experiments.store.database import Database
+from experiments.store.schema import AuditRow, Base, FlagRow
+from tests.experiments import postgresql
+
+
+def test_a_change_leaves_its_audit_row_or_nothing_at_all(database: Database) -> None:
+    with database.change(1.0, "kim") as change:
+        change.session.add(FlagRow(name="halted", value={"why": "release"}))
+        change.audit("halt", "everything", "release")
+    with pytest.raises(IntegrityError), database.change(2.0, "eve") as change:
+        change.audit("halt")
+        change.session.add(FlagRow(name="halted", value={}))
+        change.session.flush()
+
+    with database.read() as session:
+        (row,) = session.scalars(select(AuditRow))
+        assert (row.who, row.what, row.subject, row.why, row.at) == (
+            *("kim", "halt", "everything", "release"),
+            1.0,
+        )
+
+
+def test_one_lock_at_a_time(database: Database) -> None:
+    """Read, add one, write back, by four at once: no step may be lost."""
+    with database.change(0.0) as change:
+        change.session.add(FlagRow(name="halted", value={"n": 0}))
+
+    def add() -> None:
+        for _ in range(5):
+            with database.change(1.0) as change:
+                database.lock(change)
+                row = change.session.get_one(FlagRow, "halted")
+                row.value = {"n": row.value["n"] + 1}
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    with database.read() as session:
+        assert session.get_one(FlagRow, "halted").value == {"n": 20}
+
+
+def test_several_processes_may_make_the_tables_at_once(
+    postgresql_server: postgresql.Server,
+) -> None:
+    name = postgresql_server.create()
+    url, failures = postgresql_server.url(name), []
+
+    def open_it() -> None:
+        try:
+            Database(url).close()
+        except Exception as error:  # noqa: BLE001 - any is a failure
+            failures.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    database = Database(url)
+    tables = set(inspect(database.engine).get_table_names())
+    database.close()
+    postgresql_server.drop(name)
+
+    assert failures == []
+    assert tables == set(Base.metadata.tables) | {"alembic_version"}
