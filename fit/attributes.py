@@ -8,13 +8,18 @@ from __future__ import annotations
 from typing import Final
 
 POINT: Final = "fit.point"
-"""On the span of a call: the name of its injection point (see :mod:`fit.points`)."""
+"""On the span of a call that a fault was meant for, and on spans of :class:`fit.point`: the name
+of its injection point. Every other call has the same name by rule, see :mod:`fit.points`."""
 
 FIRED: Final = "fit.fired"
 """On the span of a call in the treatment arm: the kind of fault that was injected here."""
 
 WOULD_FIRE: Final = "fit.would_fire"
 """On the span of a call in the control arm: the kind of fault that would have been injected."""
+
+LET_THROUGH: Final = "fit.let_through"
+"""On the span of a call that came after the first few that a fault was meant for. Where the
+client's own retry made it, the same span also says that the fault fired."""
 
 EXPERIMENT: Final = "fit.experiment"
 """On the first span of each service that a request under experiment enters: the experiment."""

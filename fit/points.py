@@ -7,8 +7,11 @@ not know the callee's service name or its route. So a name is made of just that:
 
     api>http:GET:ratings/titles/*          a call of ``api`` to the host ``ratings``
     api>http:GET:127.0.0.1:8081/titles/*   on loopback the port is all that tells hosts apart
+    api>rpc:Get:/shop.Prices               a gRPC call
     api>cache:get:home                     a look-up in a cache
+    api>db:GET:sessions                    a command to the Redis server ``sessions``
     bookmarks>db:SELECT:recordsdb/marks    a query
+    api>message:send:kafka/plays           a produced message
     home>function:rank                     a decorated function
 
 Raw identifiers never reach a name: :func:`template_path` replaces them with ``*``. It is a
@@ -34,6 +37,10 @@ _UNSAFE_TEMPLATE = re.compile(r"[^A-Za-z0-9._~*{}$()!,;=@+/:-]+")
 _PLACEHOLDER = re.compile(r"\{[^}/]*\}|<[^>/]*>|(?<=/):[A-Za-z_]\w*")
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
 _DIGITS = re.compile(r"\d")
+_DEFAULT_PORTS = frozenset({80, 443})
+_COMMENT = re.compile(r"\s*(?:/\*.*?\*/|--[^\n]*\n)", re.DOTALL)
+_VERB = re.compile(r"\s*([a-zA-Z]+)")
+_TABLE = re.compile(r"\b(?:from|into|update|table|join)\s+[`\"\[]?([\w.$-]+)", re.IGNORECASE)
 _IDENTIFIERS = re.compile(
     r"""
       [+-]?\d[\d.,:_+-]*                                        # 17, 3.14, 1-20, 2026-11-21
@@ -91,15 +98,49 @@ def http_point(
     """Name an outgoing HTTP call.
 
     ``template`` is the value of ``url.template`` where the caller knows it; otherwise ``path``,
-    with identifiers wildcarded. The port counts only where the host is an address: behind a name
-    it is a detail of deployment.
+    with identifiers wildcarded.
     """
-    host = host.lower().rstrip(".")
-    bare = host.strip("[]")
-    numeric = bare == "localhost" or ":" in bare or _IPV4.fullmatch(bare)
-    peer = f"{host}:{port}" if numeric and port else host
     route = template_route(template) if template else template_path(path)
-    return str(Point(caller, "http", method.upper(), peer, route))
+    port = None if port in _DEFAULT_PORTS else port  # some clients write it out, some do not
+    return str(Point(caller, "http", method.upper(), address(host, port), route))
+
+
+@lru_cache(maxsize=8192)
+def rpc_point(caller: str, method: str, peer: str = "") -> str:
+    """Name a remote procedure call. ``method`` is the full one: ``/package.Service/Method``.
+
+    Python's gRPC spans do not say where they went, so a client there gives no ``peer`` either.
+    """
+    service, _, operation = method.strip("/").rpartition("/")
+    return str(Point(caller, "rpc", operation, peer, as_path(service)))
+
+
+@lru_cache(maxsize=8192)
+def database_point(caller: str, statement: str, peer: str) -> str:
+    """Name a query or a command: its verb and table, at a database or a server called ``peer``."""
+    verb, _, table = template_statement(statement).partition(" ")
+    return str(Point(caller, "db", verb, peer, as_path(table)))
+
+
+@lru_cache(maxsize=8192)
+def message_point(caller: str, operation: str, system: str, destination: str) -> str:
+    """Name a produced message: to ``destination`` (a topic, a queue) of ``system``."""
+    return str(Point(caller, "message", operation, system, as_path(template_words(destination))))
+
+
+def address(host: str, port: int | str | None) -> str:
+    """What a caller calls a host. The port counts only where the host is an address.
+
+    Behind a name it is a detail of deployment; on loopback it is all that tells servers apart.
+    """
+    bare = host.lower().rstrip(".").strip("[]")
+    numeric = bare == "localhost" or ":" in bare or _IPV4.fullmatch(bare)
+    return f"{bare}:{port}" if numeric and port else bare
+
+
+def as_path(text: str) -> str:
+    """A name (a table, a topic) in the place where a name of a point has its path."""
+    return template_path("/" + text.lstrip("/")) if text else ""
 
 
 @lru_cache(maxsize=8192)
@@ -135,3 +176,33 @@ def template_route(route: str) -> str:
     '/titles/*/similar'
     """
     return _PLACEHOLDER.sub("*", route.partition("?")[0])
+
+
+@lru_cache(maxsize=4096)
+def template_statement(statement: str) -> str:
+    """The verb and the table of a statement, all that is kept of it.
+
+    >>> template_statement("/* why */ select name from owners where id = 17")
+    'SELECT owners'
+    """
+    while comment := _COMMENT.match(statement):
+        statement = statement[comment.end() :]
+    verb = _VERB.match(statement)
+    table = _TABLE.search(statement)
+    return " ".join((verb[1].upper() if verb else "", table[1] if table else "")).strip()
+
+
+@lru_cache(maxsize=4096)
+def template_words(text: str) -> str:
+    """A name of words and paths, identifiers wildcarded.
+
+    >>> template_words("SELECT owners.17")
+    'SELECT owners.*'
+    """
+    return " ".join(_template_word(word) for word in text.split())
+
+
+def _template_word(word: str) -> str:
+    if "/" in word:
+        return template_path(word)
+    return ".".join(template_path("/" + part)[1:] for part in word.split("."))

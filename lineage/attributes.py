@@ -17,19 +17,16 @@ from urllib.parse import urlencode, urlsplit
 
 from fit import attributes as fit
 from fit.features import HEADERS, request_features
-from fit.points import template_path
+from fit.points import template_path, template_statement, template_words
 
 Fields = tuple[tuple[str, str], ...]
 """What was read from one span: (field, value) in the order of the span."""
 
-_TABLE = re.compile(r"\b(?:from|into|update|table|join)\s+[`\"\[]?([\w.$-]+)", re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"/(?:[A-Za-z]{0,8}[-_.]?\d{3,}|\d+|(?=[a-f]*\d)[0-9a-f]{8,}"
     r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})(?=[/?#]|$)"
 )
 """A path segment that :func:`fit.points.template_path` is sure to replace; a part of its rules."""
-
-_VERB = re.compile(r"\s*([a-zA-Z]+)")
 
 
 def template_url(url: str) -> str:
@@ -75,26 +72,6 @@ def template_query(query: str) -> str:
     return urlencode(sorted(pairs), safe="*,:")
 
 
-@lru_cache(maxsize=4096)
-def template_statement(statement: str) -> str:
-    """The verb and the table of a statement, all that is kept of it: ``SELECT owners``."""
-    verb = _VERB.match(statement)
-    table = _TABLE.search(statement)
-    return " ".join((verb[1].upper() if verb else "", table[1] if table else "")).strip()
-
-
-@lru_cache(maxsize=4096)
-def template_words(text: str) -> str:
-    """A name of words and paths, identifiers wildcarded: ``GET /users/*``, ``SELECT *.pets``."""
-    return " ".join(_template_word(word) for word in text.split())
-
-
-def _template_word(word: str) -> str:
-    if "/" in word:
-        return template_path(word)
-    return ".".join(template_path("/" + part)[1:] for part in word.split("."))
-
-
 def plain(value: str) -> str:
     """The value as it stands: it carries no identifiers."""
     return value
@@ -128,6 +105,7 @@ _BOTH: Final[_Table] = {
     "point": (plain, (fit.POINT,)),
     "fired": (plain, (fit.FIRED,)),
     "would_fire": (plain, (fit.WOULD_FIRE,)),
+    "let_through": (plain, (fit.LET_THROUGH,)),
     "experiment": (plain, (fit.EXPERIMENT,)),
     "arm": (plain, (fit.ARM,)),
 }

@@ -11,8 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from fit.points import Point, http_point, template_path, template_route
-from lineage.attributes import template_words
+from fit.points import (
+    Point,
+    address,
+    as_path,
+    http_point,
+    message_point,
+    rpc_point,
+    template_route,
+    template_words,
+)
 
 Fields = Mapping[str, str]
 
@@ -31,7 +39,7 @@ def point_of(service: str, name: str, kind: str, fields: Fields) -> str | None:
         if point is not None:
             return point
     if kind == "producer":
-        return str(Point(service, "message", "send", peer_of(fields), _as_path(name)))
+        return str(Point(service, "message", "send", peer_of(fields), as_path(name)))
     peer = peer_of(fields)
     if not name and not peer:
         return None  # nothing says what was called: no place where a fault could be put
@@ -45,8 +53,7 @@ def arrival_point(caller: str, service: str, name: str, fields: Fields) -> str:
         route = fields.get("route", "")
         return http_point(caller, method, service, None, _server_path(fields), route)
     if "rpc_method" in fields:
-        operation, template = _rpc_names(fields)
-        return str(Point(caller, "rpc", operation, service, template))
+        return rpc_point(caller, _rpc_method(fields), service)
     return str(Point(caller, "call", template_words(name), service))
 
 
@@ -56,24 +63,27 @@ def peer_of(fields: Fields) -> str:
         return template_words(fields["peer"])
     if "url" in fields:
         return _authority(fields["url"])
-    host = fields.get("host", "")
-    port = fields.get("port")
-    return f"{host}:{port}" if host and port and _is_address(host) else host
+    return address(fields.get("host", ""), fields.get("port"))
 
 
 def _database(service: str, name: str, fields: Fields) -> str | None:
     if "db" not in fields and "db_statement" not in fields and "db_name" not in fields:
         return None
     verb, _, table = fields.get("db_statement", "").partition(" ")
-    operation = fields.get("db_operation") or verb or name.partition(" ")[0]
+    operation = fields.get("db_operation", "")
+    if verb and operation.partition(" ")[0].upper() == verb:
+        operation = verb  # some write the database after it, some in lower case
+    operation = operation or verb or name.partition(" ")[0]
     table = fields.get("db_table") or table
-    if not table and template_words(name) not in {operation, ""}:
+    if not table and not verb and template_words(name) not in {operation, ""}:
         table = template_words(name).removeprefix(operation).strip()
-    return str(Point(service, "db", operation, _database_peer(fields), _as_path(table)))
+    return str(Point(service, "db", operation, _database_peer(fields), as_path(table)))
 
 
 def _database_peer(fields: Fields) -> str:
     named = fields.get("db_name", "")
+    if fields.get("db") == "redis" and not named:
+        named = peer_of(fields)  # it has no names but its hosts'
     candidates = (fields.get("peer", ""), named if named.strip("*") else "", fields.get("db", ""))
     return next((peer for peer in candidates if peer), None) or peer_of(fields) or "db"
 
@@ -83,21 +93,20 @@ def _message(service: str, _name: str, fields: Fields) -> str | None:
         return None
     system = fields.get("messaging") or peer_of(fields)
     operation = fields.get("messaging_operation", "send")
-    return str(
-        Point(service, "message", operation, system, _as_path(fields.get("destination", "")))
-    )
+    return message_point(service, operation, system, fields.get("destination", ""))
 
 
 def _rpc(service: str, _name: str, fields: Fields) -> str | None:
     if "rpc_method" not in fields:
         return None
-    operation, template = _rpc_names(fields)
-    return str(Point(service, "rpc", operation, peer_of(fields), template))
+    return rpc_point(service, _rpc_method(fields), peer_of(fields))
 
 
-def _rpc_names(fields: Fields) -> tuple[str, str]:
-    named, _, method = fields["rpc_method"].strip("/").rpartition("/")
-    return method, _as_path(fields.get("rpc_service") or named)
+def _rpc_method(fields: Fields) -> str:
+    """The full method, however the instrumentation cuts it up."""
+    method = fields["rpc_method"].strip("/")
+    named = fields.get("rpc_service")
+    return f"{named}/{method.rpartition('/')[2]}" if named else method
 
 
 def _http(service: str, _name: str, fields: Fields) -> str | None:
@@ -129,15 +138,6 @@ def _server_path(fields: Fields) -> str:
     return urlsplit(url).path or template_route(fields.get("route", "")) or "/"
 
 
-def _as_path(text: str) -> str:
-    return template_path("/" + text.lstrip("/")) if text else ""
-
-
 def _authority(url: str) -> str:
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    return f"{host}:{parts.port}" if parts.port and _is_address(host) else host
-
-
-def _is_address(host: str) -> bool:
-    return host == "localhost" or ":" in host or host.replace(".", "").isdecimal()
+    return address(parts.hostname or "", parts.port)

@@ -14,9 +14,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fit.features import Features, request_features
-from fit.points import template_route
+from fit.points import template_route, template_words
 from lineage import naming, outcome
-from lineage.attributes import SERVING, Fields, template_words
+from lineage.attributes import SERVING, Fields
 
 KINDS: Final = ("", "internal", "server", "client", "producer", "consumer")
 """Span kinds by their OTLP number. The empty one: nobody said."""

@@ -3,7 +3,8 @@
 In doubt a call succeeded. A success wrongly taken for a failure leaves the support and hides a
 hypothesis; a failure wrongly taken for a success only costs an experiment. Hence:
 
-- a fault of kind ``error`` that fired here: failed, whatever the codes say;
+- a fault of kind ``error`` that fired here: failed, whatever the codes say, unless the same span
+  says that a later attempt of the client's own was let through;
 - an answer of the class 4xx is an answer: the dependency works and said no. It is no evidence of
   what happens when the dependency is gone. Only 408, 425 and 429 speak of the dependency itself;
 - ``error.type`` or an ``exception`` event alone do not make a failure where a code or a status
@@ -36,7 +37,7 @@ def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | No
     ``status`` is OpenTelemetry's (0 unset, 1 ok, 2 error); ``exception`` tells of an escaped
     exception recorded as an event, or of an ``error`` tag.
     """
-    if "error" in fields.get("fired", ""):
+    if "error" in fields.get("fired", "") and "let_through" not in fields:
         return True
     by_code = _by_code(fields)
     if by_code is not None:
