@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.domain.comparison import ArmSample, compare, newcombe, wilson
+
+ARMS = st.integers(0, 300).flatmap(
+    lambda devices: st.builds(
+        ArmSample,
+        st.just(devices),
+        st.integers(0, devices),
+        st.lists(st.floats(0, 60), max_size=50),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("treatment", "control", "low", "high"),
+    [
+        ((56, 70), (48, 80), 0.0524, 0.3339),
+        ((5, 56), (0, 29), -0.0381, 0.1926),
+    ],
+)
+def test_differences_have_the_intervals_of_newcombes_table(
+    treatment: tuple[int, int], control: tuple[int, int], low: float, high: float
+) -> None:
+    """Statistics in Medicine 17 (1998), table II, method 10."""
+    (failed1, n1), (failed0, n0) = treatment, control
+
+    found = newcombe(ArmSample(n0, failed0), ArmSample(n1, failed1))
+
+    assert found == pytest.approx((low, high), abs=5e-5)
+
+
+@given(ARMS.filter(lambda arm: arm.devices > 0))
+def test_the_rates_interval_is_wilsons(arm: ArmSample) -> None:
+    n, p, z = arm.devices, arm.failures / arm.devices, 1.959963984540054
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+
+    assert wilson(arm) == pytest.approx((middle - half, middle + half), abs=1e-9)
+
+
+@given(ARMS, ARMS)
+def test_every_figure_lies_where_it_must(control: ArmSample, treatment: ArmSample) -> None:
+    found = compare(control, treatment)
+
+    for arm, summary in ((control, found.control), (treatment, found.treatment)):
+        assert (summary.devices, summary.failures) == (arm.devices, arm.failures)
+        if arm.devices:
+            assert summary.failure_rate is not None
+            assert summary.failure_rate_interval is not None
+            low, high = summary.failure_rate_interval
+            assert -1e-9 <= low <= summary.failure_rate + 1e-9
+            assert summary.failure_rate - 1e-9 <= high <= 1 + 1e-9
+        else:
+            assert summary.failure_rate is None
+            assert summary.failure_rate_interval is None
+    if found.difference is not None:
+        assert found.difference_interval is not None
+        low, high = found.difference_interval
+        assert -1 - 1e-9 <= low <= found.difference <= high <= 1 + 1e-9
+    else:
+        assert 0 in (control.devices, treatment.devices)
+
+
+@given(st.lists(st.floats(0, 60), max_size=300))
+def test_latencies_are_durations_that_so_many_requests_did_not_exceed(
+    durations: list[float],
+) -> None:
+    latency = compare(ArmSample(0, 0, durations), ArmSample(0, 0)).control.latency
+
+    if latency is None:
+        assert not durations
+        return
+    for percent, seconds in ((50, latency.p50), (95, latency.p95), (99, latency.p99)):
+        assert seconds in durations
+        assert sum(each <= seconds for each in durations) * 100 >= percent * len(durations)
+        assert sum(each < seconds for each in durations) * 100 < percent * len(durations)
+
+
+def test_the_document_holds_plain_values_and_every_name() -> None:
+    document = compare(ArmSample(80, 48, [0.1, 0.2]), ArmSample(70, 56)).to_json()
+
+    assert json.loads(json.dumps(document)) == document
+    assert document["control"]["latency"] == {"p50": 0.1, "p95": 0.2, "p99": 0.2}
+    assert document["treatment"]["latency"] is None
+    assert document["treatment"]["failure_rate"] == 0.8
+    assert document["difference"] == pytest.approx(0.2)
+    assert document["difference_interval"] == pytest.approx([0.0524, 0.3339], abs=5e-5)
+    assert document["confidence"] == 0.95
+
+
+def test_an_arm_without_devices_has_no_rate() -> None:
+    document = compare(ArmSample(0, 0), ArmSample(10, 2)).to_json()
+
+    assert document["control"]["failure_rate"] is None
+    assert document["difference"] is None
+    assert document["difference_interval"] is None
+
+
+def test_more_failures_than_devices_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 failures in 2 devices"):
+        ArmSample(2, 3)
+
+
+def test_scipy_is_not_loaded_before_it_is_needed() -> None:
+    check = "import sys, experiments.domain.comparison; sys.exit('scipy' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

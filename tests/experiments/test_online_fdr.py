@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import zeta
+
+from experiments.domain.online_fdr import EXPONENT, ZETA, OnlineFdr, gamma
+
+
+def test_the_shares_sum_to_one_at_most_however_long_it_goes_on() -> None:
+    so_far = sum(gamma(t) for t in range(1, 100_001))
+    rest_at_most = 100_000 ** (1 - EXPONENT) / (EXPONENT - 1) / ZETA  # the integral from there
+
+    assert so_far + rest_at_most <= 1
+    assert zeta(EXPONENT) <= ZETA < zeta(EXPONENT) + 1e-3
+
+
+@given(st.lists(st.integers(0, 3), max_size=200), st.floats(0.001, 0.5))
+def test_levels_never_exceed_alpha(discoveries: list[int], alpha: float) -> None:
+    fdr = OnlineFdr(alpha)
+    for t, found in enumerate(discoveries, start=1):
+        level = fdr.next_level()
+        assert 0 < level <= alpha
+        assert level == pytest.approx(alpha * gamma(t) * (fdr.discoveries + 1))
+        for _ in range(min(found, fdr.tested - fdr.discoveries)):
+            fdr.discovered()
+
+
+@given(st.integers(0, 1_000), st.integers(0, 50))
+def test_a_restart_changes_no_level(tested: int, later: int) -> None:
+    fdr = OnlineFdr(tested=tested, discoveries=tested // 3)
+    restored = OnlineFdr(fdr.alpha, fdr.tested, fdr.discoveries)
+
+    assert [fdr.next_level() for _ in range(later)] == [restored.next_level() for _ in range(later)]
+
+
+def test_more_discoveries_give_higher_levels() -> None:
+    few, many = OnlineFdr(tested=10, discoveries=1), OnlineFdr(tested=10, discoveries=5)
+
+    assert many.next_level() == pytest.approx(3 * few.next_level())
+
+
+def test_discoveries_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ValueError, match="0 experiments"):
+        OnlineFdr().discovered()
+    with pytest.raises(ValueError, match="3 discoveries in 2 experiments"):
+        OnlineFdr(tested=2, discoveries=3)
+    with pytest.raises(ValueError, match="alpha is 1"):
+        OnlineFdr(alpha=1.0)
+
+
+def false_share(rng: random.Random, harmful: float, side_by_side: int, alpha: float) -> float:
+    """The share of false discoveries in one stream of 200 hypotheses.
+
+    Under the null the e-value is the most dishonest there is: 1/α_t with a chance of α_t, else 0,
+    one on average and a discovery as often as an e-value can be one. The truly harmful are found.
+    """
+    fdr, true, false = OnlineFdr(alpha), 0, 0
+    for _ in range(200 // side_by_side):
+        levels = [fdr.next_level() for _ in range(side_by_side)]
+        for level in levels:
+            if rng.random() < harmful:
+                true += 1
+            elif rng.random() < level:
+                false += 1
+            else:
+                continue
+            fdr.discovered()
+    return false / max(1, true + false)
+
+
+@pytest.mark.parametrize("side_by_side", [1, 20])
+@pytest.mark.parametrize("harmful", [0.0, 0.05, 0.5])
+def test_the_false_share_stays_below_alpha_with_the_worst_e_values(
+    harmful: float, side_by_side: int
+) -> None:
+    """At α = 0.2, where too high a level would show."""
+    rng = random.Random(7)
+    shares = [false_share(rng, harmful, side_by_side, 0.2) for _ in range(1_000)]
+
+    assert sum(shares) / len(shares) <= 0.2
