@@ -14,7 +14,7 @@ from __future__ import annotations
 from solver.certificate import Certificate
 from solver.equation import Violation
 from solver.errors import InvalidRecord, OutOfTime, SolverError
-from solver.explorer import Explorer
+from solver.explorer import Explorer, Judgement
 from solver.order import Fault, Faults
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Fault",
     "Faults",
     "InvalidRecord",
+    "Judgement",
     "OutOfTime",
     "SolverError",
     "Violation",

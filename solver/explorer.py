@@ -11,7 +11,7 @@ import random
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from solver.bits import mask_of, members
 from solver.certificate import Certificate
@@ -31,6 +31,9 @@ from solver.strategies import Strategy
 from solver.strategies.likeliest import Likeliest
 from solver.strategies.smallest import Smallest
 from solver.strategies.union import Union
+
+Judgement = Literal["failing", "safe", "open"]
+"""What is known of a set of faults; ``open`` is nothing."""
 
 LISTED = 1000
 """How many open hypotheses a certificate lists."""
@@ -233,6 +236,18 @@ class Explorer:
     def degraded(self) -> bool:
         """Whether the exploration went over to the cautious strategy."""
         return bool(self.violations)
+
+    def judge(self, faults: Iterable[Hashable]) -> Judgement:
+        """What is known of exactly these faults together: whether the outcome would fail."""
+        now = self._now()
+        expansion = self._language.expand(faults)
+        if now.equation.is_failing(expansion):
+            return "failing"
+        return "safe" if now.equation.is_safe(expansion) else "open"
+
+    def expect(self, likelihoods: Mapping[Any, float]) -> None:
+        """From now on take these to be the likelihoods of being harmful (for ``likeliest``)."""
+        self._likelihoods.update(likelihoods)
 
     def open_hypotheses(self, limit: int | None = None) -> tuple[Faults, ...]:
         """The minimal open hypotheses, at most ``limit`` of them."""

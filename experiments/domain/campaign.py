@@ -1,26 +1,35 @@
 """A campaign: experiments over request classes until nothing is left to try within its bounds.
 
-Pure: it is told what was observed and what time it is, and says which experiments have just ended
-and which shall be armed next. At most one experiment runs on a class at a time.
+    scheduled ◀──run over, next one comes──┐
+        └──its time has come──▶ running ───┴──▶ finished      stopped: by a person, for good
+                                   └▶ paused ◀┘ by a person, until resumed
+
+Pure: it is told what was observed and what time it is, and says which experiments have ended and
+what to try next. At most one experiment runs on a class at a time. A campaign with a schedule runs
+again and again; what an earlier run has shown still counts in the next, unless a class's lineage
+has changed since.
 """
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from experiments.domain.calendar import Calendar, Schedule
+from experiments.domain.catalogue import KnownClass
 from experiments.domain.experiment import Experiment
-from experiments.domain.exploration import Exploration
-from experiments.domain.lesson import lesson_of
+from experiments.domain.exploration import Exploration, FindingChange, Plan
+from experiments.domain.knowledge import Hypothesis
+from experiments.domain.lesson import Lesson, lesson_of
 from experiments.domain.observation import Observation
-from experiments.domain.request_class import RequestClass
+from experiments.domain.online_fdr import OnlineFdr
+from experiments.domain.patterns import matching
+from experiments.domain.record import Record
 from experiments.domain.settings import Settings
-from experiments.domain.traffic import Traffic
 
-State = Literal["running", "finished", "stopped"]
-Gate = Callable[[Exploration], str | None]
+State = Literal["scheduled", "running", "paused", "finished", "stopped"]
+Gate = Callable[[str, Exploration], str | None]
 """Why no experiment may start on a class just now; None when one may."""
 
 NOTEWORTHY = 5
@@ -28,131 +37,248 @@ NOTEWORTHY = 5
 
 
 @dataclass(frozen=True, slots=True)
-class ClassTraffic:
-    """A request class and what its unperturbed traffic has shown."""
+class Definition:
+    """What was asked for. ``classes`` are patterns of names; none means every fit class.
 
-    request_class: RequestClass
-    traffic: Traffic
+    ``hypotheses``: try just these, once each, instead of exploring.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    classes: tuple[str, ...] = ()
+    name: str = ""
+    calendar: Calendar | None = None
+    schedule: Schedule | None = None
+    hypotheses: tuple[Hypothesis, ...] = ()
 
 
 @dataclass(slots=True)
 class Campaign:
-    """``wanted`` names the classes to explore; empty means every class with enough traffic."""
+    """``new_id`` makes the ids of experiments; it is passed in, as the clock is.
+
+    ``waiting``: why nothing is tried on a class just now, for people; ``""`` is the whole
+    campaign. ``ended`` counts the experiments that have, by verdict or ``aborted``.
+    """
 
     id: str
-    settings: Settings
-    wanted: tuple[str, ...] = ()
+    definition: Definition
+    new_id: Callable[[], str]
+    protected: tuple[str, ...] = ()
     state: State = "running"
     reason: str = ""
+    run: int = 1
+    run_started_at: float = 0.0
+    next_run_at: float | None = None
     explorations: dict[str, Exploration] = field(default_factory=dict)
     running: dict[str, Experiment] = field(default_factory=dict)
-    experiments: dict[str, Experiment] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
+    fdr: OnlineFdr = field(init=False)
+    record: Record = field(default_factory=Record)
+    _by_id: dict[str, Experiment] = field(default_factory=dict)
+    _retry_at: dict[str, float] = field(default_factory=dict)
+    _paused_classes: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.fdr = OnlineFdr(self.settings.fdr)
+
+    @property
+    def settings(self) -> Settings:
+        """Its bounds and care."""
+        return self.definition.settings
+
+    def live(self) -> bool:
+        """Whether it may still start experiments, now or at some later time."""
+        return self.state in {"scheduled", "running", "paused"}
+
+    def active(self) -> list[Experiment]:
+        """Its experiments that may still inject something."""
+        return [experiment for experiment in self.running.values() if experiment.active]
+
+    def begin_run(self, now: float) -> None:
+        """The next run begins: its own family of tests, and what was found is tried again."""
+        self.state, self.reason = "running", ""
+        self.run_started_at, self.next_run_at = now, None
+        self.fdr = OnlineFdr(self.settings.fdr)
+        self.waiting.clear()
+        self._retry_at.clear()
+
+    def end_run(self, reason: str, now: float) -> None:
+        """This run is over: the next one is scheduled, or there is none."""
+        self.reason = reason
+        if self.definition.schedule is None:
+            self.state = "finished"
+        else:
+            self.state = "scheduled"
+            self.next_run_at = self.definition.schedule.next_after(now)
+            self.run += 1
 
     def observe(self, observation: Observation) -> bool:
         """Take in a request under experiment; False when the experiment is not one of ours."""
-        experiment = self.experiments.get(observation.lineage.experiment or "")
+        experiment = self._by_id.get(observation.lineage.experiment or "")
         if experiment is None:
             return False
         experiment.observe(observation)
-        exploration = self.explorations[experiment.request_class.name]
-        exploration.traffic.topology.learn(observation.lineage)
+        exploration = self.explorations.get(experiment.request_class)
+        if exploration is not None:
+            exploration.traffic.topology.learn(observation.lineage)
         return True
 
-    def review(self, now: float) -> list[Experiment]:
-        """End what can be ended, and learn from it."""
-        ended = [experiment for experiment in self.running.values() if experiment.review(now)]
-        for experiment in ended:
-            self._close(experiment)
-        return ended
+    def wants(self, name: str) -> bool:
+        """Whether a class of this name is one of those asked for."""
+        return not self.definition.classes or matching(self.definition.classes, [name]) is not None
 
-    def abort(self, reason: str, now: float) -> list[Experiment]:
-        """Abort whatever runs."""
-        aborted = list(self.running.values())
-        for experiment in aborted:
-            experiment.abort(reason, now)
-            self._close(experiment)
-        return aborted
+    def enroll(
+        self, classes: Mapping[str, KnownClass], known: Callable[[str], Iterable[Hypothesis]]
+    ) -> None:
+        """Take up classes that are ready. ``known``: what was found in a class before."""
+        for name, each in classes.items():
+            if name in self.explorations or not self.wants(name):
+                continue
+            unfit = each.unfit_for(self.settings.min_consistency)
+            if unfit is not None:
+                self.waiting[name] = unfit
+            elif each.traffic.good < self.settings.min_traffic:
+                self.waiting[name] = (
+                    f"{each.traffic.good} good requests seen of {self.settings.min_traffic}"
+                )
+            else:
+                self.waiting.pop(name, None)
+                self.explorations[name] = self.explore(each)
+                self.explorations[name].begin_run(known(name))
 
-    def stop(self, reason: str, now: float) -> list[Experiment]:
-        """Stop for good."""
-        if self.state != "running":
-            return []
-        self.state, self.reason = "stopped", reason
-        return self.abort(reason, now)
+    def explore(self, known: KnownClass) -> Exploration:
+        """An exploration of a class, that knows nothing but its traffic."""
+        name = known.name
+        return Exploration(
+            name,
+            self.settings,
+            known.traffic,
+            known.version,
+            self.protected,
+            only=self.definition.hypotheses,
+        )
 
-    def propose(self, classes: Mapping[str, ClassTraffic], gate: Gate) -> list[Experiment]:
-        """The experiments to arm now. Ends the campaign when nothing is left."""
-        if self.state != "running":
-            return []
-        self._enroll(classes)
-        proposed = [
-            experiment
+    def propose(
+        self, classes: Mapping[str, KnownClass], gate: Gate, room: int, now: float
+    ) -> list[Experiment]:
+        """At most ``room`` new experiments, on the classes with the most traffic first."""
+        proposed: list[Experiment] = []
+        room = min(room, self.settings.concurrency - len(self.active()))
+        idle = [
+            (name, exploration)
             for name, exploration in self.explorations.items()
-            if (experiment := self._propose_one(name, exploration, gate))
+            if not exploration.finished and name not in self.running and name in classes
         ]
-        if not self.running and self._complete(classes):
-            self.state, self.reason = "finished", "nothing left to try within the bounds"
+        idle.sort(key=lambda item: -item[1].traffic.good)
+        for name, exploration in idle:
+            if len(proposed) >= room:
+                break
+            if now < self._retry_at.get(name, 0.0) or name in self._paused_classes:
+                continue
+            obstacle = gate(name, exploration)
+            if obstacle is not None:
+                self.waiting[name] = obstacle
+                continue
+            self.waiting.pop(name, None)
+            plan = exploration.plan()
+            if plan is not None:
+                proposed.append(self._experiment(classes[name], exploration, plan, now))
         return proposed
 
-    def active(self) -> bool:
-        """Whether it may still start experiments."""
-        return self.state == "running"
+    def hold(self, experiment: Experiment, reason: str, retry_at: float) -> None:
+        """A proposed experiment may not run now; its class is asked again at ``retry_at``."""
+        name = experiment.request_class
+        self.waiting[name] = reason
+        self._retry_at[name] = retry_at
+        self.drop(experiment)
 
-    def exposed(self) -> int:
-        """Devices exposed to faults so far, once per experiment."""
-        return sum(len(experiment.exposed) for experiment in self.experiments.values())
+    def drop(self, experiment: Experiment) -> None:
+        """Forget an experiment that was never armed."""
+        self.running.pop(experiment.request_class, None)
+        self._by_id.pop(experiment.id, None)
 
-    def hurt(self) -> int:
-        """Those of them that saw a failure."""
-        return sum(len(experiment.hurt) for experiment in self.experiments.values())
-
-    def _enroll(self, classes: Mapping[str, ClassTraffic]) -> None:
-        for name, known in classes.items():
-            if name not in self.explorations and self._wants(name):
-                exploration = Exploration(known.request_class, self.settings, known.traffic)
-                if exploration.ready():
-                    self.explorations[name] = exploration
-
-    def _wants(self, name: str) -> bool:
-        return not self.wanted or name in self.wanted
-
-    def _propose_one(self, name: str, exploration: Exploration, gate: Gate) -> Experiment | None:
-        if name in self.running or exploration.finished:
-            return None
-        obstacle = gate(exploration)
-        if obstacle is not None:
-            self.waiting[name] = obstacle
-            return None
-        self.waiting.pop(name, None)
-        hypothesis = exploration.propose()
-        if hypothesis is None:
-            return None
-        experiment = Experiment(
-            id=secrets.token_hex(6),
-            request_class=exploration.request_class,
-            hypothesis=hypothesis,
-            faults=exploration.expand(hypothesis),
-            settings=self.settings,
-        )
-        self.running[name] = self.experiments[experiment.id] = experiment
-        return experiment
-
-    def _close(self, experiment: Experiment) -> None:
-        name = experiment.request_class.name
-        exploration = self.explorations[name]
-        del self.running[name]
-        exploration.learn(lesson_of(experiment, exploration.traffic.usual_support()))
+    def close(self, experiment: Experiment) -> tuple[Lesson | None, list[FindingChange]]:
+        """Take in what an ended experiment teaches; nothing when it was aborted."""
+        name = experiment.request_class
+        self.running.pop(name, None)
+        exploration = self.explorations.get(name)
+        lesson, changes = None, list[FindingChange]()
+        if (
+            experiment.state == "decided"
+            and exploration is not None
+            and exploration.version == experiment.version
+        ):
+            if experiment.verdict == "harmful":
+                self.fdr.discovered()
+            lesson = lesson_of(experiment, exploration.traffic.usual_support())
+            self.record.add(lesson)
+            changes = exploration.learn(lesson)
         experiment.good.clear()
         experiment.bad.clear()
+        return lesson, changes
 
-    def _complete(self, classes: Mapping[str, ClassTraffic]) -> bool:
+    def forget(self, experiment: Experiment) -> None:
+        """Long after its end: nothing that could still come in for it is counted any more."""
+        self._by_id.pop(experiment.id, None)
+
+    def drifted(self, known: KnownClass) -> bool:
+        """A class's lineage has changed; whether what runs on it must be aborted."""
+        name = known.name
+        if name not in self.explorations:
+            return False
+        if self.settings.on_drift == "ignore":
+            self.explorations[name].follow(known.traffic)
+            return False
+        del self.explorations[name]
+        if self.settings.on_drift == "pause":
+            self._paused_classes.add(name)
+            self.waiting[name] = "its lineage changed; release it to explore it anew"
+        return name in self.running
+
+    def release(self, name: str) -> bool:
+        """Let a class that drifted be explored again; False when it was not held."""
+        held = name in self._paused_classes
+        self._paused_classes.discard(name)
+        self.waiting.pop(name, None)
+        return held
+
+    def complete(self, classes: Mapping[str, KnownClass]) -> bool:
         """Whether every class that matters has been explored to its end."""
+        if self.running:
+            return False
         expected = {
             name
             for name, known in classes.items()
-            if self._wants(name) and known.traffic.good >= NOTEWORTHY
-        } | set(self.wanted)
+            if self.wants(name)
+            and known.traffic.good >= NOTEWORTHY
+            and known.unfit_for(self.settings.min_consistency) is None
+            and name not in self._paused_classes
+        }
+        expected |= {name for name in self.definition.classes if "*" not in name}
         return bool(expected) and all(
             name in self.explorations and self.explorations[name].finished for name in expected
         )
+
+    def certificates(self) -> list[dict[str, Any]]:
+        """One certificate for each class."""
+        return [exploration.certificate() for exploration in self.explorations.values()]
+
+    def _experiment(
+        self, known: KnownClass, exploration: Exploration, plan: Plan, now: float
+    ) -> Experiment:
+        faults = exploration.expand(plan.hypothesis)
+        names = [str(fault) for fault in faults]
+        risk = self.record.risk(names, self.settings.members)
+        experiment = Experiment(
+            id=self.new_id(),
+            request_class=exploration.name,
+            predicate=known.predicate,
+            hypothesis=plan.hypothesis,
+            faults=faults,
+            settings=self.settings,
+            purpose=plan.purpose,
+            risk=self.settings.members if plan.purpose in {"confirm", "verify"} else risk,
+            version=exploration.version,
+            created_at=now,
+        )
+        self.running[exploration.name] = self._by_id[experiment.id] = experiment
+        return experiment

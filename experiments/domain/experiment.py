@@ -1,32 +1,44 @@
 """One experiment: a hypothesis, tried on one request class, beside a control group, for seconds.
 
-    proposed ──arm──▶ armed ──decide──▶ decided (harmful, tolerated, inconclusive)
-        └───────────────┴────abort────▶ aborted (with a reason)
+    proposed ─▶ waiting ─▶ armed ─▶ observing ─▶ settling ─▶ decided  (harmful, tolerated,
+                   │         │          │            │                  inconclusive)
+                   └─────────┴──abort───┴────────────┴─────▶ aborted  (with a reason)
+
+*Waiting*: for a gate to open or for an approval. *Armed*: the rule is out, no edge has fetched it
+yet. *Observing*: an edge has. *Settling*: disarmed, but edges have to confirm that and devices may
+report late; only then is it known how many members were exposed. Whatever was armed passes through
+settling, aborted or not.
 
 Treated requests in which a fault fired are compared with control requests in which one *would
 have* fired, never with all: filtering one arm alone would break the randomisation. Each device
-counts once, with its first such request. Requests that come in after the decision change no
-verdict, but every exposed device is still counted.
+counts once, with its first such request. What comes in while it settles still counts; what comes
+later changes no verdict.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from experiments.domain.comparison import ArmSample, Comparison, compare
 from experiments.domain.observation import Observation
-from experiments.domain.request_class import RequestClass
 from experiments.domain.settings import Settings
-from experiments.domain.verdict import SequentialTests, Verdict
+from experiments.domain.verdict import Tests, Verdict, tests_for
 from fit.context import Arm
 from fit.faults import Fault
-from fit.rules import Rule
+from fit.predicate import Predicate
 
-State = Literal["proposed", "armed", "decided", "aborted"]
+State = Literal["proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"]
+Purpose = Literal["explore", "confirm", "verify", "recheck"]
+
+ACTIVE: frozenset[State] = frozenset({"armed", "observing", "settling"})
+"""The states in which something may still be injected somewhere."""
 
 GUARDRAIL_SAMPLES = 10
-GUARDRAIL_FAILURES = 0.3
-"""More than this share of failures among control devices: something else is wrong; stop."""
+"""Control devices to see before their failures mean that something else is wrong."""
+
+MAX_DURATIONS = 1_000
+"""Durations kept of each arm, for its percentiles: an arm is far smaller."""
 
 
 @dataclass(slots=True)
@@ -35,26 +47,56 @@ class ArmCount:
 
     devices: set[str] = field(default_factory=set)
     failures: int = 0
+    durations: list[float] = field(default_factory=list)
+
+    def add(self, observation: Observation) -> bool:
+        """Count a device's first outcome; False for any later one."""
+        outcome = observation.outcome
+        if outcome.device in self.devices:
+            return False
+        self.devices.add(outcome.device)
+        self.failures += not outcome.success
+        if outcome.duration > 0 and len(self.durations) < MAX_DURATIONS:
+            self.durations.append(outcome.duration)
+        return True
 
     def rate(self) -> float:
         """Share of devices that saw a failure; 0 where there are none."""
         return self.failures / len(self.devices) if self.devices else 0.0
 
+    def sample(self) -> ArmSample:
+        """The same for a comparison."""
+        return ArmSample(len(self.devices), self.failures, tuple(self.durations))
+
 
 @dataclass(slots=True)
 class Experiment:
-    """``hypothesis`` holds the solver's variables, ``faults`` what is injected for them."""
+    """``hypothesis`` holds the solver's variables, ``faults`` what is injected for them.
+
+    ``level``: the chance of a false ``harmful`` that it may run (e-LOND; see ``online_fdr``).
+    ``risk``: how many members it may hurt, as far as one can tell beforehand.
+    ``version``: that of the request class when it was proposed.
+    """
 
     id: str
-    request_class: RequestClass
+    request_class: str
+    predicate: Predicate
     hypothesis: frozenset[str]
     faults: tuple[Fault, ...]
     settings: Settings
+    purpose: Purpose = "explore"
+    level: float | None = None
+    risk: float = 0.0
+    version: int = 1
     state: State = "proposed"
+    created_at: float = 0.0
     armed_at: float | None = None
+    disarmed_at: float | None = None
     ended_at: float | None = None
     verdict: Verdict | None = None
     reason: str = ""
+    approved_by: str | None = None
+    used: int = 0
     arms: dict[Arm, ArmCount] = field(
         default_factory=lambda: {"treatment": ArmCount(), "control": ArmCount()}
     )
@@ -63,24 +105,37 @@ class Experiment:
     passed_by: set[str] = field(default_factory=set)
     good: list[Observation] = field(default_factory=list)
     bad: list[Observation] = field(default_factory=list)
-    tests: SequentialTests = field(init=False)
+    tests: Tests = field(init=False)
+    _aborting: bool = False
 
     def __post_init__(self) -> None:
-        self.tests = SequentialTests(self.settings.thresholds)
+        self.tests = tests_for(self.settings.rule, self.settings.thresholds)
 
-    def arm(self, now: float) -> Rule:
-        """Arm it; the rule is for the edge."""
-        self.state = "armed"
-        self.armed_at = now
-        return Rule(
-            experiment=self.id,
-            salt=self.id,
-            predicate=self.request_class.predicate,
-            treatment=self.settings.treatment,
-            control=self.settings.control,
-            faults=self.faults,
-            delay_ms=int(self.settings.delay * 1000),
-        )
+    @property
+    def active(self) -> bool:
+        """Whether it may still be injected somewhere."""
+        return self.state in ACTIVE
+
+    @property
+    def over(self) -> bool:
+        """Whether it is decided or aborted."""
+        return self.state in {"decided", "aborted"}
+
+    def wait(self, reason: str) -> None:
+        """It may not start now; ``reason`` says why."""
+        self.state, self.reason = "waiting", reason
+
+    def arm(self, now: float, level: float = 1.0) -> None:
+        """It has been armed, and may call ``harmful`` what is not with a chance of ``level``."""
+        self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
+        thresholds = self.settings.thresholds
+        alpha = min(level, thresholds.alpha_harmful)
+        self.tests = tests_for(self.settings.rule, replace(thresholds, alpha_harmful=alpha))
+
+    def taken(self) -> None:
+        """An edge has fetched its rule."""
+        if self.state == "armed":
+            self.state = "observing"
 
     def observe(self, observation: Observation) -> None:
         """Take in one request that carried this experiment's failure context."""
@@ -90,7 +145,7 @@ class Experiment:
             self.exposed.add(outcome.device)
             if not outcome.success:
                 self.hurt.add(outcome.device)
-        if self.state != "armed":
+        if not self.active:
             return
         if not (lineage.fired if treated else lineage.would_fire):
             if treated:
@@ -98,33 +153,70 @@ class Experiment:
             return
         if treated:
             (self.good if outcome.success else self.bad).append(observation)
-        count = self.arms["treatment" if treated else "control"]
-        if outcome.device in count.devices:
-            return
-        count.devices.add(outcome.device)
-        count.failures += not outcome.success
-        self.tests.add(treated=treated, failed=not outcome.success)
+        if self.arms["treatment" if treated else "control"].add(observation):
+            self.tests.add(treated=treated, failed=not outcome.success)
 
-    def review(self, now: float) -> bool:
-        """Decide when there is something to decide; True when the experiment has just ended."""
-        if self.state != "armed" or self.armed_at is None:
+    def outstanding(self) -> int:
+        """Treated devices that have not reported yet, as far as the edges' counts are known."""
+        return max(0, self.used - len(self.exposed | self.passed_by))
+
+    def review(self, now: float, *, exhausted: bool = False) -> bool:
+        """Whether it has to be disarmed now: True once, when it goes from observing to settling.
+
+        ``exhausted``: every device that it may treat has been treated.
+        """
+        if self.state not in {"armed", "observing"} or self.armed_at is None:
             return False
         control = self.arms["control"]
-        if len(control.devices) >= GUARDRAIL_SAMPLES and control.rate() > GUARDRAIL_FAILURES:
-            self.abort(f"{control.rate():.0%} of control devices saw failures", now)
-            return True
-        verdict = self.tests.verdict()
-        if verdict is not None:
-            return self._decide(verdict, "evidence", now)
+        if len(control.devices) >= GUARDRAIL_SAMPLES and control.rate() > self.settings.guardrail:
+            return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
+        if self.tests.verdict() is not None:
+            return self._disarm("evidence", now)
+        if exhausted and not self.outstanding():
+            return self._disarm("members used up", now)
         if now >= self.armed_at + self.settings.window:
-            why = "window over" if self.arms["treatment"].devices else "no fault fired"
-            return self._decide("inconclusive", why, now)
+            return self._disarm("window over", now)
         return False
 
-    def abort(self, reason: str, now: float) -> None:
-        """Stop without a verdict."""
-        self.state, self.reason, self.ended_at = "aborted", reason, now
+    def abort(self, reason: str, now: float) -> bool:
+        """Stop without a verdict; True when it has to be disarmed for that."""
+        if self.over:
+            return False
+        self.reason = reason
+        if self.state in {"armed", "observing"}:
+            self.state, self.disarmed_at, self._aborting = "settling", now, True
+            return True
+        if self.state == "settling":
+            self._aborting = True
+        else:
+            self.state, self.ended_at = "aborted", now
+        return False
 
-    def _decide(self, verdict: Verdict, reason: str, now: float) -> bool:
-        self.state, self.verdict, self.reason, self.ended_at = "decided", verdict, reason, now
+    def settle(self, now: float, *, disarmed: bool) -> bool:
+        """End it when nothing is outstanding; True once, when it has just ended.
+
+        ``disarmed``: every edge has confirmed, or its lease has run out.
+        """
+        if self.state != "settling" or self.disarmed_at is None or not disarmed:
+            return False
+        if self.outstanding() and now < self.disarmed_at + self.settings.settle:
+            return False
+        self.ended_at = now
+        if self._aborting:
+            self.state = "aborted"
+            return True
+        self.state, self.verdict = "decided", self._verdict()
+        if self.verdict == "inconclusive" and not self.arms["treatment"].devices:
+            self.reason = "no fault fired"
+        return True
+
+    def comparison(self) -> Comparison:
+        """Control against treatment."""
+        return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
+
+    def _verdict(self) -> Verdict:
+        return self.tests.final() if self.arms["treatment"].devices else "inconclusive"
+
+    def _disarm(self, reason: str, now: float) -> bool:
+        self.state, self.reason, self.disarmed_at = "settling", reason, now
         return True

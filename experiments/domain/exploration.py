@@ -1,205 +1,216 @@
-"""Exploring one request class: from evidence to the next hypothesis, from a lesson to evidence.
+"""Exploring one request class: what to try next, and what has become of its findings.
 
-This is where the three rooms meet. The solver sees variables, which are strings: ``error@POINT``,
-``delay@POINT``, and ``down@SYSTEM`` for a fault domain, all of whose points fail together.
+In this order: *verify* what was found before, *confirm* what was just found, *explore* what nobody
+knows yet, and *recheck* a few sets that were only inferred to be safe.
+
+A finding is ``suspected`` at first. When an experiment of its own hurts as well, it is ``open``;
+when that one is survived, it is ``refuted``: the verdict that suspected it was wrong. A finding
+that was open and is survived later is ``fixed``. In both cases whatever was put down to these
+faults is forgotten, and what is known is built anew from the lessons that are left.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from experiments.domain.experiment import Purpose
+from experiments.domain.knowledge import Hypothesis, Knowledge
 from experiments.domain.lesson import Lesson
-from experiments.domain.request_class import RequestClass
 from experiments.domain.settings import Settings
 from experiments.domain.traffic import Traffic
-from experiments.domain.unproven import Unproven, token
 from fit.faults import Fault
-from solver import Explorer, OutOfTime
 
-Hypothesis = frozenset[str]
-DOWN = "down@"
-SPELT_OUT = 4
-"""A domain of fewer points than this is never tried point by point as well: it is the same."""
+FindingState = Literal["suspected", "open", "refuted", "fixed"]
 
-SOLVER_SECONDS = 2.0
-"""The longest the service may stand still for one hypothesis: well within a lease."""
+MAX_TRIES = 3
+"""Inconclusive attempts after which a finding is neither confirmed nor verified any more."""
 
-OPEN_SHOWN = 9_999
-"""Open hypotheses are counted up to this many, for people."""
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The next experiment on a class."""
+
+    hypothesis: Hypothesis
+    purpose: Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChange:
+    """What an experiment did to a finding: it is new, or its state is."""
+
+    faults: Hypothesis
+    state: FindingState
+    traces: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class Exploration:
-    """One class's traffic, its explorer, and the faults known in it so far."""
+    """``version``: that of the request class whose lineage this is about. ``only``: hypotheses to
+    be tried once each instead of exploring."""
 
-    request_class: RequestClass
+    name: str
     settings: Settings
     traffic: Traffic
-    explorer: Explorer = field(init=False)
+    version: int = 1
+    protected: tuple[str, ...] = ()
+    only: tuple[Hypothesis, ...] = ()
     finished: bool = False
-    open: int = 0
-    _points: set[str] = field(default_factory=set)
-    _domains: dict[str, frozenset[str]] = field(default_factory=dict)
-    _traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict)
-    _nested: set[frozenset[str]] = field(default_factory=set)
-    _given_up: set[str] = field(default_factory=set)
-    _unproven: Unproven = field(default_factory=Unproven)
-    _told: set[tuple[frozenset[str], frozenset[str]]] = field(default_factory=set)
+    states: dict[Hypothesis, FindingState] = field(default_factory=dict)
+    to_verify: list[Hypothesis] = field(default_factory=list)
+    lessons: list[Lesson] = field(default_factory=list)
+    _knowledge: Knowledge = field(init=False)
+    _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
+    _rechecked: int = 0
+    _asked: list[Hypothesis] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.explorer = Explorer(
-            max_size=self.settings.max_size,
-            strategy=self.settings.strategy,
-            max_union=self.settings.max_union,
-            seed=self.settings.seed,
-            time_limit=SOLVER_SECONDS,
-        )
+        self._knowledge = self._blank()
+        self._asked = list(self.only)
 
-    def ready(self) -> bool:
-        """Whether enough good traffic has been seen to begin."""
-        return self.traffic.good >= self.settings.min_traffic
+    @property
+    def open(self) -> int:
+        """How many minimal hypotheses are open, as of the last plan."""
+        return self._knowledge.open
 
-    def propose(self) -> Hypothesis | None:
-        """The next hypothesis worth an experiment.
+    def begin_run(self, known: Iterable[Hypothesis]) -> None:
+        """A new run of the campaign: try what was found before once more."""
+        self.finished = False
+        self._rechecked = 0
+        self._tries.clear()
+        self.to_verify = list(known) if self.settings.verify else []
+        if self.only:
+            self.to_verify = [each for each in self.to_verify if each in self.only]
+        self._asked = [each for each in self.only if each not in self.to_verify]
 
-        None when nothing is left within the bounds, or nothing can be found in time.
-        """
-        self._study_traffic()
-        try:
-            proposed = self.explorer.propose()
-        except OutOfTime:
-            proposed = None  # what is left is listed as open on the certificate
-        self.open = self.explorer.open_count(OPEN_SHOWN)
-        self.finished = proposed is None
-        return None if proposed is None else frozenset(map(str, proposed))
-
-    def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
-        """What has to be injected: a domain becomes an error at each of its points.
-
-        A point fails in one way only. Where both kinds are asked for, the delay stands for both:
-        the explorer asks only where it knows that the delay ends in an error.
-        """
-        faults: dict[str, Fault] = {}
-        for variable in sorted(hypothesis, reverse=True):
-            if variable.startswith(DOWN):
-                for point in self._domains[variable]:
-                    faults.setdefault(point, Fault(point, "error"))
-            else:
-                fault = Fault.parse(variable)
-                if fault.kind == "delay" or fault.point not in faults:
-                    faults[fault.point] = fault
-        return tuple(sorted(faults.values()))
-
-    def learn(self, lesson: Lesson) -> None:
-        """Take a lesson to the explorer."""
-        self._know(lesson.relied_on)
-        for delay, error in sorted(lesson.implications):
-            if "error" in self.settings.kinds:
-                self.explorer.imply(delay, error)
-            self._given_up.add(delay.partition("@")[2])
-        if lesson.succeeded:
-            self._unproven.add(lesson.fired, lesson.called)
-            self._widen()  # before the record, which judges by it whether anything was closed
-            self.explorer.record(
-                injected=lesson.injected,
-                succeeded=True,
-                fired=self._with_tokens(lesson.fired),
-                support=self._within_bounds(lesson.relied_on),
-                traces=lesson.traces,
-            )
-        elif lesson.succeeded is None:
-            self.explorer.record(injected=lesson.injected, succeeded=None)
+    def plan(self) -> Plan | None:
+        """The next experiment; None when nothing is left within the bounds."""
+        if self.only:
+            plan = self._verification() or self._asked_for()
         else:
-            self._traces.setdefault(lesson.fired, lesson.traces)
-            blame = {f for f in lesson.fired if f.partition("@")[2] in lesson.suspects}
-            self.explorer.record(
-                injected=lesson.injected,
-                succeeded=False,
-                fired=self._with_tokens(lesson.fired),
-                blame=frozenset(blame) or None,
-                traces=lesson.traces,
-            )
+            plan = self._verification() or self._confirmation() or self._exploration()
+        self.finished = plan is None
+        return plan
+
+    def expand(self, hypothesis: Hypothesis) -> tuple[Fault, ...]:
+        """What has to be injected for it."""
+        return self._knowledge.expand(hypothesis)
+
+    def learn(self, lesson: Lesson) -> list[FindingChange]:
+        """Take a lesson; what it does to the findings."""
+        before = dict(self.states)
+        self._take(lesson)
+        traces = dict(self._knowledge.findings())
+        confirmed = {lesson.injected} if lesson.succeeded is False else set[Hypothesis]()
+        return [
+            FindingChange(faults, state, traces.get(faults, lesson.traces))
+            for faults, state in self.states.items()
+            if before.get(faults) != state or (faults in confirmed and state == "open")
+        ]
+
+    def replay(self, lessons: Iterable[Lesson]) -> None:
+        """After a restart: learn again what was learned before."""
+        for lesson in lessons:
+            self._take(lesson)
+
+    def follow(self, traffic: Traffic) -> None:
+        """From now on this is the class's traffic; what was learned before still counts."""
+        self.traffic = self._knowledge.traffic = traffic
 
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """The minimal failing sets found so far, each with exemplar traces."""
-        found = [frozenset(map(str, faults)) for faults in self.explorer.findings]
-        return [(faults, self._traces.get(self._injected(faults), ())) for faults in found]
+        return self._knowledge.findings()
 
     def certificate(self) -> dict[str, Any]:
         """The certificate as it stands, with the class by name."""
-        data = self.explorer.certificate().data
-        return {"request_class": self.request_class.name, "certificate": data}
+        return self._knowledge.certificate()
 
-    def _injected(self, variables: Iterable[str]) -> frozenset[str]:
-        return frozenset(map(str, self.expand(variables)))
+    def _take(self, lesson: Lesson) -> None:
+        if lesson.injected in self._asked:
+            self._asked.remove(lesson.injected)
+        if lesson.purpose == "rejected":
+            self.lessons.append(lesson)
+            self._knowledge.exclude(lesson.injected)
+        elif lesson.purpose in {"confirm", "verify"}:
+            self._judge(lesson)
+        else:
+            self._add(lesson)
+            self._rechecked += lesson.purpose == "recheck"
+        for faults, _ in self._knowledge.findings():
+            if self.states.get(faults, "fixed") in {"fixed", "refuted"}:
+                self.states[faults] = "suspected" if self.settings.confirm else "open"
+        self._forget_superseded()
 
-    def _study_traffic(self) -> None:
-        for relied_on, failed, trace_id in self.traffic.frequent():
-            if (relied_on, failed) in self._told:
-                continue
-            self._told.add((relied_on, failed))
-            self._know(relied_on)
-            support = self._within_bounds(relied_on)
-            self.explorer.observe(support, failed=failed, traces=(trace_id,))
-        self._unproven.add(frozenset(), self.traffic.usually_called())
-        self._know_domains()
-        self._know_nesting()
-        self._widen()
-
-    def _widen(self) -> None:
-        """Let clauses hold what their runs leave unproved."""
-        errors = {name.removeprefix(DOWN): self._errors(name) for name in self._domains}
-        given_up = frozenset(self._given_up)
-        for survived, faults in self._unproven.news(errors, self.traffic.topology, given_up):
-            self.explorer.observe(self._within_bounds(faults), failed=self._with_tokens(survived))
-
-    def _know(self, faults: Iterable[str]) -> None:
-        """A point seen for the first time: its kinds of fault exclude each other."""
-        for point in sorted({fault.partition("@")[2] for fault in faults} - self._points):
-            self._points.add(point)
-            if len(self.settings.kinds) > 1:
-                self.explorer.exclude(f"{kind}@{point}" for kind in self.settings.kinds)
-
-    def _know_domains(self) -> None:
-        if "error" not in self.settings.kinds:
+    def _judge(self, lesson: Lesson) -> None:
+        """A known finding was tried again by itself."""
+        faults = lesson.injected
+        if faults in self.to_verify:
+            self.to_verify.remove(faults)
+        if lesson.succeeded is None:
+            self._tries[lesson.purpose, faults] += 1
+            if lesson.purpose == "verify" and self._tries[lesson.purpose, faults] < MAX_TRIES:
+                self.to_verify.append(faults)
             return
-        for system, points in sorted(self.traffic.topology.shared().items()):
-            known = points & self._points
-            if len(known) > 1 and self._domains.get(DOWN + system) != known:
-                self._domains[DOWN + system] = known
-                members = {*self._errors(DOWN + system), token(system)}
-                self.explorer.add_domain(DOWN + system, members)
-                self.explorer.exclude({token(system)})
-                if len(members) <= SPELT_OUT:
-                    self.explorer.exclude(self._errors(DOWN + system))
+        if lesson.succeeded:
+            self.states[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
+            self._forget(self._knowledge.injected(faults))
+        self._add(lesson)
+        if not lesson.succeeded:
+            self.states[faults] = "open"
 
-    def _know_nesting(self) -> None:
-        """A fault on a point and an error on one around it are never worth trying together."""
-        topology, kinds = self.traffic.topology, self.settings.kinds
-        around = {f"error@{point}": frozenset({point}) for point in self._points}
-        nested = {
-            frozenset({outer, f"{kind}@{inner}"})
-            for outer, points in (around | self._domains).items()
-            for inner in (topology.behind(points) - points) & self._points
-            for kind in kinds
-        }
-        for pair in sorted(nested - self._nested, key=sorted):
-            self.explorer.exclude(pair)
-        for pair in sorted(self._nested - nested, key=sorted):
-            self.explorer.allow(pair)
-        self._nested = nested
+    def _add(self, lesson: Lesson) -> None:
+        self.lessons.append(lesson)
+        self._knowledge.learn(lesson)
 
-    def _errors(self, domain: str) -> frozenset[str]:
-        return frozenset(f"error@{point}" for point in self._domains[domain])
+    def _forget(self, faults: frozenset[str]) -> None:
+        """Drop every lesson that put harm down to these faults, and build what is known anew."""
+        self.lessons = [
+            lesson
+            for lesson in self.lessons
+            if lesson.succeeded is not False or not faults <= lesson.fired
+        ]
+        self._knowledge = self._blank()
+        for lesson in self.lessons:
+            if lesson.purpose == "rejected":
+                self._knowledge.exclude(lesson.injected)
+            else:
+                self._knowledge.learn(lesson)
 
-    def _with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
-        """What fired, and the domains that were down with it."""
-        late = {f"error@{point}" for point in self._given_up if f"delay@{point}" in fired}
-        down = [name for name in self._domains if self._errors(name) <= fired | late]
-        return fired | {token(name.removeprefix(DOWN)) for name in down}
+    def _forget_superseded(self) -> None:
+        """A suspicion that a smaller or broader finding has replaced is none any more."""
+        current = {faults for faults, _ in self._knowledge.findings()}
+        for faults, state in list(self.states.items()):
+            if state == "suspected" and faults not in current:
+                del self.states[faults]
 
-    def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
-        kinds = (*self.settings.kinds, "shared")
-        return frozenset(fault for fault in faults if fault.partition("@")[0] in kinds)
+    def _blank(self) -> Knowledge:
+        return Knowledge(self.name, self.settings, self.traffic, self.protected)
+
+    def _asked_for(self) -> Plan | None:
+        self._asked = [each for each in self._asked if self._knowledge.knows(each)]
+        return Plan(self._asked[0], "explore") if self._asked else None
+
+    def _verification(self) -> Plan | None:
+        self._knowledge.study_traffic()
+        self.to_verify = [each for each in self.to_verify if self._knowledge.knows(each)]
+        return Plan(self.to_verify[0], "verify") if self.to_verify else None
+
+    def _confirmation(self) -> Plan | None:
+        suspected = [
+            faults
+            for faults, state in self.states.items()
+            if state == "suspected" and self._tries["confirm", faults] < MAX_TRIES
+        ]
+        return Plan(min(suspected, key=sorted), "confirm") if suspected else None
+
+    def _exploration(self) -> Plan | None:
+        proposed = self._knowledge.propose()
+        if proposed is not None:
+            return Plan(proposed, "explore")
+        if self._rechecked < self.settings.rechecks:
+            drawn = self._knowledge.recheck()
+            if drawn is not None:
+                return Plan(drawn, "recheck")
+        return None

@@ -11,10 +11,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from experiments.domain.experiment import Experiment
+from experiments.domain.experiment import Purpose as TriedFor
 from experiments.domain.observation import Observation
 from lineage.blame import blame
+
+Purpose = TriedFor | Literal["rejected"]
+"""What the experiment was for; ``rejected``: an operator did not let it be tried."""
 
 MAX_TRACES = 5
 """Exemplar traces that a lesson names as its evidence."""
@@ -36,10 +41,40 @@ class Lesson:
     suspects: frozenset[str] = frozenset()
     implications: frozenset[tuple[str, str]] = frozenset()
     traces: tuple[str, ...] = ()
+    purpose: Purpose = "explore"
+
+    def to_json(self) -> dict[str, Any]:
+        """For the store: what was learned is never lost, nor learned twice."""
+        return {
+            "injected": sorted(self.injected),
+            "succeeded": self.succeeded,
+            "fired": sorted(self.fired),
+            "relied_on": sorted(self.relied_on),
+            "called": sorted(self.called),
+            "suspects": sorted(self.suspects),
+            "implications": sorted(map(list, self.implications)),
+            "traces": list(self.traces),
+            "purpose": self.purpose,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Lesson:
+        """Read what :meth:`to_json` wrote."""
+        return cls(
+            injected=frozenset(data["injected"]),
+            succeeded=data["succeeded"],
+            fired=frozenset(data["fired"]),
+            relied_on=frozenset(data["relied_on"]),
+            called=frozenset(data["called"]),
+            suspects=frozenset(data["suspects"]),
+            implications=frozenset((delay, error) for delay, error in data["implications"]),
+            traces=tuple(data["traces"]),
+            purpose=data["purpose"],
+        )
 
 
 def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
-    """Draw the lesson of an ended experiment.
+    """Draw the lesson of a decided experiment.
 
     ``usual_support`` are the points that the class's unperturbed requests rely on: a point
     outside it is a fallback, and blame looks for what brought it in.
@@ -56,10 +91,11 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             called=frozenset().union(*(lineage.called for lineage in good)),
             implications=implications,
             traces=tuple(lineage.trace_id for lineage in good[:MAX_TRACES]),
+            purpose=experiment.purpose,
         )
     if experiment.verdict == "harmful":
         return _harm(experiment, usual_support, implications)
-    return Lesson(injected, succeeded=None, implications=implications)
+    return Lesson(injected, succeeded=None, implications=implications, purpose=experiment.purpose)
 
 
 def _harm(
@@ -78,6 +114,7 @@ def _harm(
         suspects=_most_common(suspects),
         implications=implications,
         traces=tuple(lineage.trace_id for lineage in alike[:MAX_TRACES]),
+        purpose=experiment.purpose,
     )
 
 

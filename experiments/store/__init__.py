@@ -1,5 +1,8 @@
-"""What survives a restart: campaigns, experiments, findings, the halt, and who did what."""
+"""What survives a restart: campaigns, experiments, findings, the halt, and who did what.
 
-from experiments.store.store import Store
+One module for each kind of thing; their functions run inside a transaction of :class:`Database`.
+"""
 
-__all__ = ["Store"]
+from experiments.store.database import Database
+
+__all__ = ["Database"]

@@ -60,7 +60,7 @@ class Server:
         with psycopg.connect(
             host=str(self.folder), user=USER, dbname="postgres", autocommit=True
         ) as connection:
-            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))  # type: ignore[arg-type]
+            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 
 @contextmanager

@@ -6,19 +6,22 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
-from experiments.domain.campaign import Campaign, ClassTraffic
+from experiments.domain.campaign import Campaign, Definition
+from experiments.domain.catalogue import KnownClass, LearnedClass
 from experiments.domain.experiment import Experiment
 from experiments.domain.observation import Observation, Outcome
-from experiments.domain.request_class import class_of
 from experiments.domain.settings import Settings
 from experiments.domain.traffic import Traffic
 from fit.context import Arm
+from fit.predicate import Condition, Predicate
 from lineage.lineage import Lineage, learn
 from lineage.span import Span, Trace
 from tests.lineage.programs import Call, Run
 
 REQUESTS = 40
 """Requests per arm of an experiment: enough for a verdict in a program that never varies."""
+
+BOOT = Predicate.of([Condition("method", "GET"), Condition("path", "/")])
 
 
 Serve = Callable[[frozenset[str]], tuple[list[Span], bool]]
@@ -62,23 +65,55 @@ class Application:
         return lineage, good
 
 
+def a_class(traffic: Traffic, name: str = "GET /") -> KnownClass:
+    """A class whose requests all do the same."""
+    return KnownClass(
+        request_class=LearnedClass(BOOT, "root", name),
+        traffic=traffic,
+        version=1,
+        consistency=1.0,
+        hit_rate=1.0,
+        sample=100,
+        first_seen=0.0,
+        last_seen=0.0,
+    )
+
+
+def a_campaign(settings: Settings, *classes: str) -> Campaign:
+    """A campaign whose experiments are numbered."""
+    ids = itertools.count(1)
+    return Campaign("c", Definition(settings, classes), lambda: f"e{next(ids)}")
+
+
+def run_experiment(
+    application: Application, experiment: Experiment, now: float, level: float = 1.0
+) -> None:
+    """Arm an experiment, let devices come, and end it."""
+    experiment.arm(now, level)
+    experiment.taken()
+    for _ in range(REQUESTS):
+        experiment.observe(application.request(experiment, "control"))
+        experiment.observe(application.request(experiment, "treatment"))
+    if not experiment.review(now + 5):
+        experiment.review(now + experiment.settings.window)
+    experiment.settle(now + 60, disarmed=True)
+
+
 def explore(serve: Serve, settings: Settings, limit: int = 500) -> Campaign:
     """Run a campaign over an application to its end."""
     application = Application(serve)
     traffic = Traffic()
     for _ in range(settings.min_traffic):
         traffic.observe(application.request())
-    request_class = class_of({"method": "GET", "path": "/"})
-    classes = {request_class.name: ClassTraffic(request_class, traffic)}
-    campaign = Campaign("c", settings, (request_class.name,))
+    classes = {"GET /": a_class(traffic)}
+    campaign = a_campaign(settings)
     for step in range(limit):
-        now = 10.0 * step
-        for experiment in campaign.propose(classes, lambda _: None):
-            experiment.arm(now)
-            for _ in range(REQUESTS):
-                campaign.observe(application.request(experiment, "control"))
-                campaign.observe(application.request(experiment, "treatment"))
-        campaign.review(now + 5)
-        if not campaign.active():
+        now = 100.0 * step
+        campaign.enroll(classes, lambda _: ())
+        for experiment in campaign.propose(classes, lambda _n, _e: None, 1, now):
+            run_experiment(application, experiment, now, campaign.fdr.next_level())
+            campaign.close(experiment)
+        if campaign.complete(classes):
+            campaign.end_run("done", now)
             return campaign
     raise AssertionError(f"not done after {limit} experiments")

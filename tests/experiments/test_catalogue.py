@@ -243,7 +243,7 @@ def _varied(rng: random.Random) -> Observation:
     points = rng.choice(["ab", "a"]) + rng.choice(["c", "c", "c", "d"])
     if rng.random() < 0.1:
         points += "!e"
-    query = f"page={rng.randrange(6)}&sort={rng.choice('xyz')}"
+    query = f"by={rng.choice('vwxyz')}&{rng.choice('klm')}=yes"
     return request(points, query=query, success=rng.random() > 0.05)
 
 

@@ -2,168 +2,316 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
+from sqlalchemy import select
 
+from experiments.domain.campaign import Campaign, Definition
+from experiments.domain.maintenance import Maintenance
 from experiments.domain.observation import Outcome
-from experiments.domain.settings import Settings
+from experiments.domain.settings import Limits, Settings
 from experiments.engine import Engine
-from experiments.errors import Conflict, Halted, NotFound
-from experiments.store import Store
-from fit.rules import Lease, read_lease
-from lineage.span import Span
-from tests.lineage.programs import Call, Run, Step
+from experiments.errors import Halted, NotFound
+from experiments.store.database import Database
+from experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from tests.experiments.world import FOUND, World
+from tests.lineage.programs import Call, Step
 from tests.lineage.spans import span
 
-PROGRAM = Call(
-    "root",
-    (
-        Step("optional", (Call("ratings"),)),
-        Step("fallback", (Call("playlist"), Call("popular"))),
-        Step("critical", (Call("layout"),)),
-    ),
+SETTINGS = Settings(
+    kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, max_union=None, settle=1.0
 )
-BOOT = {"method": "GET", "url": "http://api/boot"}
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(f"sqlite:///{tmp_path / 'x.sqlite3'}")
-    yield store
-    store.close()
+def db(database_url: str) -> Iterator[Database]:
+    db = Database(database_url)
+    yield db
+    db.close()
 
 
-class World:
-    """Devices, an edge and services: everything around the engine, in simulated time."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self.now = 1000.0
-        self._ids = itertools.count(1)
-
-    def step(self, requests: int = 40) -> None:
-        """A second of traffic."""
-        lease = read_lease(self.engine.board.lease(), self.now)
-        for _ in range(requests):
-            self._request(lease)
-        self.now += 1.0
-        self.engine.tick(self.now)
-
-    def _request(self, lease: Lease) -> None:
-        number = next(self._ids)
-        device, trace_id = f"d{number}", f"{number:032x}"
-        allocated = lease.allocate({"method": "GET", "path": "/boot"}, device)
-        faults: frozenset[str] = frozenset()
-        marks, would = {}, frozenset[str]()
-        if allocated is not None:
-            rule, arm = allocated
-            marks = {"experiment": rule.experiment, "arm": arm}
-            chosen = frozenset(map(str, rule.faults))
-            faults, would = (chosen, would) if arm == "treatment" else (faults, chosen)
-        run = Run(faults).execute(PROGRAM)
-        spans = [_rewritten(each, trace_id, marks, would) for each in run.spans]
-        self.engine.receive_spans(spans, self.now)
-        outcome = Outcome(trace_id, device, "", run.good)
-        self.engine.receive_outcomes([outcome], self.now)
+def a_world(db: Database, limits: Limits | None = None, edges: int = 1) -> World:
+    return World(Engine(db, now=1000.0, limits=limits), edges=edges)
 
 
-def _rewritten(each: Span, trace_id: str, marks: dict[str, str], would: frozenset[str]) -> Span:
-    """The span of a run, as part of a trace, and for the root with what the edge wrote on it."""
-    what = each.operation
-    if what.serves:
-        fields = {**BOOT, **marks}
-        at = (each.start, each.end)
-        return span("root", kind="server", trace=trace_id, failed=what.failed, at=at, **fields)
-    if f"error@{what.point}" in would:
-        name, at = each.span_id, (each.start, each.end)
-        fields = {"point": str(what.point), "would_fire": "error"}
-        return span(name, each.parent_id, trace=trace_id, failed=what.failed, at=at, **fields)
-    return each._replace(trace_id=trace_id)
+def start(world: World, settings: Settings = SETTINGS, **more: object) -> Campaign:
+    definition = replace(Definition(settings), **more)  # type: ignore[arg-type]
+    return world.engine.scheduler.start(definition, "operator", world.now)
 
 
-def settings() -> Settings:
-    return Settings(kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, max_union=None)
+def experiments_of(db: Database) -> list[ExperimentRow]:
+    with db.read() as session:
+        query = select(ExperimentRow).order_by(ExperimentRow.created_at, ExperimentRow.id)
+        return list(session.scalars(query))
 
 
-def test_from_traffic_to_findings(store: Store) -> None:
+def findings_of(db: Database) -> dict[tuple[str, ...], str]:
+    with db.read() as session:
+        return {tuple(row.faults): row.state for row in session.scalars(select(FindingRow))}
+
+
+def test_from_traffic_to_findings(db: Database) -> None:
     # Given a service that watches an application with one single and one double weakness
-    world = World(Engine(store, now=1000.0))
-    campaign = world.engine.start_campaign(settings(), (), "operator", world.now)
+    world = a_world(db, edges=2)
+    campaign = start(world)
     # When traffic goes on until nothing is left to try
-    for _ in range(60):
-        world.step()
-    # Then it has found them, and written them down
+    world.steps(120)
+    # Then it has found them, confirmed them, and written them down
     assert (campaign.state, campaign.reason) == (
         "finished",
         "nothing left to try within the bounds",
     )
-    found = {(each["request_class"], tuple(each["faults"])) for each in store.findings()}
-    assert found == {
-        ("GET /boot", ("error@layout",)),
-        ("GET /boot", ("error@playlist", "error@popular")),
+    assert findings_of(db) == dict.fromkeys(FOUND, "open")
+    rows = experiments_of(db)
+    assert {row.state for row in rows} == {"decided"}
+    assert [row.purpose for row in rows].count("confirm") == 2
+    # And nothing is armed any more, and every exposed device is charged, none twice
+    assert not world.rules()
+    assert {row.id: row.members_charged for row in rows} == {
+        row.id: len(world.exposed[row.id]) for row in rows
     }
-    # And nothing is armed any more, and every exposed device is accounted for
-    assert world.engine.board.lease()["rules"] == []
-    rows = store.experiments(campaign.id)
-    assert {row["state"] for row in rows} == {"decided"}
-    assert sum(row["counts"]["exposed"] for row in rows) <= campaign.exposed()
+    # And all of it is in the audit
+    with db.read() as session:
+        what = set(session.scalars(select(AuditRow.what)))
+    assert {"campaign running", "experiment armed", "experiment harmful", "finding open"} <= what
 
 
-def test_halt_disarms_at_once_and_nothing_starts_before_resume(store: Store) -> None:
-    world = World(Engine(store, now=1000.0))
-    campaign = world.engine.start_campaign(settings(), (), "operator", world.now)
-    while not world.engine.board.lease()["rules"]:
-        world.step()
+def test_halt_disarms_at_once_and_nothing_starts_before_resume(db: Database) -> None:
+    world = a_world(db)
+    campaign = start(world)
+    world.until_armed()
 
-    world.engine.halt("release", "operator", world.now)
+    world.engine.scheduler.halt("release", "operator", world.now)
 
-    assert world.engine.board.lease()["rules"] == []
-    for _ in range(5):
-        world.step()
-    assert world.engine.board.lease()["rules"] == []
-    assert "halted" in campaign.waiting["GET /boot"]
+    assert not world.rules()
+    world.steps(5)
+    assert not world.rules()
+    assert "halted" in campaign.waiting[""]
+    assert {row.state for row in experiments_of(db)} == {"aborted"}
     with pytest.raises(Halted, match="ldfi resume"):
-        world.engine.start_campaign(settings(), (), "operator", world.now)
-    world.engine.resume("operator", world.now)
+        start(world)
+    world.engine.scheduler.resume("operator", world.now)
+    world.until_armed()
+
+
+def test_a_halt_by_another_process_is_followed(db: Database) -> None:
+    world, other = a_world(db), Engine(db, now=1000.0)
+    start(world)
+    world.until_armed()
+
+    other.scheduler.halt("elsewhere", "operator", world.now)
     world.step()
-    assert world.engine.board.lease()["rules"]
+
+    assert not world.rules()
 
 
-def test_no_experiment_starts_while_the_steady_state_does_not_hold(store: Store) -> None:
-    world = World(Engine(store, now=1000.0))
-    for _ in range(3):
-        world.step()
+def test_no_experiment_starts_while_the_steady_state_does_not_hold(db: Database) -> None:
+    world = a_world(db)
+    world.steps(3)
     for number in range(100):
         trace_id = f"{10_000 + number:032x}"
-        method, url = BOOT["method"], BOOT["url"]
-        root = span("root", kind="server", trace=trace_id, failed=True, method=method, url=url)
+        url = "http://api/boot"
+        root = span("root", kind="server", trace=trace_id, failed=True, method="GET", url=url)
         world.engine.receive_spans([root], world.now)
         world.engine.receive_outcomes([Outcome(trace_id, f"x{number}", "", False)], world.now)
-    campaign = world.engine.start_campaign(settings(), (), "operator", world.now)
+    campaign = start(world)
     world.now += 1
     world.engine.tick(world.now)
-    world.engine.tick(world.now)
+    world.engine.tick(world.now + 1)
 
-    assert world.engine.board.lease()["rules"] == []
+    assert not world.rules()
     assert "steady state" in campaign.waiting["GET /boot"]
 
 
-def test_a_budget_that_is_spent_stops_new_experiments(store: Store) -> None:
-    world = World(Engine(store, now=1000.0))
-    frugal = Settings(kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, member_budget=1)
-    campaign = world.engine.start_campaign(frugal, (), "operator", world.now)
-    for _ in range(20):
+def test_budgets_are_never_overspent(db: Database) -> None:
+    # Given budgets that are not enough for the campaign, and several edges
+    limits = Limits(members_per_hour=45, members_per_day=60)
+    world = a_world(db, limits, edges=3)
+    campaign = start(world, replace(SETTINGS, members=20))
+    # When it has gone on for an hour
+    world.steps(60)
+    spent = sum(map(len, world.exposed.values()))
+    # Then it has stopped within the budget of the hour, and says so
+    assert 0 < spent <= 45
+    assert "budget of the last hour" in campaign.waiting["GET /boot"]
+    # And in the next hour within that of the day
+    world.now += 3_600
+    world.steps(60)
+    assert spent <= sum(map(len, world.exposed.values())) <= 60
+    assert "budget of the last day" in campaign.waiting["GET /boot"]
+
+
+def test_schedulers_that_race_share_one_budget_and_one_slot_for_each_class(db: Database) -> None:
+    limits = Limits(members_per_hour=70)
+    one, other = a_world(db, limits), a_world(db, limits)
+    start(one, replace(SETTINGS, members=20))
+    start(other, replace(SETTINGS, members=20))
+    for _ in range(60):
+        one.step()
+        other.step()
+        active = [row.active_class for row in experiments_of(db) if row.active_class]
+        assert len(active) <= 1
+
+    exposed = [devices for world in (one, other) for devices in world.exposed.values()]
+    assert len(exposed) > 1
+    assert sum(map(len, exposed)) <= 70
+
+
+def test_many_classes_at_once_and_no_device_in_two_experiments(db: Database) -> None:
+    fragile = Call("root", (Step("critical", (Call("one"), Call("two"))),))
+    world = World(Engine(db, now=1000.0), {f"/p{n}": fragile for n in range(6)}, edges=2)
+    campaign = start(world, replace(SETTINGS, concurrency=4, treatment=0.1, control=0.1))
+    most = 0
+    for _ in range(150):
+        before = {name: set(devices) for name, devices in world.exposed.items()}
+        world.step(requests=20)
+        new = [devices - before.get(name, set()) for name, devices in world.exposed.items()]
+        assert sum(map(len, new)) == len(set().union(*new))
+        most = max(most, len(world.rules()))
+
+    assert most == 4
+    assert campaign.state == "finished"
+    with db.read() as session:
+        assert len(list(session.scalars(select(FindingRow)))) == 6
+
+
+def test_an_edge_that_is_cut_off_blocks_its_class_until_its_lease_has_run_out(
+    db: Database,
+) -> None:
+    world = a_world(db, edges=2)
+    start(world)
+    first = world.until_armed()
+    world.step()
+    world.edges[1].cut_off = True
+    world.engine.scheduler.halt("test", "operator", world.now)
+    world.step()
+    # The edge that is there has confirmed; the other one may go on until its lease ends
+    (row,) = (row for row in experiments_of(db) if row.id == first)
+    assert row.state == "settling"
+    assert row.active_class
+    world.steps(12)
+    (row,) = (row for row in experiments_of(db) if row.id == first)
+    assert row.state == "aborted"
+    assert row.active_class is None
+    assert world.last_treated[first] <= world.edges[1].lease.ends
+    # Nobody knows how many it has used, so all it was given is charged
+    assert len(world.exposed[first]) <= row.members_charged
+    assert row.members_charged >= row.members_reserved // 2
+
+
+def test_a_restart_goes_on_where_it_was(db: Database) -> None:
+    # Given a campaign that is broken off in the middle, without a word
+    world = a_world(db)
+    campaign = start(world)
+    while len([row for row in experiments_of(db) if row.state == "decided"]) < 3:
         world.step()
+    decided = {row.id for row in experiments_of(db) if row.state == "decided"}
+    # When the service comes up again
+    world.engine = Engine(db, now=world.now)
+    again = world.engine.scheduler.campaigns[campaign.id]
+    world.steps(120)
+    # Then the campaign has gone on to its end, and nothing decided was tried again
+    assert again.state == "finished"
+    assert findings_of(db) == dict.fromkeys(FOUND, "open")
+    tried = [
+        (row.purpose, *row.hypothesis)
+        for row in experiments_of(db)
+        if row.state == "decided" and row.verdict != "inconclusive"
+    ]
+    assert len(tried) == len(set(tried))
+    assert decided <= {row.id for row in experiments_of(db) if row.state == "decided"}
+    # And what was running is closed, charged with all it had reserved
+    for row in experiments_of(db):
+        assert row.state in {"decided", "aborted"}
+        assert len(world.exposed[row.id]) <= row.members_charged
 
-    assert len(campaign.experiments) == 1
-    assert "budget" in campaign.waiting["GET /boot"]
+
+def test_a_maintenance_window_ends_what_it_touches_and_lets_nothing_start(db: Database) -> None:
+    world = a_world(db)
+    campaign = start(world)
+    world.until_armed()
+    window = Maintenance("m1", "ann", "upgrade", ("layout",), world.now, world.now + 20)
+
+    world.engine.scheduler.open_maintenance(window, "ann", world.now)
+    world.steps(8)
+
+    assert not world.rules()
+    assert "maintenance of layout by ann: upgrade" in campaign.waiting["GET /boot"]
+    world.steps(15)
+    world.until_armed()
 
 
-def test_what_cannot_be_used_is_counted(store: Store) -> None:
-    engine = Engine(store, now=1000.0)
+def test_protected_points_are_never_touched(db: Database) -> None:
+    world = a_world(db, Limits(protected_points=("lay*",)))
+    campaign = start(world)
+    world.steps(120)
+
+    assert campaign.state == "finished"
+    assert set(findings_of(db)) == {("error@playlist", "error@popular")}
+    assert not any("layout" in fault for row in experiments_of(db) for fault in row.faults)
+
+
+def test_above_a_risk_an_operator_has_to_approve(db: Database) -> None:
+    world = a_world(db)
+    campaign = start(world, replace(SETTINGS, approve_above=0.0, max_size=1, confirm=False))
+    world.steps(10)
+    (waiting,) = campaign.running.values()
+    assert waiting.state == "waiting"
+    assert not world.rules()
+
+    world.engine.scheduler.approve(waiting.id, "ann", world.now)
+    world.until_armed()
+    assert world.rules() == [waiting.id]
+    while not waiting.over:
+        world.step()
+    while not campaign.running:
+        world.step()
+    (other,) = campaign.running.values()
+    world.engine.scheduler.reject(other.id, "not today", "ann", world.now)
+    for _ in range(30):
+        world.step()
+        assert all(each.hypothesis != other.hypothesis for each in campaign.running.values())
+
+
+def test_a_finding_that_was_repaired_is_fixed_and_one_that_comes_back_has_regressed(
+    db: Database,
+) -> None:
+    world = a_world(db)
+    start(world)
+    world.steps(120)
+    broken = world.programs["/boot"]
+    # When the single weakness is repaired, and a new campaign verifies what is known
+    repaired = Step("optional", (Call("layout"),))
+    world.programs["/boot"] = Call("root", (*broken.steps[:2], repaired))
+    start(world)
+    world.steps(150)
+    assert findings_of(db)[("error@layout",)] == "fixed"
+    assert findings_of(db)[("error@playlist", "error@popular")] == "open"
+    # And when it is brought back
+    world.programs["/boot"] = broken
+    start(world)
+    world.steps(150)
+    assert findings_of(db)[("error@layout",)] == "regressed"
+
+
+def test_a_class_whose_lineage_changed_is_explored_anew(db: Database) -> None:
+    world = a_world(db)
+    campaign = start(world, replace(SETTINGS, min_traffic=600))
+    world.steps(16)
+    world.until_armed()
+    program = world.programs["/boot"]
+    world.programs["/boot"] = Call("root", (*program.steps, Step("critical", (Call("new"),))))
+    world.steps(200)
+
+    assert campaign.state == "finished"
+    assert ("error@new",) in findings_of(db)
+    assert world.engine.catalogue.classes["GET /boot"].version == 2
+
+
+def test_what_cannot_be_used_is_counted(db: Database) -> None:
+    engine = Engine(db, now=1000.0)
     circle = [span("a", "b", trace="c" * 32), span("b", "a", trace="c" * 32)]
     lost = [span("x", "gone", kind="server", trace="d" * 32), span("y", "lost", trace="d" * 32)]
     engine.receive_spans(circle + lost, 1000.0)
@@ -181,12 +329,25 @@ def test_what_cannot_be_used_is_counted(store: Store) -> None:
     assert drops["unknown_experiment"] == 1
 
 
-def test_one_campaign_at_a_time_and_none_by_a_wrong_name(store: Store) -> None:
-    engine = Engine(store, now=1000.0)
-    first = engine.start_campaign(settings(), (), "operator", 1000.0)
+def test_campaigns_are_stopped_paused_and_found_by_name(db: Database) -> None:
+    world = a_world(db)
+    scheduler = world.engine.scheduler
+    first, second = start(world), start(world, classes=("GET /elsewhere*",))
+    world.until_armed()
 
-    with pytest.raises(Conflict, match=first.id):
-        engine.start_campaign(settings(), (), "operator", 1000.0)
+    scheduler.pause(first.id, "lunch", "ann", world.now)
+    assert not world.rules()
+    world.steps(3)
+    assert not world.rules()
+    scheduler.unpause(first.id, "ann", world.now)
+    world.until_armed()
+    scheduler.stop(first.id, "enough", "ann", world.now)
+    assert not world.rules()
+    world.steps(3)
+
+    assert not second.explorations
     with pytest.raises(NotFound, match="nowhere"):
-        engine.campaign("nowhere")
-    assert engine.stop_campaign(first.id, "enough", "operator", 1001.0).state == "stopped"
+        scheduler.campaign("nowhere")
+    with db.read() as session:
+        states = {row.id: row.state for row in session.scalars(select(CampaignRow))}
+    assert states == {first.id: "stopped", second.id: "running"}

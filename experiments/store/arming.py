@@ -1,0 +1,158 @@
+"""Arming: the one transaction in which everything that could forbid an experiment is looked at.
+
+Several schedulers may race for the same class, the same slot or the last of a budget. They all
+pass through one lock here, so whoever comes second sees what the first has taken. Budgets are sums
+over the experiments themselves: an experiment is charged with every member it may expose before
+any edge hears of it, and with less only when the edges have said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from experiments.domain.experiment import ACTIVE, Experiment
+from experiments.domain.maintenance import Maintenance
+from experiments.domain.settings import Limits, Settings
+from experiments.store import maintenance, switches
+from experiments.store.database import Change, Database
+from experiments.store.schema import CampaignRow, ExperimentRow
+from fit.allocation import Claim
+
+HOUR, DAY = 3_600.0, 86_400.0
+
+Touches = Callable[[Maintenance], str | None]
+"""What of an experiment's points a maintenance window touches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It may not be armed now. ``spent``: because a budget is."""
+
+    reason: str
+    spent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """It is on record as armed, with so many members, beside these other experiments."""
+
+    members: int
+    yields_to: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be armed, and for how long its first lease holds."""
+
+    experiment: Experiment
+    campaign_id: str
+    run: int
+    lease_until: float
+    touches: Touches
+
+
+def arm(db: Database, change: Change, order: Order, limits: Limits) -> Armed | Refused:
+    """Put an experiment on record as armed, or say why that may not be."""
+    db.lock(change)
+    session, experiment = change.session, order.experiment
+    obstacle = _forbidden(session, order, change.now)
+    if obstacle is not None:
+        return Refused(obstacle)
+    others = session.scalars(select(ExperimentRow).where(ExperimentRow.state.in_(ACTIVE))).all()
+    if len(others) >= limits.max_concurrent:
+        return Refused(
+            f"{len(others)} experiments run already, at most {limits.max_concurrent} may"
+        )
+    if any(row.active_class == experiment.request_class for row in others):
+        return Refused("another experiment runs on this class")
+    members, which = _left(session, order, limits, change.now)
+    if members < least_members(experiment.settings):
+        return Refused(f"budget spent: {max(0, members)} members are left of the {which}", True)
+    members = min(members, experiment.settings.members)
+    _put(change, order, members)
+    return Armed(members, tuple(Claim(**row.allocation) for row in others))
+
+
+def least_members(settings: Settings) -> int:
+    """Fewer treated members than this could never lead to a verdict."""
+    return min(settings.members, settings.thresholds.min_samples)
+
+
+def charged(session: Session, *conditions: ColumnElement[bool]) -> int:
+    """The members charged to the experiments that meet these conditions."""
+    total = func.coalesce(func.sum(ExperimentRow.members_charged), 0)
+    return int(session.scalar(select(total).where(*conditions)) or 0)
+
+
+def _forbidden(session: Session, order: Order, now: float) -> str | None:
+    halted = switches.halted(session)
+    if halted is not None:
+        return f"halted: {halted}"
+    campaign = session.get(CampaignRow, order.campaign_id)
+    if campaign is None or campaign.state != "running":
+        return "the campaign does not run"
+    for window in maintenance.open_windows(session, now):
+        touched = order.touches(window)
+        if touched is not None:
+            return f"maintenance of {touched} by {window.owner}: {window.reason}"
+    return None
+
+
+def _left(session: Session, order: Order, limits: Limits, now: float) -> tuple[int, str]:
+    """Members left of the tightest budget, and which one that is."""
+    settings = order.experiment.settings
+    run = (ExperimentRow.campaign_id == order.campaign_id, ExperimentRow.run == order.run)
+    budgets = [
+        (settings.member_budget - charged(session, *run), "campaign's budget"),
+        (
+            limits.members_per_hour - charged(session, ExperimentRow.armed_at > now - HOUR),
+            "budget of the last hour",
+        ),
+        (
+            limits.members_per_day - charged(session, ExperimentRow.armed_at > now - DAY),
+            "budget of the last day",
+        ),
+    ]
+    return min(budgets)
+
+
+def _put(change: Change, order: Order, members: int) -> None:
+    experiment = order.experiment
+    row = change.session.get(ExperimentRow, experiment.id)
+    if row is None:
+        row = new_row(experiment, order.campaign_id, order.run)
+        change.session.add(row)
+    settings = experiment.settings
+    row.state, row.reason, row.active_class = "armed", "", experiment.request_class
+    row.armed_at, row.lease_until = change.now, order.lease_until
+    row.members_reserved = row.members_charged = members
+    row.approved_by = experiment.approved_by
+    row.allocation = {
+        "salt": experiment.id,
+        "treatment": settings.treatment,
+        "control": settings.control,
+    }
+    change.audit("experiment armed", experiment.id, f"{members} members at most")
+
+
+def new_row(experiment: Experiment, campaign_id: str, run: int) -> ExperimentRow:
+    """The record of an experiment that is not armed yet."""
+    return ExperimentRow(
+        id=experiment.id,
+        campaign_id=campaign_id,
+        run=run,
+        request_class=experiment.request_class,
+        purpose=experiment.purpose,
+        hypothesis=sorted(experiment.hypothesis),
+        faults=[str(fault) for fault in experiment.faults],
+        state=experiment.state,
+        reason=experiment.reason,
+        risk=experiment.risk,
+        created_at=experiment.created_at,
+        members_reserved=0,
+        members_charged=0,
+    )

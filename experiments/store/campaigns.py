@@ -1,0 +1,109 @@
+"""Campaigns on record, and how to take them up again after a restart."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from experiments.domain.calendar import Calendar, Schedule
+from experiments.domain.campaign import Campaign, Definition
+from experiments.domain.settings import Settings
+from experiments.domain.verdict import Thresholds
+from experiments.errors import NotFound
+from experiments.store import notifications
+from experiments.store.database import Change
+from experiments.store.schema import CampaignRow
+
+LIVE = ("scheduled", "running", "paused")
+
+
+def create(change: Change, campaign: Campaign) -> None:
+    """A campaign begins."""
+    change.session.add(
+        CampaignRow(
+            id=campaign.id,
+            name=campaign.definition.name,
+            state=campaign.state,
+            definition=definition_to_json(campaign.definition),
+            created_by=change.who,
+            created_at=change.now,
+            run=campaign.run,
+            run_started_at=campaign.run_started_at,
+            next_run_at=campaign.next_run_at,
+            certificates=[],
+        )
+    )
+    change.audit(f"campaign {campaign.state}", campaign.id, campaign.definition.name)
+    _tell(change, campaign, "campaign-started")
+
+
+def save(change: Change, campaign: Campaign, certificates: list[dict[str, Any]]) -> None:
+    """A campaign's state has changed."""
+    row = change.session.get_one(CampaignRow, campaign.id)
+    was = row.state
+    row.state, row.reason, row.run = campaign.state, campaign.reason, campaign.run
+    row.run_started_at, row.next_run_at = campaign.run_started_at, campaign.next_run_at
+    row.certificates = certificates
+    if campaign.state in {"finished", "stopped"}:
+        row.ended_at = change.now
+    change.audit(f"campaign {campaign.state}", campaign.id, campaign.reason)
+    if campaign.state == "running" and was == "scheduled":
+        _tell(change, campaign, "campaign-started")
+    elif was == "running" and campaign.state != "paused":
+        _tell(change, campaign, "campaign-ended")
+
+
+def load(session: Session, campaign_id: str) -> CampaignRow:
+    """The record of one campaign. Raises NotFound."""
+    row = session.get(CampaignRow, campaign_id)
+    if row is None:
+        raise NotFound(f"there is no campaign {campaign_id!r}")
+    return row
+
+
+def live(session: Session) -> list[CampaignRow]:
+    """The campaigns that are not over."""
+    query = select(CampaignRow).where(CampaignRow.state.in_(LIVE))
+    return list(session.scalars(query.order_by(CampaignRow.created_at)))
+
+
+def definition_to_json(definition: Definition) -> dict[str, Any]:
+    """What was asked for, as a document."""
+    return {
+        "name": definition.name,
+        "classes": list(definition.classes),
+        "settings": asdict(definition.settings),
+        "calendar": definition.calendar.to_json() if definition.calendar else None,
+        "schedule": definition.schedule.to_json() if definition.schedule else None,
+        "hypotheses": [sorted(each) for each in definition.hypotheses],
+    }
+
+
+def definition_from_json(data: dict[str, Any]) -> Definition:
+    """Read what :func:`definition_to_json` wrote."""
+    settings = dict(data["settings"])
+    settings["kinds"] = tuple(settings["kinds"])
+    settings["thresholds"] = Thresholds(**settings["thresholds"])
+    calendar, schedule = data["calendar"], data["schedule"]
+    return Definition(
+        settings=Settings(**settings),
+        classes=tuple(data["classes"]),
+        name=data["name"],
+        calendar=Calendar.from_json(calendar) if calendar else None,
+        schedule=Schedule.from_json(schedule) if schedule else None,
+        hypotheses=tuple(map(frozenset, data["hypotheses"])),
+    )
+
+
+def _tell(change: Change, campaign: Campaign, event: str) -> None:
+    what = campaign.definition.name or campaign.id
+    notifications.put(
+        change,
+        event,
+        f"Campaign {what}: {campaign.state}",
+        campaign.reason or f"run {campaign.run}",
+        {"campaign": campaign.id, "run": campaign.run, "state": campaign.state},
+    )

@@ -1,0 +1,122 @@
+"""Experiments on record: proposed, kept alive, ended; and closed after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, cast
+
+from sqlalchemy import CursorResult, select, update
+from sqlalchemy.orm import Session
+
+from experiments.domain.experiment import ACTIVE, Experiment
+from experiments.domain.exploration import FindingChange
+from experiments.domain.lesson import Lesson
+from experiments.store import findings, notifications
+from experiments.store.arming import new_row
+from experiments.store.database import Change
+from experiments.store.schema import ExperimentRow
+
+GRACE = 1.0
+"""Seconds after the end of its lease from which on an experiment counts as abandoned."""
+
+_PENDING = ("proposed", "waiting")
+
+
+def propose(
+    change: Change, experiment: Experiment, campaign_id: str, run: int, lease_until: float
+) -> None:
+    """An experiment waits for an operator's approval."""
+    row = new_row(experiment, campaign_id, run)
+    row.lease_until = lease_until
+    change.session.add(row)
+    change.audit(f"experiment {experiment.state}", experiment.id, experiment.reason)
+    notifications.put(
+        change,
+        "approval-needed",
+        f"{experiment.request_class}: an experiment waits for approval",
+        f"{', '.join(row.faults)}; may hurt {experiment.risk:.0f} members",
+        {"experiment": experiment.id},
+    )
+
+
+def renew(change: Change, ids: Collection[str], lease_until: float) -> int:
+    """Keep experiments alive; how many of them are still ours to keep."""
+    done = change.session.execute(
+        update(ExperimentRow)
+        .where(ExperimentRow.id.in_(ids), ExperimentRow.state.in_([*ACTIVE, *_PENDING]))
+        .values(lease_until=lease_until)
+    )
+    return cast(CursorResult[Any], done).rowcount
+
+
+def move(change: Change, experiment: Experiment) -> None:
+    """An active experiment has gone on to observing or settling."""
+    change.session.execute(
+        update(ExperimentRow)
+        .where(ExperimentRow.id == experiment.id, ExperimentRow.state.in_(ACTIVE))
+        .values(state=experiment.state, reason=experiment.reason)
+    )
+    change.audit(f"experiment {experiment.state}", experiment.id, experiment.reason)
+
+
+def end(
+    change: Change,
+    experiment: Experiment,
+    spent: int,
+    lesson: Lesson | None,
+    changes: Sequence[FindingChange] = (),
+) -> None:
+    """An experiment is decided or aborted; what it taught and what it did to findings."""
+    row = change.session.get(ExperimentRow, experiment.id)
+    if row is None or row.state in {"decided", "aborted"}:
+        return  # never put on record, or closed by another scheduler after we had stalled
+    row.state, row.verdict = experiment.state, experiment.verdict
+    row.reason, row.ended_at = experiment.reason, change.now
+    row.level, row.active_class = experiment.level, None
+    row.members_charged = min(spent, row.members_reserved)
+    row.comparison = counts_of(experiment)
+    row.lesson = None if lesson is None else {**lesson.to_json(), "version": experiment.version}
+    what = f"experiment {experiment.verdict or experiment.state}"
+    change.audit(what, experiment.id, experiment.reason)
+    for each in changes:
+        findings.apply(change, each, row.request_class, row.campaign_id, row.id)
+
+
+def close_abandoned(change: Change) -> list[str]:
+    """Close what nobody keeps alive any more: its leases have run out, so nothing is armed.
+
+    It stays charged with all its members, since nobody knows how many it exposed.
+    """
+    query = select(ExperimentRow).where(
+        ExperimentRow.state.in_([*ACTIVE, *_PENDING]),
+        ExperimentRow.lease_until < change.now - GRACE,
+    )
+    closed = []
+    for row in change.session.scalars(query.with_for_update(skip_locked=True)):
+        row.state, row.active_class, row.ended_at = "aborted", None, change.now
+        row.reason = "whoever ran it was gone"
+        change.audit("experiment aborted", row.id, row.reason)
+        closed.append(row.id)
+    return closed
+
+
+def lessons(session: Session, campaign_id: str) -> list[ExperimentRow]:
+    """The decided experiments of a campaign that taught something, in their order."""
+    query = select(ExperimentRow).where(
+        ExperimentRow.campaign_id == campaign_id,
+        ExperimentRow.state == "decided",
+        ExperimentRow.lesson.is_not(None),
+    )
+    return list(session.scalars(query.order_by(ExperimentRow.ended_at, ExperimentRow.id)))
+
+
+def counts_of(experiment: Experiment) -> dict[str, Any]:
+    """Control against treatment, and who was exposed, for the record and for people."""
+    return {
+        **experiment.comparison().to_json(),
+        "exposed": len(experiment.exposed),
+        "hurt": len(experiment.hurt),
+        "passed_by": len(experiment.passed_by),
+        "treated": experiment.used,
+        "curve": experiment.tests.curve,
+    }

@@ -1,0 +1,60 @@
+"""Maintenance windows: who works on what, until when."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from experiments.domain.maintenance import Maintenance
+from experiments.errors import NotFound
+from experiments.store.database import Change
+from experiments.store.schema import MaintenanceRow
+
+
+def open_windows(session: Session, now: float) -> list[Maintenance]:
+    """The windows that are open now."""
+    query = select(MaintenanceRow).where(
+        MaintenanceRow.opened_at <= now,
+        MaintenanceRow.until > now,
+        MaintenanceRow.closed_at.is_(None),
+    )
+    return [window_of(row) for row in session.scalars(query.order_by(MaintenanceRow.opened_at))]
+
+
+def open_window(change: Change, window: Maintenance) -> None:
+    """Open a window."""
+    change.session.add(
+        MaintenanceRow(
+            id=window.id,
+            owner=window.owner,
+            reason=window.reason,
+            down=list(window.down),
+            opened_at=window.opened_at,
+            until=window.until,
+        )
+    )
+    change.audit("maintenance opened", window.id, window.reason)
+
+
+def close_window(change: Change, window_id: str) -> Maintenance:
+    """Close a window before its time; a closed one stays as it is. Raises NotFound."""
+    row = change.session.get(MaintenanceRow, window_id)
+    if row is None:
+        raise NotFound(f"there is no maintenance window {window_id!r}")
+    if row.closed_at is None:
+        row.closed_at = change.now
+        change.audit("maintenance closed", window_id)
+    return window_of(row)
+
+
+def window_of(row: MaintenanceRow) -> Maintenance:
+    """A row in the words of the domain."""
+    return Maintenance(
+        id=row.id,
+        owner=row.owner,
+        reason=row.reason,
+        down=tuple(row.down),
+        opened_at=row.opened_at,
+        until=row.until,
+        closed_at=row.closed_at,
+    )

@@ -1,0 +1,20 @@
+"""The kill switch: halted, by whom and why, until somebody resumes."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from experiments.store.database import Change
+from experiments.store.schema import FlagRow
+
+
+def halted(session: Session) -> str | None:
+    """Why everything is halted; None when nothing is."""
+    row = session.get(FlagRow, "halted")
+    return row.value.get("reason") if row else None
+
+
+def set_halted(change: Change, reason: str | None) -> None:
+    """Halt everything, or with None resume."""
+    change.session.merge(FlagRow(name="halted", value={"reason": reason}))
+    change.audit("resume" if reason is None else "halt", why=reason or "")
