@@ -1,0 +1,206 @@
+"""Notifications against a real server, which is sometimes broken."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from experiments.errors import InvalidTarget, NotDelivered
+from experiments.notify import (
+    ATTEMPTS,
+    Notification,
+    Slack,
+    Target,
+    Webhook,
+    deliver,
+    signature,
+    slack_message,
+)
+from tests.fit.applications import served
+
+SECRET = "0123456789abcdef"
+FOUND = Notification(
+    event="finding",
+    title="Search fails without <ratings> & titles",
+    text="api>http:GET:ratings/titles/* and *titles* together: größer",
+    link="https://ldfi.example/findings/f1?a=1&b=2",
+    at=1790000000.5,
+    details={"finding": "f1", "points": ["api>http:GET:ratings/titles/*"]},
+)
+
+
+@dataclass
+class Receiver:
+    """Answers with these statuses, then with 204; keeps what it got."""
+
+    url: str = ""
+    statuses: list[int] = field(default_factory=list)
+    got: list[tuple[Mapping[str, str], bytes]] = field(default_factory=list)
+
+    async def receive(self, request: Request) -> Response:
+        self.got.append((dict(request.headers), await request.body()))
+        status = self.statuses.pop(0) if self.statuses else 204
+        return Response(status_code=status, headers={"location": "/elsewhere"})
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    with served(Starlette(routes=[Route("/hook", receiver.receive, methods=["POST"])])) as root:
+        receiver.url = f"{root}/hook"
+        yield receiver
+
+
+def send(target: Target) -> None:
+    async def run() -> None:
+        async with httpx.AsyncClient() as client:
+            await deliver(target, FOUND, client, first_wait=0.01)
+
+    asyncio.run(run())
+
+
+def test_a_webhook_gets_the_notification_and_can_check_who_sent_it(receiver: Receiver) -> None:
+    send(Webhook(receiver.url, SECRET))
+
+    ((headers, body),) = receiver.got
+    assert json.loads(body) == {
+        "event": "finding",
+        "title": FOUND.title,
+        "text": FOUND.text,
+        "link": FOUND.link,
+        "at": FOUND.at,
+        "details": dict(FOUND.details),
+    }
+    assert headers["content-type"] == "application/json"
+    expected = hmac.digest(
+        SECRET.encode(), f"{headers['x-ldfi-timestamp']}.".encode() + body, "sha256"
+    )
+    assert headers["x-ldfi-signature"] == f"sha256={expected.hex()}"
+
+
+@given(st.text(min_size=1), st.integers(0, 2**33), st.binary(), st.binary())
+def test_a_signature_is_of_one_secret_one_time_and_one_body(
+    secret: str, timestamp: int, body: bytes, other: bytes
+) -> None:
+    signed = signature(secret, str(timestamp), body)
+
+    assert signed == signature(secret, str(timestamp), body)
+    assert signed != signature(secret + "x", str(timestamp), body)
+    assert signed != signature(secret, str(timestamp + 1), body)
+    assert (signed == signature(secret, str(timestamp), other)) == (body == other)
+
+
+def test_a_receiver_that_fails_twice_gets_it_the_third_time_under_the_same_id(
+    receiver: Receiver,
+) -> None:
+    receiver.statuses = [500, 429]
+
+    send(Webhook(receiver.url, SECRET))
+
+    assert len(receiver.got) == 3
+    assert len({headers["x-ldfi-delivery"] for headers, _ in receiver.got}) == 1
+
+
+def test_it_gives_up_in_the_end_and_says_what_was_wrong(receiver: Receiver) -> None:
+    receiver.statuses = [503] * 20
+
+    with pytest.raises(NotDelivered, match=r"'finding' did not reach 127\.0\.0\.1.*status 503"):
+        send(Webhook(receiver.url, SECRET))
+
+    assert len(receiver.got) == ATTEMPTS
+
+
+@pytest.mark.parametrize("status", [400, 404, 410, 302])
+def test_a_refusal_is_final_and_a_redirect_is_not_followed(receiver: Receiver, status: int) -> None:
+    receiver.statuses = [status]
+
+    with pytest.raises(NotDelivered, match=f"status {status}"):
+        send(Webhook(receiver.url, SECRET))
+
+    assert len(receiver.got) == 1
+
+
+def test_nobody_there_is_told_without_the_secret_part_of_the_url() -> None:
+    with pytest.raises(NotDelivered, match="ConnectError") as raised:
+        send(Slack("http://127.0.0.1:1/services/T0/B0/secret"))
+
+    assert "secret" not in str(raised.value)
+    assert "secret" not in repr(Slack("http://127.0.0.1:1/services/secret"))
+    assert SECRET not in repr(Webhook("http://127.0.0.1:1", SECRET))
+
+
+def test_slack_gets_text_and_blocks_escaped_as_it_asks(receiver: Receiver) -> None:
+    send(Slack(receiver.url))
+
+    ((_, body),) = receiver.got
+    assert json.loads(body) == {
+        "text": (
+            "Search fails without &lt;ratings&gt; &amp; titles\n"
+            "api&gt;http:GET:ratings/titles/* and *titles* together: größer\n"
+            "<https://ldfi.example/findings/f1?a=1&amp;b=2>"
+        ),
+        "blocks": [
+            {
+                "type": "header",
+                "text": {
+                    "type": "plain_text",
+                    "text": "Search fails without &lt;ratings&gt; &amp; titles",
+                    "emoji": False,
+                },
+            },
+            {
+                "type": "section",
+                "text": {
+                    "type": "plain_text",
+                    "text": "api&gt;http:GET:ratings/titles/* and *titles* together: größer",
+                    "emoji": False,
+                },
+            },
+            {
+                "type": "context",
+                "elements": [
+                    {
+                        "type": "mrkdwn",
+                        "text": "<https://ldfi.example/findings/f1?a=1&amp;b=2|Details>",
+                    }
+                ],
+            },
+        ],
+    }
+
+
+@given(st.text("&<>|a", max_size=700), st.text("&<>|a", max_size=4000))
+def test_no_text_breaks_out_or_is_longer_than_slack_takes(title: str, text: str) -> None:
+    message = slack_message(replace(FOUND, title=title, text=text, link=None))
+
+    whole = json.dumps(message, ensure_ascii=False)
+    assert not {"<", ">"} & set(whole)
+    for part, limit in zip(message["blocks"], (150, 3000), strict=False):  # type: ignore[call-overload]
+        shown = part["text"]["text"]
+        assert len(shown) <= limit
+        assert shown.count("&") == sum(map(shown.count, ("&amp;", "&lt;", "&gt;")))
+
+
+@pytest.mark.parametrize("url", ["", "ftp://x/y", "/hook", "http://", "http://a b:x/", "hook"])
+def test_a_target_needs_a_url(url: str) -> None:
+    with pytest.raises(InvalidTarget):
+        Webhook(url, SECRET)
+    with pytest.raises(InvalidTarget):
+        Slack(url)
+
+
+def test_a_webhook_needs_a_secret() -> None:
+    with pytest.raises(InvalidTarget, match="16 characters"):
+        Webhook("https://example.org", "short")
