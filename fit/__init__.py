@@ -1,7 +1,7 @@
 """fit: what runs inside the systems under test.
 
     fit.install()                                          # injection points for HTTP clients
-    app = fit.EdgeMiddleware(OpenTelemetryMiddleware(app))  # at the edge only
+    app = fit.EdgeMiddleware(OpenTelemetryMiddleware(app))  # at the edge; WSGIEdgeMiddleware, too
     provider = TracerProvider(sampler=fit.Sampler(sampler)) # keeps requests under experiment
 
     @fit.point("cache", "get", peer="homecache")           # anything else that can fail
@@ -10,11 +10,20 @@
 It needs the standard library and OpenTelemetry's API, and does nothing without ``FIT_KEYS``.
 """
 
-from fit.edge import EdgeMiddleware
+from fit.asgi import EdgeMiddleware
 from fit.faults import Fault
 from fit.functions import point
 from fit.install import install
 from fit.points import Point
 from fit.sampler import Sampler
+from fit.wsgi import WSGIEdgeMiddleware
 
-__all__ = ["EdgeMiddleware", "Fault", "Point", "Sampler", "install", "point"]
+__all__ = [
+    "EdgeMiddleware",
+    "Fault",
+    "Point",
+    "Sampler",
+    "WSGIEdgeMiddleware",
+    "install",
+    "point",
+]

@@ -1,28 +1,49 @@
-"""The ``baggage`` header at the edge: take our entry out, put our entry in, touch nothing else."""
+"""The ``baggage`` header at the edge: take our entry out, put our entry in, touch nothing else.
+
+W3C Baggage, section 3. Whoever reads the header further in may be more lenient than the
+specification: OpenTelemetry for Python percent-decodes names, lets the last of two entries win,
+and of two headers sees the first alone. So an entry is ours by its *decoded* name, several headers
+are one (RFC 9110, section 5.3), and only one entry of ours ever leaves the edge.
+"""
 
 from __future__ import annotations
 
+from typing import Final
+from urllib.parse import unquote_plus
+
 from fit.context import ENTRY
+
+MAX_LENGTH: Final = 8192
+"""Characters. OpenTelemetry drops the whole of a longer header (W3C Baggage, section 3.3.2)."""
 
 _PREFIX = f"{ENTRY}="
 
 
+def values(header: str) -> list[str]:
+    """The values of our entries in a raw header, less their properties, in order."""
+    if ENTRY not in header.lower() and "%" not in header:
+        return []
+    members = [member for member in header.split(",") if _is_ours(member)]
+    return [member.partition("=")[2].partition(";")[0].strip() for member in members]
+
+
 def find(header: str) -> str | None:
-    """The value of our entry in a raw ``baggage`` header (W3C Baggage, section 3.3)."""
-    for member in header.split(","):
-        name, equals, value = member.partition("=")
-        if equals and name.strip() == ENTRY:
-            return value.partition(";")[0].strip()
-    return None
+    """The value of our first entry in a raw header."""
+    return next(iter(values(header)), None)
 
 
 def without(header: str) -> str:
     """The header less every entry of ours."""
-    members = header.split(",")
-    kept = [member for member in members if member.partition("=")[0].strip() != ENTRY]
-    return ",".join(kept)
+    return ",".join(member for member in header.split(",") if not _is_ours(member))
 
 
 def with_entry(header: str, value: str) -> str:
-    """The header with our entry put in front, where no size limit cuts it off."""
+    """The header with our entry put in front, where no limit on entries cuts it off."""
     return ",".join(filter(None, (_PREFIX + value, header)))
+
+
+def _is_ours(member: str) -> bool:
+    name = member.partition("=")[0]
+    if "%" in name or "+" in name:
+        name = unquote_plus(name)
+    return name.strip().lower() == ENTRY

@@ -7,6 +7,7 @@
     │   │   ├── MalformedContext  it is not one of ours, or it was cut short
     │   │   ├── ForgedContext     its MAC does not verify, or its key is unknown
     │   │   └── ExpiredContext    it was one of ours, but its time has passed
+    │   ├── MalformedRules        the control plane's answer is not understood
     │   └── InjectedFault         what a decorated function raises when a fault fires
     ├── lineage.errors.LineageError …
     └── experiments.errors.ExperimentsError …
@@ -51,6 +52,10 @@ class ExpiredContext(ContextError):  # noqa: N818
     """Raised for a failure context that was signed by us but is past its expiry."""
 
     reason = "expired"
+
+
+class MalformedRules(FitError):  # noqa: N818
+    """Raised for an answer of the control plane that is not understood as a whole."""
 
 
 class InjectedFault(FitError):  # noqa: N818

@@ -21,15 +21,17 @@ HEADERS = ("x-device-type",)
 
 MAX_VALUE_LENGTH = 24
 MAX_QUERY_PARAMETERS = 20
+MAX_LENGTH = 2048
+"""Characters of a path and of a query that are looked at; whatever follows is a stranger's text."""
 
 
 def request_features(
     method: str, path: str, query: str = "", headers: Iterable[tuple[str, str]] = ()
 ) -> Features:
     """The features of one HTTP request. ``query`` is the raw query string, without ``?``."""
-    features = {"method": method.upper(), "path": template_path(path)}
+    features = {"method": method.upper(), "path": template_path(path[:MAX_LENGTH])}
     if query:
-        features.update(_query_features(query))
+        features.update(_query_features(query[:MAX_LENGTH]))
     for name, value in headers:
         if name in HEADERS:
             features[f"header.{name}"] = value[:MAX_VALUE_LENGTH]
@@ -38,7 +40,7 @@ def request_features(
 
 @lru_cache(maxsize=1024)
 def _query_features(query: str) -> Features:
-    pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=None)[:MAX_QUERY_PARAMETERS]
+    pairs = parse_qsl(query, keep_blank_values=True)[:MAX_QUERY_PARAMETERS]
     return {f"query.{_template_value(name)}": _template_value(value) for name, value in pairs}
 
 

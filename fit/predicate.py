@@ -56,9 +56,7 @@ class Predicate:
     @classmethod
     def from_json(cls, data: Iterable[dict[str, Any]]) -> Predicate:
         """Read what :meth:`to_json` wrote. Raises KeyError or TypeError for anything else."""
-        return cls.of(
-            Condition(str(item["feature"]), item["value"], bool(item["negated"])) for item in data
-        )
+        return cls.of(map(_read_condition, data))
 
     def __str__(self) -> str:
         """In words: ``GET /titles/* with query.page``."""
@@ -67,6 +65,17 @@ class Predicate:
         shown = ("method", "path") if head else ()
         rest = [str(c) for c in self.conditions if c.feature not in shown or c.negated]
         return " ".join([head or "any request", ", ".join(rest)]).rstrip()
+
+
+def _read_condition(item: dict[str, Any]) -> Condition:
+    feature, value, negated = item["feature"], item["value"], item["negated"]
+    if (
+        not isinstance(feature, str)
+        or not isinstance(value, str | None)
+        or not isinstance(negated, bool)
+    ):
+        raise TypeError(f"{str(item)[:80]} is no condition")
+    return Condition(feature, value, negated)
 
 
 def _order(condition: Condition) -> tuple[str, str, bool]:

@@ -1,26 +1,50 @@
 """Rules: what the edge has been told to do, and the lease on which it was told.
 
 A rule names one experiment: the request class it is about (a predicate), the shares of devices in
-either arm, and the faults. Rules come as a lease of some seconds. When it is not renewed, because
-the control plane is gone, or the network, or because it said stop, the edge goes quiet.
+either arm, the faults, and how many members may be treated. Rules come as a lease of some seconds.
+When it is not renewed, because the control plane is gone, or the network, or because it said stop,
+the edge goes quiet.
+
+No device is in two experiments at once. A rule *yields to* the experiments that were armed when it
+was armed: a device that falls in an arm of one of them is never in this one. Of any two experiments
+whose lifetimes overlap, one was armed first, and the other yields to it. So their devices are
+disjoint whatever version of the rules an edge has, and in whatever order; all it takes is that a
+rule's salt and shares never change, and that what it yields to stays on it until it is disarmed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Any
+from typing import Any, Final, TypeVar
 
+from fit.allocation import DEVICE_BITS, RANGE, Claim, Segments, mark_of
 from fit.context import DEFAULT_DELAY_MS, Arm
+from fit.errors import FitError, MalformedRules
 from fit.faults import Fault
 from fit.features import Features
 from fit.predicate import Predicate
 
+MAX_LEASE_SECONDS: Final = 60.0
+"""A longer lease is cut to this: it is how long injection may outlive the control plane."""
+
+_EXPERIMENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_MASK = RANGE - 1
+_MAX_VERSION = 64
+_MAX_DELAY_MS = 9_999_999
+
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One armed experiment. ``treatment`` and ``control`` are shares of all devices, 0 to 1."""
+    """One armed experiment. ``treatment`` and ``control`` are shares of all devices, 0 to 1.
+
+    ``members``: how many distinct devices this edge may treat, in all; None is no limit, and with
+    0 the rule claims its devices and stamps none.
+    """
 
     experiment: str
     salt: str
@@ -29,17 +53,28 @@ class Rule:
     control: float
     faults: tuple[Fault, ...]
     delay_ms: int = DEFAULT_DELAY_MS
+    members: int | None = None
+    yields_to: tuple[Claim, ...] = ()
+    claim: Claim = field(init=False, repr=False, compare=False)
+    _yielded: tuple[Segments, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "claim", Claim(self.salt, self.treatment, self.control))
+        object.__setattr__(self, "_yielded", tuple(each.segments for each in self.yields_to))
 
     def arm_of(self, device: str) -> Arm | None:
-        """The arm a device falls in, always the same one; None for nearly every device.
+        """The arm a device falls in, always the same one; None for nearly every device."""
+        mark = mark_of(device)
+        arm = self.claim.arm_of(mark)
+        return arm if arm is not None and self.keeps(mark) else None
 
-        The shares grow from opposite ends of the hash's range, so that widening one of them
-        moves no device from one arm to the other.
-        """
-        place = _place(self.salt, device)
-        if place < self.treatment:
-            return "treatment"
-        return "control" if place >= 1 - self.control else None
+    def keeps(self, mark: int) -> bool:
+        """Whether a device in one of its arms is in no arm that the rule yields to."""
+        bits, mask = mark & DEVICE_BITS, _MASK
+        for factor, summand, treated, control in self._yielded:  # Claim.arm_of, without the call
+            if not treated <= (bits * factor + summand) & mask < control:
+                return False
+        return True
 
     def to_json(self) -> dict[str, Any]:
         """As the control plane hands it to the edge."""
@@ -51,56 +86,111 @@ class Rule:
             "control": self.control,
             "faults": [str(fault) for fault in self.faults],
             "delay_ms": self.delay_ms,
+            "members": self.members,
+            "yields_to": [
+                {"salt": each.salt, "treatment": each.treatment, "control": each.control}
+                for each in self.yields_to
+            ],
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Rule:
-        """Read what :meth:`to_json` wrote. Raises KeyError, TypeError or ValueError."""
+    def from_json(cls, data: Mapping[str, Any]) -> Rule:
+        """Read what :meth:`to_json` wrote. Raises KeyError, TypeError, ValueError or FitError."""
+        claim = _read_claim(data)
         return cls(
-            experiment=str(data["experiment"]),
-            salt=str(data["salt"]),
-            predicate=Predicate.from_json(data["predicate"]),
-            treatment=float(data["treatment"]),
-            control=float(data["control"]),
-            faults=tuple(Fault.parse(text) for text in data["faults"]),
-            delay_ms=int(data["delay_ms"]),
+            experiment=_read_experiment(data["experiment"]),
+            salt=claim.salt,
+            predicate=Predicate.from_json(_typed(data["predicate"], list)),
+            treatment=claim.treatment,
+            control=claim.control,
+            faults=tuple(Fault.parse(_typed(each, str)) for each in _typed(data["faults"], list)),
+            delay_ms=_read_count(data["delay_ms"], _MAX_DELAY_MS),
+            members=None if data.get("members") is None else _read_count(data["members"]),
+            yields_to=tuple(map(_read_claim, _typed(data.get("yields_to") or [], list))),
         )
-
-
-def _place(salt: str, device: str) -> float:
-    digest = blake2b(device.encode("utf-8", "replace"), key=salt.encode()[:64], digest_size=8)
-    return int.from_bytes(digest.digest()) / 2**64
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Rules and the Unix time at which they end. The empty lease arms nothing."""
+    """Rules, and when they end by :func:`fit.clock.steady`. The empty lease arms nothing."""
 
     rules: tuple[Rule, ...] = ()
     ends: float = 0.0
-    version: str = field(default="")
+    version: str = ""
+    _segments: tuple[tuple[int, int, int, int, Rule], ...] = field(
+        init=False, repr=False, compare=False
+    )
 
-    def allocate(self, features: Features, device: str) -> tuple[Rule, Arm] | None:
-        """The experiment and arm of one request, or None.
+    def __post_init__(self) -> None:
+        rows = tuple((*rule.claim.segments, rule) for rule in self.rules)
+        object.__setattr__(self, "_segments", rows)
 
-        A device belongs to the first rule that claims it, even for requests of another class: so
-        no device is ever in two experiments.
+    def claimed(self, mark: int) -> tuple[Rule, Arm] | None:
+        """The rule that claims a device, given by its mark, and the arm; whatever the request.
+
+        At most one rule does, once they yield to each other as they should. Where they do not,
+        the first one in the lease has it.
         """
-        for rule in self.rules:
-            arm = rule.arm_of(device)
-            if arm is not None:
-                return (rule, arm) if rule.predicate.holds(features) else None
+        bits, mask = mark & DEVICE_BITS, _MASK
+        for factor, summand, treated, control, rule in self._segments:
+            place = (bits * factor + summand) & mask
+            if treated <= place < control:
+                continue
+            if rule.keeps(mark):
+                return rule, "treatment" if place < treated else "control"
         return None
 
+    def allocate(self, features: Features, device: str) -> tuple[Rule, Arm] | None:
+        """The experiment and arm of one request, allowances aside, or None."""
+        claimed = self.claimed(mark_of(device))
+        return claimed if claimed is not None and claimed[0].predicate.holds(features) else None
 
-def read_lease(document: dict[str, Any], asked_at: float) -> Lease:
+
+def read_lease(document: object, asked_at: float) -> Lease:
     """Read the control plane's answer; the lease counts from when the question was asked.
 
-    Raises KeyError, TypeError or ValueError for a document that is none of ours.
+    All or nothing: raises MalformedRules where any part is not understood.
     """
-    rules: Sequence[dict[str, Any]] = document["rules"]
-    return Lease(
-        rules=tuple(map(Rule.from_json, rules)),
-        ends=asked_at + float(document["lease_seconds"]),
-        version=str(document["version"]),
-    )
+    try:
+        data = _typed(document, dict)
+        rules = tuple(map(Rule.from_json, _typed(data["rules"], list)))
+        seconds = _read_number(data["lease_seconds"], math.inf)
+        version = _typed(data["version"], str)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, FitError) as error:
+        raise MalformedRules(f"rules not understood: {type(error).__name__}: {error}") from error
+    if len({rule.experiment for rule in rules}) < len(rules):
+        raise MalformedRules("rules not understood: an experiment has two of them")
+    if len(version) > _MAX_VERSION:
+        raise MalformedRules(f"rules not understood: a version of {len(version)} characters")
+    return Lease(rules, asked_at + min(seconds, MAX_LEASE_SECONDS), version)
+
+
+def _read_claim(data: Mapping[str, Any]) -> Claim:
+    treatment, control = (_read_number(data[name], 1.0) for name in ("treatment", "control"))
+    if treatment + control > 1.0 + 1e-9:
+        raise ValueError(f"shares of {treatment} and {control} are more than all devices")
+    return Claim(_typed(data["salt"], str), treatment, control)
+
+
+def _read_experiment(value: object) -> str:
+    if not isinstance(value, str) or not _EXPERIMENT.fullmatch(value):
+        raise ValueError(f"{str(value)[:80]!r} names no experiment")
+    return value
+
+
+def _read_number(value: object, largest: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= largest:
+        raise ValueError(f"{str(value)[:80]} is no number from 0 to {largest}")
+    return float(value)
+
+
+def _read_count(value: object, largest: float = math.inf) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        raise ValueError(f"{str(value)[:80]} is no count from 0 to {largest}")
+    return value
+
+
+def _typed(value: object, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"{str(value)[:80]!r} is no {kind.__name__}")
+    return value

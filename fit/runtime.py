@@ -6,6 +6,7 @@ wrong in here is swallowed: a fault of ours must never become a fault of the hos
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from opentelemetry import baggage, trace
 from opentelemetry.context import Context
 
 from fit import attributes
-from fit.context import ENTRY, FailureContext, Injection, decode
+from fit.context import ENTRY, MAX_LENGTH, FailureContext, Injection, decode
 from fit.errors import ContextError
 from fit.keys import Keys
 
@@ -40,6 +41,8 @@ class Runtime:
 
     def verify(self, value: str) -> FailureContext | None:
         """Verify once, remember, and look at the expiry every time."""
+        if len(value) > MAX_LENGTH:
+            return None
         now = time.time()
         try:
             found = self._verified[value]
@@ -51,7 +54,7 @@ class Runtime:
         try:
             found = decode(self.keys, value, now)
         except ContextError as error:
-            _log.warning("failure context ignored: %s", error)
+            _log.info("failure context ignored: %s", error)  # no louder: strangers may send many
             found = None
         if len(self._verified) >= _REMEMBERED:
             self._verified.clear()
@@ -73,40 +76,7 @@ def active() -> Runtime | None:
     return _runtime
 
 
-def enter(runtime: Runtime, point: str, span: trace.Span) -> Injection | None:
-    """Ask what shall happen at ``point``, and write the answer on ``span``.
-
-    Returns the injection to carry out: None in the control arm, where the point only records
-    that it would have fired, and for a span that proves nothing because it is not recorded —
-    a fault nobody can see afterwards is not injected.
-    """
-    if not span.is_recording():
-        return None
-    span.set_attribute(attributes.POINT, point)
-    context = runtime.context()
-    if context is None:
-        return None
-    injection = context.at(point)
-    if injection is None:
-        return None
-    if context.arm == "control":
-        span.set_attribute(attributes.WOULD_FIRE, injection.kind)
-        return None
-    span.set_attribute(attributes.FIRED, injection.kind)
-    span.add_event(
-        attributes.EVENT,
-        {attributes.FIRED: injection.kind, attributes.EXPERIMENT: context.experiment},
-    )
-    return injection
-
-
-def gave_up(error: BaseException) -> None:
-    """The caller cancelled a delayed call. OpenTelemetry does not call that an error; it is one."""
-    span = trace.get_current_span()
-    span.set_status(trace.StatusCode.ERROR, "cancelled by its caller")
-    span.set_attribute("error.type", type(error).__qualname__)
-
-
 def swallow() -> None:
-    """Log an exception of ours and go on; called from an ``except`` block."""
-    _log.debug("fit failed inside itself; the request goes on untouched", exc_info=True)
+    """Log an exception of ours and go on; called from an ``except`` block. Never raises."""
+    with contextlib.suppress(Exception):  # a host's log handler may fail, too
+        _log.debug("fit failed inside itself; the request goes on", exc_info=True)

@@ -46,10 +46,10 @@ class Sampler(SdkSampler):
         )
         try:
             marks = _marks(parent_context)
+            return result if marks is None else _kept(result, attributes, marks)
         except Exception:
             runtime.swallow()
             return result
-        return result if marks is None else _kept(result, attributes, marks)
 
     def get_description(self) -> str:
         """What shows in the tracer's own logs."""
@@ -71,6 +71,5 @@ def _marks(parent_context: Context | None) -> dict[str, str] | None:
 def _kept(result: Any, given: Attributes, marks: dict[str, str]) -> SamplingResult:
     from opentelemetry.sdk.trace.sampling import Decision, SamplingResult
 
-    return SamplingResult(
-        Decision.RECORD_AND_SAMPLE, {**(given or {}), **marks}, result.trace_state
-    )
+    described = {**(given or {}), **(result.attributes or {}), **marks}
+    return SamplingResult(Decision.RECORD_AND_SAMPLE, described, result.trace_state)

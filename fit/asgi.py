@@ -1,0 +1,81 @@
+"""The edge as ASGI middleware. It must stand *outside* the tracing middleware::
+
+    app = fit.EdgeMiddleware(OpenTelemetryMiddleware(app))
+
+or the sampling decision comes before the stamp, and the stamp is never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
+from typing import Any
+
+from fit import runtime
+from fit.edge import DEVICE_HEADER, Edge
+from fit.features import HEADERS, Features, request_features
+from fit.poll import RulesPoll
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_BAGGAGE = b"baggage"
+_DEVICE = DEVICE_HEADER.encode()
+
+
+class EdgeMiddleware:
+    """ASGI middleware. Where the rules come from: ``LDFI_URL`` and ``LDFI_TOKEN``.
+
+    HTTP requests are stamped, or stripped of foreign contexts; WebSocket handshakes are stripped;
+    every other scope passes untouched.
+    """
+
+    def __init__(self, app: App, poll: RulesPoll | None = None) -> None:
+        self._app = app
+        self._edge = Edge(poll or RulesPoll.from_environment())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stamp or strip the request, and pass it on."""
+        if scope.get("type") in ("http", "websocket"):
+            scope = self._admitted(scope)
+        await self._app(scope, receive, send)
+
+    def _admitted(self, scope: Scope) -> Scope:
+        try:
+            inbound = _header(scope, _BAGGAGE)
+            if scope["type"] == "http":
+                device = _header(scope, _DEVICE)
+                onward = self._edge.baggage_onward(inbound, device, partial(_features, scope))
+            else:
+                onward = self._edge.baggage_onward(inbound)
+            return scope if onward == inbound else _with_baggage(scope, onward)
+        except Exception:
+            runtime.swallow()
+            kept = [pair for pair in scope.get("headers", ()) if pair[0].lower() != _BAGGAGE]
+            return {**scope, "headers": kept}
+
+
+def _features(scope: Scope) -> Features:
+    chosen = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in scope["headers"]
+        if name.decode("latin-1") in HEADERS
+    ]
+    query = scope.get("query_string", b"").decode("latin-1")
+    return request_features(scope["method"], scope["path"], query, chosen)
+
+
+def _header(scope: Scope, wanted: bytes) -> str:
+    """All values of one header, joined by commas as RFC 9110, section 5.3 allows."""
+    values = [value for name, value in scope["headers"] if name.lower() == wanted]
+    return b",".join(values).decode("latin-1") if values else ""
+
+
+def _with_baggage(scope: Scope, header: str) -> Scope:
+    headers = [(name, value) for name, value in scope["headers"] if name.lower() != _BAGGAGE]
+    if header:
+        headers.append((_BAGGAGE, header.encode("latin-1")))
+    return {**scope, "headers": headers}

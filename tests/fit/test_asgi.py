@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+import fit
+from fit import baggage
+from fit.clock import steady
+from fit.context import decode, encode
+from fit.rules import Lease
+from tests.fit.applications import KEYS, Recorded, echo_app, served, traced
+from tests.fit.edges import Held, a_rule
+
+
+def asked(poll: Held, path: str = "/boot", **headers: str) -> str:
+    """The baggage that reaches the application behind the edge."""
+    headers = {"x-device-id": "d1", **headers}
+    with served(fit.EdgeMiddleware(echo_app(), poll)) as url:
+        return httpx.get(f"{url}{path}", headers=headers, trust_env=False).text
+
+
+def scope_behind(poll: Held, scope: dict[str, Any]) -> dict[str, Any]:
+    """The scope that reaches the application behind the edge, over no socket."""
+    seen: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.extend([scope, receive, send])
+
+    receive: Any = object()
+    send: Any = object()
+    asyncio.run(fit.EdgeMiddleware(app, poll)(scope, receive, send))
+    assert seen[1:] == [receive, send]
+    found: dict[str, Any] = seen[0]
+    return found
+
+
+def http_scope(*headers: tuple[bytes, bytes], **more: Any) -> dict[str, Any]:
+    named = [(b"x-device-id", b"d1"), *headers]
+    return {"type": "http", "method": "GET", "path": "/boot", "headers": named, **more}
+
+
+def baggage_of(scope: dict[str, Any]) -> list[bytes]:
+    return [value for name, value in scope["headers"] if name.lower() == b"baggage"]
+
+
+@pytest.mark.usefixtures("installed")
+class TestEdge:
+    def test_a_device_in_treatment_gets_a_context_that_ends_with_the_lease(self) -> None:
+        value = baggage.find(asked(Held(a_rule())))
+
+        assert value is not None
+        context = decode(KEYS, value, time.time())
+        assert (context.experiment, context.arm) == ("e1", "treatment")
+        assert context.expires <= time.time() + 11
+
+    def test_a_jump_of_the_wall_clock_prolongs_no_lease(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given a lease, and a wall clock that is then set back by an hour
+        poll = Held(a_rule(), seconds=0.2)
+        true_time = time.time
+        monkeypatch.setattr(time, "time", lambda: true_time() - 3600)
+        # When a request comes, its context ends with the lease by that clock, too
+        (header,) = baggage_of(scope_behind(poll, http_scope()))
+        value = baggage.find(header.decode())
+        assert value is not None
+        assert decode(KEYS, value, time.time()).expires <= time.time() + 1.2
+        # And when the lease has run out, the edge is quiet
+        time.sleep(0.21)
+        assert baggage_of(scope_behind(poll, http_scope())) == []
+
+    def test_other_requests_and_devices_without_a_name_get_none(self) -> None:
+        assert asked(Held(a_rule()), "/search") == ""
+        assert asked(Held(a_rule()), **{"x-device-id": ""}) == ""
+
+    def test_when_the_lease_has_run_out_the_edge_is_quiet(self) -> None:
+        assert asked(Held(a_rule(), seconds=-0.001)) == ""
+
+    @pytest.mark.parametrize(
+        "foreign",
+        [
+            "fit=1.k.e.t.1.e.x",
+            "fit=x,fit=y",
+            "a=b, fit = 1.2;p=q",
+            "%66it=x",
+            "%66%69%74=x",
+            "+fit=x",
+            "fit%20=x",
+            "FIT=x",
+            "\tfit\t=x",
+            "fit",
+        ],
+    )
+    def test_a_foreign_context_is_stripped_and_nothing_else(self, foreign: str) -> None:
+        scope = scope_behind(Held(), http_scope((b"baggage", f"user=u1,{foreign}".encode())))
+
+        (seen,) = baggage_of(scope)
+        assert baggage.values(seen.decode()) == []
+        assert b"user=u1" in seen
+        assert b"x" not in seen.replace(b"user", b"")
+
+    def test_a_foreign_context_in_any_of_several_headers_is_stripped(self) -> None:
+        several = [(b"baggage", b"a=b"), (b"Baggage", b"fit=x"), (b"baggage", b"c=d,fit=y")]
+
+        assert baggage_of(scope_behind(Held(), http_scope(*several))) == [b"a=b,c=d"]
+
+    def test_bytes_that_are_no_text_pass_as_they_are(self) -> None:
+        strange = b"a=\xff\xfe,\x00=\xe2\x82,=,,%zz=1"
+        scope = http_scope((b"baggage", strange + b",fit=x"))
+
+        assert baggage_of(scope_behind(Held(), scope)) == [strange]
+
+    def test_a_request_with_nothing_of_ours_passes_as_the_same_object(self) -> None:
+        scope = http_scope((b"baggage", b"user=u1,profit=7"), path="/search")
+
+        assert scope_behind(Held(a_rule()), scope) is scope
+
+    def test_a_context_that_verifies_passes_and_takes_precedence(self) -> None:
+        value = encode(KEYS, "replay", "treatment", int(time.time()) + 5, [])
+
+        assert baggage.find(asked(Held(a_rule()), baggage=f"fit={value}")) == value
+
+    def test_of_several_contexts_only_the_one_that_verifies_goes_on(self) -> None:
+        value = encode(KEYS, "replay", "treatment", int(time.time()) + 5, [])
+        several = [(b"baggage", b"a=b,fit=x"), (b"baggage", f"fit={value};p=q,fit=y".encode())]
+
+        (seen,) = baggage_of(scope_behind(Held(), http_scope(*several)))
+        assert seen == f"fit={value},a=b".encode()
+
+    def test_a_request_whose_baggage_would_be_dropped_whole_is_not_stamped(self) -> None:
+        # Given as much baggage as OpenTelemetry reads
+        poll, full = Held(a_rule()), b"a=" + b"x" * 8190
+        # When a stamp would make it more, there is none, and the device is not counted
+        assert baggage_of(scope_behind(poll, http_scope((b"baggage", full)))) == [full]
+        assert poll.allowances.report() == {}
+
+    def test_a_treated_device_is_counted_before_its_request_goes_on(self) -> None:
+        poll = Held(a_rule())
+        counted = []
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            counted.append(poll.allowances.report())
+
+        asyncio.run(fit.EdgeMiddleware(app, poll)(http_scope(), None, None))  # type: ignore[arg-type]
+        assert counted == [{"e1": 1}]
+
+    def test_beyond_the_allowance_only_those_already_treated_are_stamped(self) -> None:
+        poll = Held(a_rule(members=1))
+        stamped = []
+        for device in (b"d1", b"d2", b"d1", b"d3"):
+            scope = http_scope()
+            scope["headers"] = [(b"x-device-id", device)]
+            stamped.append(bool(baggage_of(scope_behind(poll, scope))))
+
+        assert stamped == [True, False, True, False]
+
+    def test_an_exception_of_ours_never_reaches_the_request_and_lets_nothing_in(self) -> None:
+        class Broken(Held):
+            def lease(self) -> Lease:
+                raise RuntimeError("broken")
+
+        assert asked(Broken(), baggage="user=u1,fit=x") == "user=u1"
+
+    @pytest.mark.parametrize("kind", ["lifespan", "grpc", "anything"])
+    def test_other_scopes_pass_untouched(self, kind: str) -> None:
+        scope = {"type": kind, "headers": [(b"baggage", b"fit=x")]}
+
+        assert scope_behind(Held(a_rule()), scope) is scope
+
+    def test_a_websocket_handshake_is_stripped_and_never_stamped(self) -> None:
+        scope = http_scope((b"baggage", b"user=u1,fit=x"), type="websocket")
+        del scope["method"]
+
+        assert baggage_of(scope_behind(Held(a_rule()), scope)) == [b"user=u1"]
+
+    def test_the_body_of_a_stream_passes_untouched_both_ways(self) -> None:
+        # Given a gRPC-like exchange: messages go back and forth while the request is open
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            while (message := await receive())["more_body"]:
+                await send({"type": "http.response.body", "body": message["body"][::-1]})
+
+        async def exchange() -> list[bytes]:
+            bodies = iter([b"\x00\x00abc", b"\xff\xfe", b""])
+            sent: list[bytes] = []
+
+            async def receive() -> dict[str, Any]:
+                body = next(bodies)
+                return {"type": "http.request", "body": body, "more_body": bool(body)}
+
+            async def send(message: Any) -> None:
+                sent.append(message["body"])
+
+            content = (b"content-type", b"application/grpc")
+            await fit.EdgeMiddleware(app, Held(a_rule()))(http_scope(content), receive, send)
+            return sent
+
+        assert asyncio.run(exchange()) == [b"cba\x00\x00", b"\xfe\xff"]
+
+    def test_the_stamped_request_is_sampled_and_says_what_it_is_in(
+        self, recorded: Recorded
+    ) -> None:
+        app = fit.EdgeMiddleware(traced(echo_app(), recorded), Held(a_rule()))
+        with served(app) as url:
+            httpx.get(f"{url}/boot", headers={"x-device-id": "d1"}, trust_env=False)
+            httpx.get(f"{url}/search", headers={"x-device-id": "d1"}, trust_env=False)
+
+        (attributes,) = recorded.attributes("SERVER")
+        assert (attributes["fit.experiment"], attributes["fit.arm"]) == ("e1", "treatment")
+
+    def test_also_where_the_client_had_decided_not_to_sample(self, recorded: Recorded) -> None:
+        app = fit.EdgeMiddleware(traced(echo_app(), recorded), Held(a_rule()))
+        unsampled = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-00", "x-device-id": "d1"}
+        with served(app) as url:
+            httpx.get(f"{url}/boot", headers=unsampled, trust_env=False)
+            httpx.get(f"{url}/search", headers=unsampled, trust_env=False)
+
+        (span,) = [span for span in recorded.spans() if span.kind.name == "SERVER"]
+        assert span.context is not None
+        assert f"{span.context.trace_id:x}" == "a" * 32
+        assert span.context.trace_flags.sampled
+
+    def test_with_two_leases_a_context_ends_with_its_own(self) -> None:
+        poll = Held(a_rule())
+        scope_behind(poll, http_scope())
+        poll.hold(Lease((a_rule(),), steady() + 30))
+
+        (header,) = baggage_of(scope_behind(poll, http_scope()))
+        value = baggage.find(header.decode())
+        assert value is not None
+        assert decode(KEYS, value, time.time()).expires > time.time() + 28
+
+
+def test_without_a_key_the_edge_still_strips() -> None:
+    assert asked(Held(a_rule()), baggage="fit=1.2.3") == ""
