@@ -12,7 +12,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 
 import fit
-from fit.http import patch_httpcore
+from fit import patching
+from fit.clients import patch_all
 from fit.runtime import Runtime, activate
 from tests.fit.applications import KEYS, Recorded
 
@@ -30,11 +31,13 @@ def recorded() -> Recorded:
 def installed() -> Iterator[None]:
     """``fit`` as service ``api``, with a key."""
     activate(Runtime("api", KEYS))
-    patch_httpcore()
+    patch_all()
     token = context.attach(context.Context())
     yield
     context.detach(token)
     activate(None)
+    patching.stop_waiting()
+    patching.take_out_all()
 
 
 @pytest.fixture

@@ -1,0 +1,38 @@
+"""Injection points in client libraries, one file each.
+
+``patch()`` puts the point where OpenTelemetry's instrumentation of the library has the call's span
+current. What a library's callers see of a fault is told in ``docs/injection-points.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Final
+
+from fit import patching
+
+LIBRARIES: Final = {
+    "httpcore": "httpx",
+    "urllib3": "requests_urllib3",
+    "aiohttp": "aiohttp",
+    "grpc": "grpc",
+    "grpc.aio": "grpc_aio",
+    "sqlalchemy": "sqlalchemy",
+    "redis": "redis",
+    "kafka": "kafka_python",
+}
+"""The module whose import brings a library into the process → the file here that knows it."""
+
+
+def patch_all() -> None:
+    """Make injection points in every library: at once where it is imported, else when it is."""
+    for library, here in LIBRARIES.items():
+        patching.when_imported(library, _patch(here))
+
+
+def _patch(here: str) -> Callable[[], None]:
+    def patch() -> None:
+        import_module(f"fit.clients.{here}").patch()
+
+    return patch

@@ -1,0 +1,54 @@
+"""aiohttp's client.
+
+The point is the sending of a request over its connection, beneath OpenTelemetry's trace config and
+the client's middlewares. ``error`` is a ClientConnectorError, connection refused: an answer cannot
+be made without aiohttp's insides. ``delay`` ends with a SocketTimeoutError after ``sock_read``; the
+``total`` timeout and the caller's own cancel it as they would any request.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import aiohttp
+
+from fit import error, passage, patching
+from fit.clients import http
+from fit.context import Injection
+from fit.delay import delay
+from fit.passage import BAGGAGE, Site, current
+from fit.strike import Strike
+
+
+def patch() -> None:
+    """Make every request of aiohttp's client an injection point."""
+    patching.put(aiohttp.ClientRequest, "send", _async)
+
+
+def _async(original: Any) -> Any:
+    async def send(request: Any, conn: Any) -> Any:
+        if BAGGAGE in current():
+            await passage.through_async(_SITE, None, request, conn)
+        return await original(request, conn)
+
+    return send
+
+
+def _name(service: str, request: Any, _conn: Any) -> str:
+    url = request.url
+    return http.name(service, request.method, url.raw_host or "", url.port, url.raw_path)
+
+
+def _strike(injection: Injection, request: Any, conn: Any) -> Strike:
+    if injection.kind == "error":
+        refused = OSError(errno.ECONNREFUSED, f"Connect call failed ({error.TEXT})")
+        return Strike(failure=aiohttp.ClientConnectorError(request.connection_key, refused))
+    return delay(
+        injection.delay_ms,
+        conn.protocol.read_timeout,
+        lambda: aiohttp.SocketTimeoutError("Timeout on reading data from socket"),
+    )
+
+
+_SITE = Site(_name, _strike)

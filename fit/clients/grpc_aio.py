@@ -1,0 +1,152 @@
+"""gRPC's client, asyncio: all four kinds of call, as the innermost interceptor of a channel.
+
+Only channels that have interceptors, as OpenTelemetry's instrumentation gives them, become points;
+others are left exactly as they are. ``error`` is AioRpcError with status UNAVAILABLE, ``delay``
+ends with DEADLINE_EXCEEDED at the call's timeout. A stream is handed out at once and fails when it
+is read, as gRPC's own does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+from grpc import aio
+from grpc.aio import _channel
+
+from fit import error, passage, patching
+from fit.clients.grpc import name
+from fit.context import Injection
+from fit.delay import delay
+from fit.passage import BAGGAGE, Site, current
+from fit.strike import Strike
+
+
+def patch() -> None:
+    """Make the calls of every channel that is opened from now on injection points."""
+    patching.put(_channel.Channel, "__init__", _with_ours)
+
+
+def _with_ours(original: Any) -> Any:
+    def opened(
+        channel: Any, target: Any, options: Any, credentials: Any, compression: Any, given: Any
+    ) -> None:
+        interceptors = [*given, *_INTERCEPTORS] if given else given
+        original(channel, target, options, credentials, compression, interceptors)
+
+    return opened
+
+
+async def _raise_or_pass(continuation: Any, details: Any, request: Any) -> Any:
+    if BAGGAGE in current():
+        await passage.through_async(_SITE, None, details.method, details.timeout)
+    return await continuation(details, request)
+
+
+async def _stream_or_pass(failed: Any, continuation: Any, details: Any, request: Any) -> Any:
+    if BAGGAGE in current():
+        try:
+            await passage.through_async(_SITE, None, details.method, details.timeout)
+        except aio.AioRpcError as failure:
+            return failed(failure)
+    return await continuation(details, request)
+
+
+class _UnaryUnary(aio.UnaryUnaryClientInterceptor):
+    async def intercept_unary_unary(self, *call: Any) -> Any:
+        return await _raise_or_pass(*call)
+
+
+class _StreamUnary(aio.StreamUnaryClientInterceptor):
+    async def intercept_stream_unary(self, *call: Any) -> Any:
+        return await _raise_or_pass(*call)
+
+
+class _UnaryStream(aio.UnaryStreamClientInterceptor):
+    async def intercept_unary_stream(self, *call: Any) -> Any:
+        return await _stream_or_pass(_FailedUnaryStream, *call)
+
+
+class _StreamStream(aio.StreamStreamClientInterceptor):
+    async def intercept_stream_stream(self, *call: Any) -> Any:
+        return await _stream_or_pass(_FailedStreamStream, *call)
+
+
+class _Failed:
+    """A streaming call that has ended with an error before it began."""
+
+    def __init__(self, failure: Any) -> None:
+        self._failure = failure
+
+    def __aiter__(self) -> Any:
+        return self._responses()
+
+    async def _responses(self) -> Any:
+        if self._failure:
+            raise self._failure
+        yield  # makes it a generator
+
+    async def read(self) -> Any:
+        raise self._failure
+
+    async def write(self, _request: Any) -> None:
+        raise self._failure
+
+    async def done_writing(self) -> None:
+        return None
+
+    async def wait_for_connection(self) -> None:
+        raise self._failure
+
+    async def code(self) -> grpc.StatusCode:
+        return self._failure.code()
+
+    async def details(self) -> Any:
+        return self._failure.details()
+
+    async def debug_error_string(self) -> Any:
+        return self._failure.debug_error_string()
+
+    async def initial_metadata(self) -> Any:
+        return self._failure.initial_metadata()
+
+    async def trailing_metadata(self) -> Any:
+        return self._failure.trailing_metadata()
+
+    def cancel(self) -> bool:
+        return False
+
+    def cancelled(self) -> bool:
+        return False
+
+    def done(self) -> bool:
+        return True
+
+    def time_remaining(self) -> float | None:
+        return None
+
+    def add_done_callback(self, callback: Any) -> None:
+        callback(self)
+
+
+class _FailedUnaryStream(_Failed, aio.UnaryStreamCall):
+    pass
+
+
+class _FailedStreamStream(_Failed, aio.StreamStreamCall):
+    pass
+
+
+def _strike(injection: Injection, _method: Any, timeout: float | None) -> Strike:
+    if injection.kind == "error":
+        return Strike(failure=_failure(grpc.StatusCode.UNAVAILABLE, error.TEXT))
+    late = grpc.StatusCode.DEADLINE_EXCEEDED
+    return delay(injection.delay_ms, timeout, lambda: _failure(late, "Deadline Exceeded"))
+
+
+def _failure(code: grpc.StatusCode, details: str) -> aio.AioRpcError:
+    return aio.AioRpcError(code, aio.Metadata(), aio.Metadata(), details, f"UNKNOWN:{details}")
+
+
+_SITE = Site(name, _strike)
+_INTERCEPTORS = (_UnaryUnary(), _UnaryStream(), _StreamUnary(), _StreamStream())

@@ -1,0 +1,67 @@
+"""httpx, and anything else that sends through httpcore: sync and async.
+
+The point sits on httpcore's connection pools, beneath OpenTelemetry's instrumentation of httpx.
+``error`` is answered with 503. ``delay`` ends with httpx.ReadTimeout after the read timeout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpcore
+
+from fit import error, passage, patching
+from fit.clients import http
+from fit.context import Injection
+from fit.delay import delay
+from fit.passage import BAGGAGE, Site, current
+from fit.strike import Strike
+
+
+def patch() -> None:
+    """Make httpcore's pools injection points."""
+    patching.put(httpcore.ConnectionPool, "handle_request", _sync)
+    patching.put(httpcore.AsyncConnectionPool, "handle_async_request", _async)
+
+
+def _sync(original: Any) -> Any:
+    def handle_request(pool: Any, request: Any) -> Any:
+        if BAGGAGE in current():
+            answer = passage.through(_SITE, None, request)
+            if answer is not None:
+                return answer
+        return original(pool, request)
+
+    return handle_request
+
+
+def _async(original: Any) -> Any:
+    async def handle_async_request(pool: Any, request: Any) -> Any:
+        if BAGGAGE in current():
+            answer = await passage.through_async(_SITE, None, request)
+            if answer is not None:
+                return answer
+        return await original(pool, request)
+
+    return handle_async_request
+
+
+def _name(service: str, request: Any) -> str:
+    url = request.url
+    path = url.target.partition(b"?")[0].decode("ascii", "replace")
+    method = request.method.decode("ascii")
+    return http.name(service, method, url.host.decode("ascii"), url.port, path)
+
+
+def _strike(injection: Injection, request: Any) -> Strike:
+    if injection.kind == "error":
+        return Strike(
+            failure=httpcore.Response(
+                error.STATUS, headers=list(error.HEADERS.items()), content=error.BODY
+            )
+        )
+    patience = request.extensions.get("timeout", {}).get("read")
+    return delay(injection.delay_ms, patience, lambda: httpcore.ReadTimeout("timed out"))
+
+
+_SITE = Site(_name, _strike)

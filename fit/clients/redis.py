@@ -1,0 +1,76 @@
+"""redis-py: single commands and pipelines, sync and async.
+
+The point is each attempt to send, beneath redis-py's own retries and OpenTelemetry's
+instrumentation. ``error`` is redis.exceptions.ConnectionError; ``delay`` ends with
+redis.exceptions.TimeoutError after the socket's timeout. A pipeline is one call, named by its
+first command. Clusters have no points.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis import Redis, exceptions
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio.client import Pipeline as AsyncPipeline
+from redis.client import Pipeline
+
+from fit import error, passage, patching
+from fit.context import Injection
+from fit.delay import delay
+from fit.passage import BAGGAGE, Site, current
+from fit.points import address, database_point
+from fit.strike import Strike
+
+
+def patch() -> None:
+    """Make commands and pipelines injection points."""
+    patching.put(Redis, "_send_command_parse_response", _sync)
+    patching.put(AsyncRedis, "_send_command_parse_response", _async)
+    for method in ("_execute_pipeline", "_execute_transaction"):
+        patching.put(Pipeline, method, _sync)
+        patching.put(AsyncPipeline, method, _async)
+
+
+def _sync(original: Any) -> Any:
+    def attempt(client: Any, connection: Any, what: Any, *rest: Any, **options: Any) -> Any:
+        if BAGGAGE in current():
+            passage.through(_SITE, None, client, connection, what)
+        return original(client, connection, what, *rest, **options)
+
+    return attempt
+
+
+def _async(original: Any) -> Any:
+    async def attempt(client: Any, connection: Any, what: Any, *rest: Any, **options: Any) -> Any:
+        if BAGGAGE in current():
+            await passage.through_async(_SITE, None, client, connection, what)
+        return await original(client, connection, what, *rest, **options)
+
+    return attempt
+
+
+def _name(service: str, client: Any, _connection: Any, what: Any) -> str:
+    """``what`` is a command's name, or a pipeline's list of commands."""
+    command = what if isinstance(what, str | bytes) else what[0][0][0]
+    command = command.decode() if isinstance(command, bytes) else str(command)
+    given = client.connection_pool.connection_kwargs
+    if "path" in given:
+        return database_point(service, command, address(given["path"], None))
+    peer = address(given.get("host", "localhost"), given.get("port", 6379))
+    return database_point(service, command, peer)
+
+
+def _strike(injection: Injection, _client: Any, connection: Any, _what: Any) -> Strike:
+    if injection.kind == "error":
+        return Strike(
+            failure=exceptions.ConnectionError(f"Error 111 connecting to server: {error.TEXT}")
+        )
+    return delay(
+        injection.delay_ms,
+        connection.socket_timeout,
+        lambda: exceptions.TimeoutError("Timeout reading from socket"),
+    )
+
+
+_SITE = Site(_name, _strike)

@@ -1,0 +1,182 @@
+"""How a call passes an injection point: the one path through every client in :mod:`fit.clients`.
+
+A client's wrapper looks like this, and nothing of ours runs in a request without a context::
+
+    def send(self, request):
+        if BAGGAGE in current():
+            answer = passage.through(SITE, None, self, request)
+            if answer is not None:
+                return answer
+        return original(self, request)
+
+Whatever goes wrong in here is swallowed and the call goes through: a fault of ours must never
+become a fault of the host's. The failure is therefore built *before* the proof that it fired is
+written, so that no span tells of a failure that could not be made.
+
+The proof goes on the current span where that is the call's own (CLIENT or PRODUCER). Where the
+library is not instrumented with OpenTelemetry, the call that is hit gets a CLIENT span of ours,
+named by its point: a fault that cannot be seen afterwards proves nothing. Where spans are not
+recorded at all, nothing is injected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple
+
+from opentelemetry import baggage, trace
+from opentelemetry import context as otel_context
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanKind, StatusCode
+
+from fit import attributes, runtime
+from fit.context import FailureContext, Injection
+from fit.delay import hang, hang_async
+from fit.occurrence import Occurrences
+from fit.strike import Strike
+
+BAGGAGE: Final = next(iter(baggage.set_baggage("fit", "", Context())))
+"""Under which key OpenTelemetry's context holds the baggage."""
+
+_CALLING: Final = frozenset({SpanKind.CLIENT, SpanKind.PRODUCER})
+_occurrences = Occurrences()
+
+
+def _reader() -> Callable[[], Context]:
+    """The quickest way to read the current context: every call of the host pays for it.
+
+    OpenTelemetry's own function goes through two more; where its insides have changed, it is used.
+    """
+    held = getattr(getattr(otel_context, "_RUNTIME_CONTEXT", None), "_current_context", None)
+    return held.get if isinstance(held, ContextVar) else otel_context.get_current
+
+
+current: Final = _reader()
+
+
+class Site(NamedTuple):
+    """What a client knows of its injection point. Both functions are given the call's arguments."""
+
+    name: Callable[..., str]
+    """(service, *arguments) → the point's name."""
+    strike: Callable[..., Strike]
+    """(injection, *arguments) → what to do to this call."""
+
+
+class _Firing(NamedTuple):
+    strike: Strike
+    span: Span
+    ours: bool
+
+    def end(self) -> None:
+        if self.ours:
+            if self.strike.failure is not None:
+                self.span.set_status(StatusCode.ERROR)
+            self.span.end()
+
+    def carry_out(self) -> Any:
+        failure = self.strike.failure
+        if isinstance(failure, BaseException) and not self.strike.returned:
+            raise failure
+        return failure
+
+
+def through(site: Site, span: Span | None, *arguments: Any) -> Any:
+    """Pass a point. Returns what to answer in place of the call, or None to make the call.
+
+    Raises the failure that was injected where that is an exception. ``span`` is the call's span
+    where it is not the current one.
+    """
+    try:
+        firing = _decide(site, span, arguments)
+        if firing is None:
+            return None
+        try:
+            hang(firing.strike.seconds)
+        finally:
+            firing.end()
+    except Exception:
+        runtime.swallow()
+        return None
+    return firing.carry_out()
+
+
+async def through_async(site: Site, span: Span | None, *arguments: Any) -> Any:
+    """The same in a coroutine: other tasks run while this one hangs, and it can be cancelled.
+
+    Only asyncio is known; under another event loop nothing is injected.
+    """
+    try:
+        asyncio.get_running_loop()
+        firing = _decide(site, span, arguments)
+        if firing is None:
+            return None
+        try:
+            await hang_async(firing.strike.seconds, firing.span)
+        finally:
+            firing.end()
+    except Exception:
+        runtime.swallow()
+        return None
+    return firing.carry_out()
+
+
+def _decide(site: Site, span: Span | None, arguments: tuple[Any, ...]) -> _Firing | None:
+    active = runtime.active()
+    context = active.context() if active else None
+    if active is None or context is None:
+        return None
+    name = site.name(active.service, *arguments)
+    injection = context.at(name)
+    if injection is None:
+        return None
+    found = span or trace.get_current_span()
+    ours = span is None and getattr(found, "kind", None) not in _CALLING
+    if ours:
+        found = trace.get_tracer("fit").start_span(name, kind=SpanKind.CLIENT)
+    try:
+        strike = _fire(site, found, context, injection, name, arguments)
+    except BaseException:
+        _end(found, ours)
+        raise
+    if strike is None:
+        _end(found, ours)
+        return None
+    return _Firing(strike, found, ours)
+
+
+def _end(span: Span, ours: bool) -> None:
+    if ours:
+        span.end()
+
+
+def _fire(
+    site: Site,
+    span: Span,
+    context: FailureContext,
+    injection: Injection,
+    name: str,
+    arguments: tuple[Any, ...],
+) -> Strike | None:
+    """Write what happens, or would happen, on ``span``; None where nothing does."""
+    if not span.is_recording():
+        return None
+    span.set_attribute(attributes.POINT, name)
+    request = span.get_span_context().trace_id
+    if injection.first and not _occurrences.admits(request, name, injection.first):
+        span.set_attribute(attributes.LET_THROUGH, True)
+        return None
+    if context.arm == "control":
+        span.set_attribute(attributes.WOULD_FIRE, injection.kind)
+        return None
+    strike = site.strike(injection, *arguments)
+    span.set_attribute(attributes.FIRED, injection.kind)
+    proof = {
+        attributes.FIRED: injection.kind,
+        attributes.EXPERIMENT: context.experiment,
+        attributes.POINT: name,
+    }
+    span.add_event(attributes.EVENT, proof)
+    return strike

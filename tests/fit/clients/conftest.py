@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fit.applications import echo_app, served
+from tests.fit.clients.contract import Requests
+
+
+@pytest.fixture
+def requests_made(installed: None) -> Requests:
+    return Requests()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """An HTTP server on loopback; its URL."""
+    with served(echo_app()) as url:
+        yield url
