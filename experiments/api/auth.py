@@ -1,83 +1,190 @@
 """Bearer tokens and the roles they carry. No route but health answers without one.
 
-People have ``viewer`` (look), ``operator`` (start, stop, halt, resume) or ``admin`` (all); machines
-have ``ingest`` (send spans and device metrics) or ``edge`` (fetch rules), and can do nothing else.
-Tokens are kept as SHA-256 digests; they are random and long, so a slow hash would add nothing.
+People have ``viewer`` (look), ``operator`` (start, stop, halt, resume) or ``admin`` (all). Machines
+have ``ingest`` (send spans and device metrics), ``devices`` (send device metrics only: the token in
+an app is on every phone, so it must not be able to forge spans) or ``edge`` (fetch rules), and can
+do nothing else.
+
+Tokens come from the configuration and from the database. What the database said is believed for
+:data:`BELIEVED` seconds, so a revoked token dies within that time in every process.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
+from experiments.api import rate_limit
 from experiments.api.problems import Problem
+from experiments.api.rate_limit import Rate, RateLimiter
+from experiments.store import tokens as stored
+from experiments.store.database import Database
 
-Role = Literal["viewer", "operator", "admin", "ingest", "edge"]
+Role = Literal["viewer", "operator", "admin", "ingest", "devices", "edge"]
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 MIN_TOKEN_LENGTH: Final = 16
+BELIEVED: Final = 3.0
+"""Seconds for which a token found in the database is taken to be still there."""
+_MAX_BELIEVED: Final = 10_000
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _INCLUDES: Final[Mapping[Role, frozenset[Role]]] = {
     "viewer": frozenset({"viewer"}),
     "operator": frozenset({"viewer", "operator"}),
-    "admin": frozenset(get_args(Role)),
-    "ingest": frozenset({"ingest"}),
+    "admin": frozenset(ROLES),
+    "ingest": frozenset({"ingest", "devices"}),
+    "devices": frozenset({"devices"}),
     "edge": frozenset({"edge"}),
+}
+_RATES: Final[Mapping[Role, Rate]] = {
+    "viewer": rate_limit.PEOPLE,
+    "operator": rate_limit.PEOPLE,
+    "admin": rate_limit.PEOPLE,
+    "ingest": rate_limit.INGEST,
+    "devices": rate_limit.DEVICES,
+    "edge": rate_limit.EDGES,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling, as the audit names them."""
+    """Who is calling: ``name`` is how the audit names them, ``id`` tells tokens apart."""
 
+    id: str
+    name: str
     role: Role
 
-    @property
-    def name(self) -> str:
-        """The role; tokens with names of people come with accounts."""
-        return self.role
+    def may(self, role: Role) -> bool:
+        """Whether this caller's role includes ``role``."""
+        return role in _INCLUDES[self.role]
+
+
+@dataclass(frozen=True, slots=True)
+class _Belief:
+    caller: Caller
+    until: float
 
 
 class Tokens:
-    """The tokens that are accepted: digest → role."""
+    """The tokens that are accepted: those given as text and, once set, those of ``database``.
 
-    def __init__(self, text: str) -> None:
-        """Read ``role:token,role:token``. Raises ValueError; the message shows no token."""
-        self._roles: dict[bytes, Role] = {}
-        for position, pair in enumerate(filter(None, map(str.strip, text.split(","))), start=1):
-            role, _, token = pair.partition(":")
-            known: Role | None = next((r for r in _INCLUDES if r == role), None)
-            if known is None or len(token) < MIN_TOKEN_LENGTH:
-                raise ValueError(
-                    f"token number {position} is not ROLE:TOKEN with a role of {list(_INCLUDES)} "
-                    f"and a token of at least {MIN_TOKEN_LENGTH} characters"
-                )
-            self._roles[_digest(token)] = known
+    The text is ``ROLE:TOKEN,NAME@ROLE:TOKEN,…``; without a name the audit shows the role.
+    """
 
-    def caller(self, token: str) -> Caller | None:
-        """Who holds this token; every known digest is compared, in constant time."""
-        digest = _digest(token)
-        found = [role for known, role in self._roles.items() if hmac.compare_digest(known, digest)]
-        return Caller(found[0]) if found else None
+    def __init__(
+        self,
+        text: str,
+        database: Database | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Read ``text``. Raises ValueError; the message shows no token."""
+        self.database = database
+        self._clock = clock
+        self._given = dict(
+            _given(position, pair)
+            for position, pair in enumerate(filter(None, map(str.strip, text.split(","))), start=1)
+        )
+        self._believed: dict[str, _Belief] = {}
+
+    def known(self, token: str) -> Caller | None:
+        """Who holds this token, as far as memory tells; compared in constant time."""
+        digest = stored.digest(token)
+        found = [who for given, who in self._given.items() if hmac.compare_digest(given, digest)]
+        if found:
+            return found[0]
+        belief = self._believed.get(digest)
+        return belief.caller if belief is not None and self._clock() < belief.until else None
+
+    def look_up(self, token: str) -> Caller | None:
+        """Who holds this token, as the database knows now. It is found by its digest."""
+        if self.database is None:
+            return None
+        now, digest = self._clock(), stored.digest(token)
+        with self.database.read() as session:
+            entry = stored.holder(session, digest, now)
+        if entry is None or entry.role not in ROLES:
+            self._believed.pop(digest, None)
+            return None
+        caller = Caller(entry.id, entry.name, entry.role)
+        if len(self._believed) >= _MAX_BELIEVED:
+            self._believed.clear()
+        until = min(now + BELIEVED, entry.expires_at or now + BELIEVED)
+        self._believed[digest] = _Belief(caller, until)
+        return caller
 
 
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+def _given(position: int, pair: str) -> tuple[str, Caller]:
+    who, _, token = pair.partition(":")
+    name, _, last = who.rpartition("@")
+    role = next((role for role in ROLES if role == last), None)
+    named = "@" not in who or _NAME.fullmatch(name)
+    if role is None or not named or len(token) < MIN_TOKEN_LENGTH:
+        raise ValueError(
+            f"token number {position} is not ROLE:TOKEN or NAME@ROLE:TOKEN with a role of "
+            f"{list(ROLES)}, a name of letters, digits and ._-, and a token of at least "
+            f"{MIN_TOKEN_LENGTH} characters"
+        )
+    digest = stored.digest(token)
+    return digest, Caller(f"given-{digest[:16]}", name or role, role)
 
 
-def needs(role: Role) -> Callable[[Request], Caller]:
+async def authenticate(request: Request) -> Caller:
+    """Who is calling, found out and counted once per request. Raises Problem 401 or 429."""
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None:
+        caller = await _authenticated(request)
+        address = _address(request) if caller.role == "devices" else ""
+        _limiter(request).take((caller.id, address), _RATES[caller.role])
+        request.state.caller = caller
+    return caller
+
+
+async def _authenticated(request: Request) -> Caller:
+    """A token known already passes; any other counts as a failed attempt until it is found."""
+    tokens: Tokens = request.app.state.tokens
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    token = token.strip() if scheme.lower() == "bearer" else ""
+    caller = tokens.known(token) if token else None
+    if caller is not None:
+        return caller
+    limiter, attempt = _limiter(request), ("stranger", _address(request))
+    limiter.take(attempt, rate_limit.STRANGERS)
+    caller = await run_in_threadpool(tokens.look_up, token) if token else None
+    if caller is None:
+        raise Problem(401, "unauthorized", "send Authorization: Bearer TOKEN")
+    limiter.give_back(attempt, rate_limit.STRANGERS)
+    return caller
+
+
+def _limiter(request: Request) -> RateLimiter:
+    limiter: RateLimiter = request.app.state.rate_limiter
+    return limiter
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client is not None else ""
+
+
+_bearer = HTTPBearer(auto_error=False, description="A token of a role that the route allows.")
+
+
+def needs(role: Role) -> Callable[..., Awaitable[Caller]]:
     """A dependency that lets only callers pass whose role includes ``role``."""
 
-    def check(request: Request) -> Caller:
-        tokens: Tokens = request.app.state.tokens
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        caller = tokens.caller(token.strip()) if scheme.lower() == "bearer" else None
-        if caller is None:
-            raise Problem(401, "unauthorized", "send Authorization: Bearer TOKEN")
-        if role not in _INCLUDES[caller.role]:
+    async def check(
+        request: Request,
+        _scheme: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
+    ) -> Caller:
+        caller = await authenticate(request)
+        if not caller.may(role):
             raise Problem(403, "forbidden", f"this needs the role {role}; you are {caller.role}")
         return caller
 
@@ -86,5 +193,7 @@ def needs(role: Role) -> Callable[[Request], Caller]:
 
 Viewer = Annotated[Caller, Depends(needs("viewer"))]
 Operator = Annotated[Caller, Depends(needs("operator"))]
+Admin = Annotated[Caller, Depends(needs("admin"))]
 Ingest = Annotated[Caller, Depends(needs("ingest"))]
+Devices = Annotated[Caller, Depends(needs("devices"))]
 Edge = Annotated[Caller, Depends(needs("edge"))]

@@ -1,63 +1,214 @@
-"""Errors as RFC 9457 problem documents, all written by one function."""
+"""Errors as RFC 9457 problem documents: one table of their types, one function that writes them."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import logging
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from experiments.errors import Conflict, ExperimentsError, Halted, NotFound
+from experiments.errors import (
+    Conflict,
+    ExperimentsError,
+    Halted,
+    Invalid,
+    NotDelivered,
+    NotFound,
+    PrometheusError,
+)
 
-TYPE = "https://ldfi.dev/problems/"
-_STATUS: dict[type[ExperimentsError], tuple[int, str]] = {
-    NotFound: (404, "not-found"),
-    Halted: (409, "halted"),
-    Conflict: (409, "conflict"),
+TYPE: Final = "https://ldfi.dev/problems/"
+MEDIA_TYPE: Final = "application/problem+json"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type of problem: the status it goes with, and what it means, in one sentence."""
+
+    status: int
+    meaning: str
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "bad-request": Kind(400, "The request cannot be read as HTTP should be."),
+    "unreadable-traces": Kind(400, "The body is no OTLP that can be decoded."),
+    "unreadable-gzip": Kind(400, "The body is said to be gzip but cannot be unzipped."),
+    "invalid-idempotency-key": Kind(
+        400, "The Idempotency-Key header is empty, too long, or has characters it may not have."
+    ),
+    "unauthorized": Kind(401, "No bearer token was sent, or it is unknown, expired or revoked."),
+    "forbidden": Kind(403, "The token's role does not include what this route needs."),
+    "not-found": Kind(404, "The identifier names nothing."),
+    "no-such-route": Kind(404, "There is nothing at this path."),
+    "method-not-allowed": Kind(405, "The path exists, but not with this method."),
+    "conflict": Kind(409, "What is asked for contradicts what is there."),
+    "halted": Kind(409, "Everything is halted until somebody resumes."),
+    "idempotency-in-progress": Kind(
+        409, "The first request with this idempotency key is still being worked on; try later."
+    ),
+    "too-large": Kind(413, "The body is larger than the service takes at once."),
+    "unsupported-media-type": Kind(415, "The body's media type is not one this route reads."),
+    "unsupported-encoding": Kind(415, "The body's content encoding is not one this route reads."),
+    "invalid": Kind(422, "The request does not fit the API; `errors`, where given, says where."),
+    "invalid-cursor": Kind(422, "The cursor is not one this list gave out."),
+    "unknown-point": Kind(422, "The request class never reaches this injection point."),
+    "idempotency-key-reused": Kind(
+        422, "This idempotency key was used before, for another request."
+    ),
+    "rate-limited": Kind(429, "Too many requests; `Retry-After` says how many seconds to wait."),
+    "internal": Kind(
+        500, "The service failed; its log has the details under the `incident` given here."
+    ),
+    "prometheus": Kind(502, "Prometheus gave no usable answer."),
+    "not-delivered": Kind(502, "A notification did not get through."),
+    "unavailable": Kind(503, "The database does not answer; try again later."),
+}
+"""Every type of problem there is. The names are stable: programs rely on them."""
+
+_OF_ERROR: Final[tuple[tuple[type[ExperimentsError], str], ...]] = (
+    (NotFound, "not-found"),
+    (Halted, "halted"),
+    (Conflict, "conflict"),
+    (Invalid, "invalid"),
+    (PrometheusError, "prometheus"),
+    (NotDelivered, "not-delivered"),
+)
+_OF_STATUS: Final[Mapping[int, str]] = {
+    400: "bad-request",
+    404: "no-such-route",
+    405: "method-not-allowed",
+    413: "too-large",
+    415: "unsupported-media-type",
 }
 
 
 class Problem(Exception):  # noqa: N818
-    """Raised by a route to answer with a problem document. ``kind`` is stable, for programs."""
+    """Raised by a route to answer with a problem document. ``kind`` is one of :data:`KINDS`."""
 
-    def __init__(self, status: int, kind: str, detail: str) -> None:
+    def __init__(
+        self, status: int, kind: str, detail: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(detail)
+        if kind not in KINDS or KINDS[kind].status != status:
+            raise AssertionError(f"{status} {kind!r} is not in the table of problems")
         self.status = status
         self.kind = kind
         self.detail = detail
+        self.headers = headers
 
 
 def install(app: FastAPI) -> None:
     """Answer every error of this app with a problem document."""
 
     @app.exception_handler(Problem)
-    async def on_problem(_request: Request, problem: Problem) -> JSONResponse:
-        return _answer(problem.status, problem.kind, problem.detail)
+    async def on_problem(_request: Request, problem: Problem) -> Response:
+        return _answer(problem.kind, problem.detail, problem.headers)
 
     @app.exception_handler(ExperimentsError)
-    async def on_error(_request: Request, error: ExperimentsError) -> JSONResponse:
-        status, kind = _STATUS.get(type(error), (500, "internal"))
-        return _answer(status, kind, str(error))
+    async def on_error(request: Request, error: ExperimentsError) -> Response:
+        for known, kind in _OF_ERROR:
+            if isinstance(error, known):
+                return _answer(kind, str(error))
+        return _incident("internal", request, error)
 
     @app.exception_handler(RequestValidationError)
-    async def on_invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+    async def on_invalid(_request: Request, error: RequestValidationError) -> Response:
         places = [
             {"at": "/".join(map(str, item["loc"])), "what": item["msg"]} for item in error.errors()
         ]
-        return _answer(422, "invalid", "the request does not fit the API", errors=places)
+        return _answer("invalid", "the request does not fit the API", errors=places)
 
     @app.exception_handler(HTTPException)
-    async def on_http(_request: Request, error: HTTPException) -> JSONResponse:
-        return _answer(error.status_code, "http", str(error.detail))
+    async def on_http(_request: Request, error: HTTPException) -> Response:
+        kind = _OF_STATUS.get(error.status_code)
+        if kind is not None:
+            return _answer(kind, str(error.detail), error.headers)
+        document = {"type": "about:blank", "status": error.status_code, "title": str(error.detail)}
+        return _written(document, error.status_code, error.headers)
+
+    @app.exception_handler(OperationalError)
+    @app.exception_handler(PoolTimeout)
+    async def on_database(request: Request, error: Exception) -> Response:
+        return _incident("unavailable", request, error)
+
+    @app.exception_handler(Exception)
+    async def on_anything(request: Request, error: Exception) -> Response:
+        return _incident("internal", request, error)
 
 
-def _answer(status: int, kind: str, detail: str, **more: Any) -> JSONResponse:
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-    return JSONResponse(
-        {"type": TYPE + kind, "title": kind, "status": status, "detail": detail, **more},
-        status_code=status,
-        headers=headers,
-        media_type="application/problem+json",
+def _incident(kind: str, request: Request, error: Exception) -> Response:
+    """The caller gets a number, the log gets the details under the same number."""
+    incident = secrets.token_hex(8)
+    _log.error(
+        "incident %s: %s %s failed", incident, request.method, request.url.path, exc_info=error
     )
+    return _answer(kind, KINDS[kind].meaning, incident=incident)
+
+
+def _answer(
+    kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any
+) -> Response:
+    status = KINDS[kind].status
+    document = {
+        "type": TYPE + kind,
+        "title": kind.replace("-", " "),
+        "status": status,
+        "detail": detail,
+        **more,
+    }
+    return _written(document, status, headers)
+
+
+def _written(
+    document: Mapping[str, Any], status: int, headers: Mapping[str, str] | None
+) -> Response:
+    """ASCII only: what a caller sent, lone surrogates say, may come back in a message."""
+    challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    return Response(
+        json.dumps(document), status, {**challenge, **(headers or {})}, media_type=MEDIA_TYPE
+    )
+
+
+def page() -> str:
+    """``docs/problems.md``, made of the table above: ``python -m experiments.api.problems``."""
+    rows = [
+        f'| <a id="{name}"></a>`{name}` | {kind.status} | {kind.meaning} |'
+        for name, kind in KINDS.items()
+    ]
+    return _PAGE.format(type=TYPE, rows="\n".join(rows))
+
+
+_PAGE = """\
+# Problems
+
+Every error of the API is a problem document ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)) of
+media type `application/problem+json`:
+
+```json
+{{"type": "{type}not-found", "title": "not found", "status": 404, "detail": "no campaign 'x'"}}
+```
+
+`type` is `{type}` and a name below. It is an identifier: compare it, do not
+fetch it. Names do not change; `detail` is for people and may. `invalid` may carry `errors`, a list
+of `at` (where) and `what` (why not). Failures of the service itself carry an `incident`, under
+which its log has the details. Statuses that have no name here have the type `about:blank`.
+
+This page is generated: `python -m experiments.api.problems > docs/problems.md`.
+
+| name | status | meaning |
+|---|---|---|
+{rows}
+"""
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

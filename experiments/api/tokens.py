@@ -1,0 +1,80 @@
+"""Tokens by API: made, listed and revoked by admins.
+
+These routes take no idempotency key: the answer holds the token, and it must not be kept anywhere.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import select
+
+from experiments.api.auth import ROLES, Admin, Role
+from experiments.api.pagination import Cursor, Limit, Links, Page, page
+from experiments.errors import Invalid
+from experiments.store import tokens as stored
+from experiments.store.database import SERVICE, Database
+from experiments.store.schema import TokenRow
+from experiments.store.tokens import TokenEntry
+
+router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
+
+YEAR = 365 * 86_400
+
+
+class NewToken(BaseModel):
+    """Whom a token is for. ``expires_in``: seconds; null: it never expires."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"name": "kim", "role": "operator", "expires_in": 86400}]},
+    )
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+    role: Role
+    expires_in: Annotated[float, Field(ge=1, le=10 * YEAR)] | None = None
+
+
+class MadeToken(BaseModel):
+    """A new token. It is shown this once."""
+
+    token: str
+    entry: TokenEntry
+
+
+@router.post("", status_code=201)
+def create(new: NewToken, request: Request, response: Response, caller: Admin) -> MadeToken:
+    """Make a token. The answer is the only place where it ever stands."""
+    if new.name in {SERVICE, *ROLES}:
+        raise Invalid(f"{new.name!r} would be mistaken in the audit; name a person or a program")
+    now = time.time()
+    expires_at = None if new.expires_in is None else now + new.expires_in
+    with _database(request).change(now, caller.name) as change:
+        entry, token = stored.create(change, new.name, new.role, expires_at)
+    response.headers["Cache-Control"] = "no-store"
+    return MadeToken(token=token, entry=entry)
+
+
+@router.get("")
+def tokens(
+    request: Request, links: Links, _caller: Admin, cursor: Cursor = None, limit: Limit = 50
+) -> Page[TokenEntry]:
+    """The tokens that were made here, newest first, also those expired or revoked."""
+    with _database(request).read() as session:
+        query = select(TokenRow)
+        found = page(session, query, TokenRow.created_at, TokenRow.id, cursor, limit)
+        return found.answer(links, stored.entry_of)
+
+
+@router.delete("/{token_id}")
+def revoke(token_id: str, request: Request, caller: Admin) -> TokenEntry:
+    """Take a token back. Within seconds it opens nothing any more."""
+    with _database(request).change(time.time(), caller.name) as change:
+        return stored.revoke(change, token_id)
+
+
+def _database(request: Request) -> Database:
+    database: Database = request.app.state.database
+    return database

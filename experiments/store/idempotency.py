@@ -1,0 +1,95 @@
+"""Answers to requests that carried an idempotency key, so that a repetition gets the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from sqlalchemy import ColumnElement, delete, update
+
+from experiments.store.database import Change
+from experiments.store.schema import IdempotencyRow
+
+KEPT: Final = 86_400.0
+"""Seconds for which an answer is kept."""
+ABANDONED: Final = 60.0
+"""Seconds after which a request without an answer is taken to have died with its process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Who used which key for what. ``request`` is a digest of the request."""
+
+    caller: str
+    key: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, as it went out the first time."""
+
+    status: int
+    headers: dict[str, str]
+    body: str
+
+
+class Claim(Enum):
+    """What became of asking for a slot that has no answer to give."""
+
+    OURS = "nobody has it: go on, then complete or release it"
+    RUNNING = "the first request is still being worked on"
+    REUSED = "the key was used for another request"
+
+
+def claim(change: Change, slot: Slot) -> Answer | Claim:
+    """Take the slot, or learn what came of it before.
+
+    Raises sqlalchemy's IntegrityError when somebody took it this very moment: ask again.
+    """
+    row = change.session.get(IdempotencyRow, (slot.caller, slot.key), with_for_update=True)
+    if row is None:
+        change.session.add(
+            IdempotencyRow(caller=slot.caller, key=slot.key, request=slot.request, at=change.now)
+        )
+        change.session.flush()
+        return Claim.OURS
+    age = change.now - row.at
+    if age < KEPT:
+        if row.request != slot.request:
+            return Claim.REUSED
+        if row.status is not None and row.answer is not None:
+            return Answer(row.status, row.answer["headers"], row.answer["body"])
+        if age < ABANDONED:
+            return Claim.RUNNING
+    row.request, row.at, row.status, row.answer = slot.request, change.now, None, None
+    return Claim.OURS
+
+
+def complete(change: Change, slot: Slot, claimed_at: float, answer: Answer) -> None:
+    """Keep the answer, unless the slot was taken to be abandoned and is somebody else's now."""
+    change.session.execute(
+        update(IdempotencyRow)
+        .where(*_ours(slot, claimed_at))
+        .values(status=answer.status, answer={"headers": answer.headers, "body": answer.body})
+    )
+
+
+def release(change: Change, slot: Slot, claimed_at: float) -> None:
+    """Give the slot up: nothing was done, so a repetition may try again."""
+    change.session.execute(delete(IdempotencyRow).where(*_ours(slot, claimed_at)))
+
+
+def forget(change: Change) -> None:
+    """Remove what is past its time."""
+    change.session.execute(delete(IdempotencyRow).where(IdempotencyRow.at <= change.now - KEPT))
+
+
+def _ours(slot: Slot, claimed_at: float) -> tuple[ColumnElement[bool], ...]:
+    return (
+        IdempotencyRow.caller == slot.caller,
+        IdempotencyRow.key == slot.key,
+        IdempotencyRow.at == claimed_at,
+        IdempotencyRow.status.is_(None),
+    )
