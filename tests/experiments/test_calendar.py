@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -241,6 +243,15 @@ def test_a_calendar_is_read_back_as_it_was_written(
 def test_what_cannot_be_read_is_shown_with_the_way_out(document: object, told: str) -> None:
     with pytest.raises(InvalidCalendar, match=told):
         Calendar.from_json(document)
+
+
+def test_the_calendar_and_the_schedule_in_the_docs_can_be_read() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "safety.md").read_text("utf-8")
+    calendar = Calendar.from_json(json.loads(text.split("```json\n")[1].split("```")[0]))
+    schedule = Schedule.from_json(json.loads(text.split("schedule, `")[1].split("`")[0]))
+
+    assert "season finale" in (calendar.closed(at("2026-11-20T18:30+01:00")) or "")
+    assert schedule.next_after(at("2026-11-20T18:30+01:00")) == at("2026-11-23T10:00+01:00")
 
 
 # --- schedules -----------------------------------------------------------------------------------

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from http.server import HTTPServer
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -88,6 +92,28 @@ def test_a_webhook_gets_the_notification_and_can_check_who_sent_it(receiver: Rec
         SECRET.encode(), f"{headers['x-ldfi-timestamp']}.".encode() + body, "sha256"
     )
     assert headers["x-ldfi-signature"] == f"sha256={expected.hex()}"
+
+
+def test_the_receiver_in_the_docs_takes_what_is_genuine_and_refuses_the_rest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LDFI_WEBHOOK_SECRET", SECRET)
+    example: dict[str, Any] = {"__name__": "receiver"}
+    text = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text("utf-8")
+    exec(text.split("```python\n")[1].split("```")[0], example)  # noqa: S102
+    example["Receiver"].log_message = lambda *_: None
+
+    with HTTPServer(("127.0.0.1", 0), example["Receiver"]) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        send(Webhook(url, SECRET))
+        with pytest.raises(NotDelivered, match="401"):
+            send(Webhook(url, "another secret of some length"))
+        stale = Webhook(url, SECRET).request(FOUND, "d1", now=1.0)
+        assert httpx.post(url, content=stale.content, headers=stale.headers).status_code == 401
+        server.shutdown()
+
+    assert capsys.readouterr().out == FOUND.title + "\n"
 
 
 @given(st.text(min_size=1), st.integers(0, 2**33), st.binary(), st.binary())

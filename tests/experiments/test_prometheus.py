@@ -208,6 +208,7 @@ def test_against_prometheus_itself(real: str) -> None:
     assert ask(real, "holds", "vector(0) < 5") is True
     assert ask(real, "holds", "vector(9) < 5") is False
     assert ask(real, "holds", "sum(rate(no_such_metric[1m])) < 5") is False
+    assert ask(real, "holds", "(sum(rate(no_such_metric[1m])) or vector(0)) < 5") is True
     assert ask(real, "holds", "vector(0) / vector(0)") is False
     assert ask(real, "holds", f"max({two}) < 5") is True
     with pytest.raises(PrometheusError, match="2 series"):
