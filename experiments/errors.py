@@ -12,7 +12,8 @@ LdfiError
     │   ├── InvalidMaintenance  a maintenance window
     │   ├── InvalidGuardrail    PromQL that is no condition
     │   ├── InvalidTarget       where a notification shall go
-    │   └── InvalidReplay       what shall be replayed
+    │   ├── InvalidReplay       what shall be replayed
+    │   └── InvalidConfig       an option that is unknown or out of range
     ├── PrometheusError  Prometheus gave no usable answer
     └── NotDelivered     a notification that did not get through
 """
@@ -64,6 +65,10 @@ class InvalidTarget(Invalid):
 
 class InvalidReplay(Invalid):
     """Raised when a request must not be replayed, or cannot be."""
+
+
+class InvalidConfig(Invalid):
+    """Raised when the configuration cannot be used; the message lists every fault in it."""
 
 
 class PrometheusError(ExperimentsError):

@@ -26,6 +26,10 @@ class Client:
         """POST a document to ``path`` below ``/api/v1``. Raises like :meth:`get`."""
         return self._answer("POST", path, json=document)
 
+    def delete(self, path: str) -> Any:
+        """DELETE ``path`` below ``/api/v1``. Raises like :meth:`get`."""
+        return self._answer("DELETE", path)
+
     def close(self) -> None:
         """Close the connections."""
         self._http.close()

@@ -9,7 +9,7 @@ from types import FrameType
 import typer
 from rich.console import Console
 
-from experiments.cli import analyze, certificate, control, demo, exits, serve
+from experiments.cli import analyze, certificate, config, control, demo, exits, serve, token
 from experiments.errors import Unreachable
 from fit.errors import LdfiError
 
@@ -24,6 +24,8 @@ app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("analyze")(analyze.analyze)
 app.add_typer(certificate.app, name="certificate")
+app.add_typer(config.app, name="config")
+app.add_typer(token.app, name="token")
 app.command("findings")(control.findings)
 app.command("halt")(control.halt)
 app.command("resume")(control.resume)

@@ -1,0 +1,93 @@
+"""``ldfi token``: who may call the service."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from experiments.cli.control import HERE, AsJson, Token, Url, connected
+
+app = typer.Typer(help="Bearer tokens: make, list, revoke. Needs a token of role admin.")
+
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Whom it is for; the audit shows this name.")],
+    role: Annotated[str, typer.Argument(help="viewer, operator, admin, ingest, devices or edge.")],
+    token: Token,
+    expires: Annotated[
+        str | None, typer.Option(help="After how long it expires, e.g. 12h or 90d. Default: never.")
+    ] = None,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token. It is shown this once."""
+    wanted = {"name": name, "role": role, "expires_in": _seconds(expires)}
+    with connected(url, token) as client:
+        made = client.post("/tokens", wanted)
+    typer.echo(json.dumps(made) if as_json else made["token"])
+
+
+@app.command("list")
+def list_tokens(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+    """List tokens, newest first: whom they are for, never what they are."""
+    with connected(url, token) as client:
+        entries = _all(client)
+    if as_json:
+        typer.echo(json.dumps(entries))
+        return
+    table = Table("id", "name", "role", "made by", "made", "expires", "revoked")
+    for entry in entries:
+        table.add_row(
+            *(entry[column] for column in ("id", "name", "role", "created_by")),
+            _date(entry["created_at"]),
+            _date(entry["expires_at"]),
+            "yes" if entry["revoked"] else "",
+        )
+    Console().print(table)
+
+
+@app.command()
+def revoke(
+    token_id: Annotated[str, typer.Argument(help="The token's id, from `ldfi token list`.")],
+    token: Token,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Take a token back. Within seconds it opens nothing any more."""
+    with connected(url, token) as client:
+        entry = client.delete(f"/tokens/{token_id}")
+    typer.echo(json.dumps(entry) if as_json else f"Revoked: {entry['name']}, {entry['role']}.")
+
+
+def _all(client: Any) -> list[dict[str, Any]]:
+    entries, cursor = [], ""
+    while True:
+        page = client.get(f"/tokens?limit=200{cursor}")
+        entries += page["items"]
+        if page["next"] is None:
+            return entries
+        cursor = f"&cursor={page['next']}"
+
+
+def _seconds(text: str | None) -> int | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)([smhd])", text)
+    if found is None:
+        raise typer.BadParameter(
+            f"{text!r} is no length of time: 30m, 12h, 90d", param_hint="--expires"
+        )
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _date(at: float | None) -> str:
+    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
