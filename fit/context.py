@@ -6,8 +6,9 @@ One baggage entry, ``fit``, self-contained, so that a service needs no connectio
 
 Only ``[A-Za-z0-9._~-]`` occur, since SDKs percent-encode all else and a proxy's expression on the
 raw header would then silently miss. ``FAULTS`` are joined by ``~``; each is a letter (``e`` error,
-``d`` delay), eight characters of hash of the point's name, and for a delay its length in
-milliseconds. The MAC covers all that stands before it. A hundred faults take about 1.3 KB.
+``d`` delay), eight characters of hash of the point's name, for a delay its length in milliseconds,
+and where only the first calls fail, ``n`` and their number. The MAC covers all that stands before
+it. ``docs/failure-context.md`` specifies all this for other languages, ``fit/vectors`` tests them.
 
 The hash of a name has 48 bits: two of a thousand points collide with a chance of 2·10⁻⁹.
 """
@@ -20,6 +21,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, Literal
 
 from fit.errors import ExpiredContext, ForgedContext, MalformedContext
@@ -29,26 +31,35 @@ from fit.keys import Keys
 Arm = Literal["treatment", "control"]
 
 ENTRY: Final = "fit"
-MAX_LENGTH: Final = 4096
+MAX_LENGTH: Final = 4096 - len("fit=")
+"""Characters of a value. OpenTelemetry's SDKs drop any entry that with its name exceeds 4,096."""
 DEFAULT_DELAY_MS: Final = 10_000
 
 _VERSION = "1"
 _ARMS: dict[str, Arm] = {"t": "treatment", "c": "control"}
 _KINDS: dict[str, FaultKind] = {"e": "error", "d": "delay"}
+_ONE = r"(?:e[\w-]{8}|d[\w-]{8}[1-9][0-9]{0,6})(?:n[1-9][0-9]?)?"
 _SHAPE = re.compile(
-    r"1\.(?P<key>[A-Za-z0-9_-]{1,16})\.(?P<experiment>[A-Za-z0-9_-]{1,64})\.(?P<arm>[tc])"
-    r"\.(?P<expiry>[0-9]{1,12})\.(?P<faults>[A-Za-z0-9_~-]*)\.(?P<mac>[A-Za-z0-9_-]{22})",
+    r"1\.(?P<key>[\w-]{1,16})\.(?P<experiment>[\w-]{1,64})\.(?P<arm>[tc])"
+    rf"\.(?P<expiry>0|[1-9][0-9]{{0,11}})\.(?P<faults>(?:{_ONE}(?:~{_ONE})*)?)\.(?P<mac>[\w-]{{22}})",
     re.ASCII,
 )
-_FAULT = re.compile(r"(?P<kind>[ed])(?P<hash>[A-Za-z0-9_-]{8})(?P<argument>[0-9]{0,7})", re.ASCII)
+_FAULT = re.compile(
+    r"(?P<kind>[ed])(?P<hash>[\w-]{8})(?P<delay>[0-9]*)(?:n(?P<first>[0-9]+))?", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What a failure context asks of one point. ``delay_ms`` is the longest it may hang."""
+    """What a failure context asks of one point.
+
+    ``delay_ms`` is the longest it may hang. ``first``: only so many calls of the request are hit,
+    and 0 is every call, as in :class:`fit.faults.Fault`.
+    """
 
     kind: FaultKind
     delay_ms: int = 0
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +91,33 @@ def encode(
     *,
     delay_ms: int = DEFAULT_DELAY_MS,
 ) -> str:
-    """Sign a failure context. Raises MalformedContext when it would not be read back."""
-    parts = "~".join(_encode_fault(fault, delay_ms) for fault in sorted(set(faults)))
+    """Sign a failure context. ``expires`` is in Unix seconds.
+
+    Of several faults at one point only the strongest is written: an error before a delay, every
+    call before the first few. Raises MalformedContext when it would not be read back.
+    """
+    parts = "~".join(_encode_fault(fault, delay_ms) for fault in _strongest(faults))
     payload = ".".join([_VERSION, keys.signing_id, experiment, arm[0], str(expires), parts])
     value = f"{payload}.{keys.sign(payload)}"
     if not _SHAPE.fullmatch(value) or len(value) > MAX_LENGTH:
         raise MalformedContext(
-            f"experiment {experiment!r} with {parts.count('~') + 1} faults does not fit a failure "
-            f"context: {len(value)} of {MAX_LENGTH} characters, id of letters, digits, - and _"
+            f"this does not fit a failure context: experiment {experiment!r} (up to 64 letters, "
+            f"digits, - and _), expiry {expires}, delay {delay_ms} ms (1 to 9,999,999), "
+            f"{len(value)} of at most {MAX_LENGTH} characters"
         )
     return value
 
 
+def _strongest(faults: Iterable[Fault]) -> list[Fault]:
+    """One fault a point, in a fixed order: a reader refuses a point that is named twice."""
+    weakest_first = sorted(faults, key=lambda f: (f.kind == "error", f.first == 0, f.first))
+    return sorted({point_hash(fault.point): fault for fault in weakest_first}.values())
+
+
 def _encode_fault(fault: Fault, delay_ms: int) -> str:
-    argument = str(delay_ms) if fault.kind == "delay" else ""
-    return f"{fault.kind[0]}{point_hash(fault.point)}{argument}"
+    delay = str(delay_ms) if fault.kind == "delay" else ""
+    occurrence = f"n{fault.first}" if fault.first else ""
+    return f"{fault.kind[0]}{point_hash(fault.point)}{delay}{occurrence}"
 
 
 def decode(keys: Keys, value: str, now: float) -> FailureContext:
@@ -105,19 +128,23 @@ def decode(keys: Keys, value: str, now: float) -> FailureContext:
     """
     match = _SHAPE.fullmatch(value) if len(value) <= MAX_LENGTH else None
     if match is None:
-        raise MalformedContext(f"not a failure context: {value[:80]!r}")
-    if not keys.verify(value[: -len(match["mac"]) - 1], match["key"], match["mac"]):
+        raise MalformedContext(f"not a failure context of version {_VERSION}: {value[:80]!r}")
+    if not keys.verify(value[: match.start("mac") - 1], match["key"], match["mac"]):
         raise ForgedContext(f"failure context of key {match['key']!r} does not verify")
     expires = int(match["expiry"])
     if expires <= now:
         raise ExpiredContext(f"failure context expired {now - expires:.0f} s ago")
-    injections = dict(map(_decode_fault, filter(None, match["faults"].split("~"))))
+    injections = _decode_faults(match["faults"])
     return FailureContext(match["experiment"], _ARMS[match["arm"]], expires, injections)
 
 
-def _decode_fault(text: str) -> tuple[str, Injection]:
-    match = _FAULT.fullmatch(text)
-    if match is None:
-        raise MalformedContext(f"not a fault: {text!r}")
-    delay_ms = int(match["argument"] or DEFAULT_DELAY_MS) if match["kind"] == "d" else 0
-    return match["hash"], Injection(_KINDS[match["kind"]], delay_ms)
+def _decode_faults(text: str) -> Mapping[str, Injection]:
+    """Read a list of faults of the right shape. Raises MalformedContext where a point recurs."""
+    injections: dict[str, Injection] = {}
+    for fault in _FAULT.finditer(text):
+        if fault["hash"] in injections:
+            raise MalformedContext(f"failure context with two faults at point {fault['hash']}")
+        injections[fault["hash"]] = Injection(
+            _KINDS[fault["kind"]], int(fault["delay"] or 0), int(fault["first"] or 0)
+        )
+    return MappingProxyType(injections)

@@ -46,7 +46,14 @@ class Keys:
                     f"the secret of key {key_id!r} in {VARIABLE} has {len(secret)} characters; "
                     f"it needs at least {MIN_SECRET_LENGTH}"
                 )
-            secrets[key_id] = secret.encode()
+            if key_id in secrets:
+                raise KeyFormatError(f"key {key_id!r} stands in {VARIABLE} twice; drop one of them")
+            try:
+                secrets[key_id] = secret.encode()
+            except UnicodeEncodeError:
+                raise KeyFormatError(
+                    f"the secret of key {key_id!r} in {VARIABLE} is not UTF-8"
+                ) from None
         if not secrets:
             raise KeyFormatError(f"{VARIABLE} is empty; write ID:SECRET, or unset it")
         return cls(next(iter(secrets)), secrets)

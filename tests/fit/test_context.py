@@ -1,16 +1,23 @@
 from __future__ import annotations
 
+import random
 import string
 import time
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry import baggage
+from opentelemetry.baggage.propagation import W3CBaggagePropagator
+from opentelemetry.context import Context
 
 from fit.context import MAX_LENGTH, Injection, decode, encode, point_hash
 from fit.errors import ContextError, ExpiredContext, ForgedContext, KeyFormatError, MalformedContext
-from fit.faults import Fault
+from fit.faults import Fault, FaultKind
 from fit.keys import Keys
+from fit.runtime import Runtime
 
 KEYS = Keys.parse("k1:0123456789abcdef,k0:fedcba9876543210")
 FAULTS = [Fault("api>http:GET:ratings/titles/*", "error"), Fault("api>cache:get:home", "delay")]
@@ -77,6 +84,137 @@ def test_what_is_no_context_is_refused(value: str) -> None:
 def test_too_many_faults_are_refused_when_signing() -> None:
     with pytest.raises(MalformedContext, match="does not fit"):
         encode(KEYS, "e", "treatment", 1, [Fault(f"p{i}", "error") for i in range(1000)])
+
+
+def test_the_longest_context_survives_opentelemetrys_baggage() -> None:
+    faults = [Fault(f"p{i}", "error") for i in range(403)]
+    value = encode(KEYS, "e" * 21, "treatment", 2**31, faults)
+    carrier: dict[str, str] = {}
+    W3CBaggagePropagator().inject(carrier, baggage.set_baggage("fit", value, Context()))
+
+    assert len(value) == MAX_LENGTH
+    assert carrier["baggage"] == f"fit={value}"
+    received = W3CBaggagePropagator().extract(carrier, Context())
+    assert baggage.get_baggage("fit", received) == value
+
+
+@given(
+    st.lists(
+        st.builds(
+            Fault,
+            point=st.sampled_from(["a", "b", "c"]),
+            kind=st.sampled_from(["error", "delay"]),
+            first=st.integers(0, 99),
+        )
+    )
+)
+def test_of_several_faults_at_a_point_the_strongest_is_written(faults: list[Fault]) -> None:
+    context = decode(KEYS, encode(KEYS, "e", "treatment", 200, faults, delay_ms=7), now=100)
+
+    for point in ("a", "b", "c"):
+        here = [f for f in faults if f.point == point]
+        injection = context.at(point)
+        if injection is None:
+            assert not here
+            continue
+        assert injection.delay_ms == (7 if injection.kind == "delay" else 0)
+        assert Fault(point, injection.kind, injection.first) in here
+        if injection.kind == "delay":
+            assert all(f.kind == "delay" for f in here)
+        alike = [f.first for f in here if f.kind == injection.kind]
+        assert injection.first == (0 if 0 in alike else max(alike))
+
+
+@pytest.mark.parametrize("delay_ms", [-1, 0, 10_000_000])
+def test_a_delay_that_could_not_be_read_back_is_refused_when_signing(delay_ms: int) -> None:
+    with pytest.raises(MalformedContext, match=f"delay {delay_ms} ms"):
+        encode(KEYS, "e", "treatment", 200, FAULTS, delay_ms=delay_ms)
+
+
+def test_a_hundred_faults_take_little_room() -> None:
+    kinds: list[FaultKind] = ["error", "delay"]
+    faults = [Fault(f"api>http:GET:service-{i}/items/*", kinds[i % 2]) for i in range(100)]
+    worst = [replace(f, kind="delay", first=99) for f in faults]
+    keys = Keys.parse("sixteencharacter:0123456789abcdef")
+
+    assert len(encode(KEYS, "e7c1", "treatment", 2**31, faults)) < 1_350
+    assert len(encode(keys, "e" * 64, "treatment", 10**12 - 1, worst, delay_ms=9_999_999)) < 2_200
+
+
+FORGERIES = 10_000
+
+
+def forgeries(count: int, now: int) -> list[tuple[str, str]]:
+    """Contexts that nobody signed for now, each with the way in which it was made."""
+    draw = random.Random(6)
+    stranger = Keys.parse("k1:not-the-right-key,k0:not-the-right-key-either,x:0123456789abcdef")
+    alphabet = string.ascii_letters + string.digits + "._~-"
+    made: list[tuple[str, str]] = []
+    while len(made) < count:
+        faults = [
+            Fault(point, draw.choice(["error", "delay"]), draw.choice([0, 0, 1, 99]))
+            for point in ("p0", "p1", "p2", f"p{draw.randrange(500)}")
+        ]
+        signer = Keys(draw.choice(["k1", "k0"]), KEYS.secrets)
+        good = encode(signer, f"e{draw.randrange(99)}", "treatment", now + 60, faults)
+        cut, at = draw.randrange(len(good)), draw.randrange(len(good))
+        fields = good.split(".")
+        fields[4] = str(now + draw.randrange(61, 10**6))
+        made += [
+            ("mutated", good[:at] + draw.choice(alphabet) + good[at + 1 :]),
+            ("mutated", good[:at] + good[at + 1 :]),
+            ("mutated", good[:at] + draw.choice(alphabet) + good[at:]),
+            ("mutated", ".".join(fields)),
+            ("expired", encode(signer, "e1", "treatment", now - draw.randrange(3600), faults)),
+            ("wrong key", encode(Keys(draw.choice(["k1", "k0", "x"]), stranger.secrets),
+                                 "e1", "treatment", now + 60, faults)),
+            ("truncated", good[:cut]),
+            ("truncated", good[cut + 1 :]),
+            ("oversized", good + draw.choice(alphabet) * draw.randrange(1, 9000)),
+            ("oversized", _signed_but_oversized(signer, now + 60, draw.randrange(420, 2000))),
+        ]  # fmt: skip
+        made = [(how, value) for how, value in made if value != good]
+    return made[:count]
+
+
+def _signed_but_oversized(keys: Keys, expires: int, faults: int) -> str:
+    listed = "~".join(f"e{point_hash(f'p{i}')}" for i in range(faults))
+    payload = f"1.{keys.signing_id}.e1.t.{expires}.{listed}"
+    return f"{payload}.{keys.sign(payload)}"
+
+
+def test_of_ten_thousand_forgeries_none_injects() -> None:
+    runtime = Runtime("api", KEYS)
+    attempts = forgeries(FORGERIES, int(time.time()))
+    contexts = [runtime.verify(value) for _, value in attempts for _ in range(2)]
+    carried = [
+        runtime.context(baggage.set_baggage("fit", value, Context())) for _, value in attempts
+    ]
+
+    assert {"mutated", "expired", "wrong key", "truncated", "oversized"} == set(
+        Counter(how for how, _ in attempts)
+    )
+    assert len(attempts) == FORGERIES
+    assert contexts == [None] * 2 * FORGERIES
+    assert carried == [None] * FORGERIES
+
+
+def test_a_context_replayed_after_its_expiry_injects_nothing_though_it_was_obeyed_before() -> None:
+    runtime = Runtime("api", KEYS)
+    value = a_context(expires=int(time.time()) + 1)
+
+    assert runtime.verify(value) is not None
+    time.sleep(1.05)
+    assert runtime.verify(value) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["k:0123456789abcdef,k:fedcba9876543210", "k:0123456789abcde\udcff"]
+)
+def test_keys_of_one_name_or_not_utf_8_are_refused(text: str) -> None:
+    with pytest.raises(KeyFormatError, match=r"twice|UTF-8") as caught:
+        Keys.parse(text)
+    assert "0123456789abcde" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", " , ", "nokey", "k:short", "k!:0123456789abcdef"])

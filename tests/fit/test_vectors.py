@@ -1,0 +1,78 @@
+"""The language-neutral test vectors, which every reader of failure contexts has to pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fit.context import decode, point_hash
+from fit.errors import ContextError, KeyFormatError
+from fit.keys import Keys
+from fit.points import http_point
+
+VECTORS = Path(__file__).parents[2] / "fit" / "vectors"
+
+
+def vectors(file: str, which: str) -> list[Any]:
+    listed = json.loads((VECTORS / file).read_text(encoding="utf-8"))[which]
+    assert listed
+    return list(listed)
+
+
+@pytest.mark.parametrize("case", vectors("contexts.json", "cases"), ids=lambda case: case["name"])
+def test_contexts(case: dict[str, Any]) -> None:
+    assert read(case) == (case["result"], case.get("context"))
+
+
+def read(case: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+    try:
+        context = decode(Keys.parse(case["keys"]), case["value"], case["now"])
+    except ContextError as error:
+        return error.reason, None
+    faults = [
+        {"hash": point, "kind": do.kind, "delay_ms": do.delay_ms, "first": do.first}
+        for point, do in sorted(context.injections.items())
+    ]
+    return "accepted", {
+        "experiment": context.experiment,
+        "arm": context.arm,
+        "expires": context.expires,
+        "faults": faults,
+    }
+
+
+@pytest.mark.parametrize("keys", vectors("contexts.json", "readable_keys"), ids=str)
+def test_readable_keys(keys: dict[str, Any]) -> None:
+    parsed = Keys.parse(keys["text"])
+
+    assert parsed.signing_id == keys["signing"]
+    assert list(parsed.secrets) == keys["ids"]
+
+
+@pytest.mark.parametrize("text", vectors("contexts.json", "unreadable_keys"))
+def test_unreadable_keys(text: str) -> None:
+    with pytest.raises(KeyFormatError):
+        Keys.parse(text)
+
+
+@pytest.mark.parametrize("case", vectors("points.json", "http"), ids=str)
+def test_names_of_http_calls(case: dict[str, Any]) -> None:
+    name = http_point(
+        case["caller"], case["method"], case["host"], case["port"], case["path"], case["template"]
+    )
+
+    assert (name, point_hash(name)) == (case["name"], case["hash"])
+
+
+@pytest.mark.parametrize("case", vectors("points.json", "hashes"), ids=str)
+def test_hashes_of_names(case: dict[str, str]) -> None:
+    assert point_hash(case["name"]) == case["hash"]
+
+
+def test_every_result_is_covered() -> None:
+    results = {case["result"] for case in vectors("contexts.json", "cases")}
+
+    assert results == {"accepted", "malformed", "forged", "expired"}
