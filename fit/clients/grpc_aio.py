@@ -2,8 +2,8 @@
 
 Only channels that have interceptors, as OpenTelemetry's instrumentation gives them, become points;
 others are left exactly as they are. ``error`` is AioRpcError with status UNAVAILABLE, ``delay``
-ends with DEADLINE_EXCEEDED at the call's timeout. A stream is handed out at once and fails when it
-is read, as gRPC's own does.
+ends with DEADLINE_EXCEEDED at the call's timeout: the call that is handed out fails when it is
+awaited or read, as gRPC's own does.
 """
 
 from __future__ import annotations
@@ -37,13 +37,8 @@ def _with_ours(original: Any) -> Any:
     return opened
 
 
-async def _raise_or_pass(continuation: Any, details: Any, request: Any) -> Any:
-    if BAGGAGE in current():
-        await passage.through_async(_SITE, None, details.method, details.timeout)
-    return await continuation(details, request)
-
-
-async def _stream_or_pass(failed: Any, continuation: Any, details: Any, request: Any) -> Any:
+async def _pass(failed: Any, continuation: Any, details: Any, request: Any) -> Any:
+    """Give back a call that has failed, rather than raise: OpenTelemetry then ends its span."""
     if BAGGAGE in current():
         try:
             await passage.through_async(_SITE, None, details.method, details.timeout)
@@ -54,29 +49,32 @@ async def _stream_or_pass(failed: Any, continuation: Any, details: Any, request:
 
 class _UnaryUnary(aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(self, *call: Any) -> Any:
-        return await _raise_or_pass(*call)
-
-
-class _StreamUnary(aio.StreamUnaryClientInterceptor):
-    async def intercept_stream_unary(self, *call: Any) -> Any:
-        return await _raise_or_pass(*call)
+        return await _pass(_FailedUnaryUnary, *call)
 
 
 class _UnaryStream(aio.UnaryStreamClientInterceptor):
     async def intercept_unary_stream(self, *call: Any) -> Any:
-        return await _stream_or_pass(_FailedUnaryStream, *call)
+        return await _pass(_FailedUnaryStream, *call)
+
+
+class _StreamUnary(aio.StreamUnaryClientInterceptor):
+    async def intercept_stream_unary(self, *call: Any) -> Any:
+        return await _pass(_FailedStreamUnary, *call)
 
 
 class _StreamStream(aio.StreamStreamClientInterceptor):
     async def intercept_stream_stream(self, *call: Any) -> Any:
-        return await _stream_or_pass(_FailedStreamStream, *call)
+        return await _pass(_FailedStreamStream, *call)
 
 
 class _Failed:
-    """A streaming call that has ended with an error before it began."""
+    """A call that has ended with an error before it began. All that is awaited of it raises."""
 
     def __init__(self, failure: Any) -> None:
         self._failure = failure
+
+    def __await__(self) -> Any:
+        return self.read().__await__()
 
     def __aiter__(self) -> Any:
         return self._responses()
@@ -127,6 +125,14 @@ class _Failed:
 
     def add_done_callback(self, callback: Any) -> None:
         callback(self)
+
+
+class _FailedUnaryUnary(_Failed, aio.UnaryUnaryCall):
+    pass
+
+
+class _FailedStreamUnary(_Failed, aio.StreamUnaryCall):
+    pass
 
 
 class _FailedUnaryStream(_Failed, aio.UnaryStreamCall):
