@@ -8,6 +8,7 @@ or the sampling decision comes before the stamp, and the stamp is never read.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -40,22 +41,23 @@ class EdgeMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stamp or strip the request, and pass it on."""
         if scope.get("type") in ("http", "websocket"):
-            scope = self._admitted(scope)
+            try:
+                scope = self._admitted(scope)
+            except Exception:
+                with suppress(Exception):
+                    runtime.swallow()
+                kept = [pair for pair in scope.get("headers", ()) if pair[0].lower() != _BAGGAGE]
+                scope = {**scope, "headers": kept}
         await self._app(scope, receive, send)
 
     def _admitted(self, scope: Scope) -> Scope:
-        try:
-            inbound = _header(scope, _BAGGAGE)
-            if scope["type"] == "http":
-                device = _header(scope, _DEVICE)
-                onward = self._edge.baggage_onward(inbound, device, partial(_features, scope))
-            else:
-                onward = self._edge.baggage_onward(inbound)
-            return scope if onward == inbound else _with_baggage(scope, onward)
-        except Exception:
-            runtime.swallow()
-            kept = [pair for pair in scope.get("headers", ()) if pair[0].lower() != _BAGGAGE]
-            return {**scope, "headers": kept}
+        inbound = _header(scope, _BAGGAGE)
+        if scope["type"] == "http":
+            device = _header(scope, _DEVICE)
+            onward = self._edge.baggage_onward(inbound, device, partial(_features, scope))
+        else:
+            onward = self._edge.baggage_onward(inbound)
+        return scope if onward == inbound else _with_baggage(scope, onward)
 
 
 def _features(scope: Scope) -> Features:

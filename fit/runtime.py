@@ -12,11 +12,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from opentelemetry import baggage, trace
+from opentelemetry import baggage
 from opentelemetry.context import Context
 
-from fit import attributes
-from fit.context import ENTRY, MAX_LENGTH, FailureContext, Injection, decode
+from fit.context import ENTRY, MAX_LENGTH, FailureContext, decode
 from fit.errors import ContextError
 from fit.keys import Keys
 

@@ -6,6 +6,7 @@ app = fit.WSGIEdgeMiddleware(OpenTelemetryMiddleware(app))
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,20 +32,21 @@ class WSGIEdgeMiddleware:
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Stamp or strip the request, and pass it on."""
-        self._admit(environ)
+        try:
+            self._admit(environ)
+        except Exception:
+            with suppress(Exception):
+                runtime.swallow()
+            environ.pop(_BAGGAGE, None)
         return self._app(environ, start_response)
 
     def _admit(self, environ: Environ) -> None:
-        try:
-            inbound = environ.get(_BAGGAGE, "")
-            device = environ.get(_variable(DEVICE_HEADER), "")
-            onward = self._edge.baggage_onward(inbound, device, partial(_features, environ))
-            if onward:
-                environ[_BAGGAGE] = onward
-            else:
-                environ.pop(_BAGGAGE, None)
-        except Exception:
-            runtime.swallow()
+        inbound = environ.get(_BAGGAGE, "")
+        device = environ.get(_variable(DEVICE_HEADER), "")
+        onward = self._edge.baggage_onward(inbound, device, partial(_features, environ))
+        if onward:
+            environ[_BAGGAGE] = onward
+        else:
             environ.pop(_BAGGAGE, None)
 
 

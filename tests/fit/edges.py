@@ -6,10 +6,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import ThreadingMixIn
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from fit.clock import steady
 from fit.faults import Fault
@@ -100,14 +102,12 @@ def control_plane() -> Iterator[ControlPlane]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, *_: object) -> None:
             pass
 
         def handle(self) -> None:
-            try:
+            with suppress(OSError):  # the edge hung up
                 super().handle()
-            except OSError:
-                pass  # the edge hung up
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -127,3 +127,24 @@ def eventually(holds: Callable[[], object], seconds: float = 5.0) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.005)
+
+
+@contextmanager
+def wsgi_served(app: Any) -> Iterator[str]:
+    """Serve a WSGI application on loopback, a thread for each request; gives its URL."""
+
+    class Server(ThreadingMixIn, WSGIServer):
+        daemon_threads = True
+
+    class Quiet(WSGIRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with make_server("127.0.0.1", 0, app, server_class=Server, handler_class=Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join(5)
