@@ -117,7 +117,7 @@ def _histories(draw: st.DrawFn) -> tuple[list[Rule], list[tuple[int, float]]]:
     lives: list[tuple[int, float]] = []
     armed: list[int] = []
     for now in range(draw(st.integers(2, 14))):
-        if armed and draw(st.booleans()):
+        if draw(st.booleans()) and armed:
             gone = armed.pop(draw(st.integers(0, len(armed) - 1)))
             lives[gone] = (lives[gone][0], now)
             continue
