@@ -14,7 +14,7 @@ import difflib
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
@@ -310,9 +310,11 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
             yield f"there is no variable {name}{_nearest(name, options | files | _OTHERS)}"
 
 
-def _nearest(name: str, known: Any) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else "; `ldfi config table` lists all"
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """What may have been meant; what all names begin with makes none of them alike."""
+    bare = {each.removeprefix(PREFIX): each for each in known}
+    close = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1)
+    return f"; did you mean {bare[close[0]]}?" if close else "; `ldfi config table` lists all"
 
 
 def _fault(item: Any) -> str:

@@ -1,0 +1,56 @@
+"""Small applications with our authentication, limits and errors, over a real database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import httpx
+from fastapi import APIRouter, FastAPI
+
+from experiments.api import problems
+from experiments.api.auth import ROLES, Tokens
+from experiments.api.rate_limit import RateLimiter
+from experiments.store.database import Database
+from tests.fit.applications import served
+
+GIVEN = {role: f"{role}-0123456789abcdef" for role in ROLES}
+
+
+def application(
+    database: Database, routers: Iterable[APIRouter] = (), tokens: Tokens | None = None
+) -> FastAPI:
+    """As the service has it, without the engine."""
+    app = FastAPI()
+    app.state.database = database
+    app.state.tokens = tokens or Tokens(",".join(f"{r}:{t}" for r, t in GIVEN.items()), database)
+    app.state.rate_limiter = RateLimiter()
+    problems.install(app)
+    for router in routers:
+        app.include_router(router)
+    return app
+
+
+@contextmanager
+def client_of(app: FastAPI, token: str | None = GIVEN["admin"]) -> Iterator[httpx.Client]:
+    """A client of the application, over a real socket."""
+    headers = {} if token is None else bearer(token)
+    with (
+        served(app) as url,
+        httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=20) as client,
+    ):
+        yield client
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header that carries a token."""
+    return {"authorization": f"Bearer {token}"}
+
+
+def problem(response: httpx.Response) -> str:
+    """The type of the problem that a response must be."""
+    assert response.headers["content-type"] == problems.MEDIA_TYPE
+    document = response.json()
+    assert document["status"] == response.status_code
+    assert document["detail"]
+    return str(document["type"]).removeprefix(problems.TYPE)

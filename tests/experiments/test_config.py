@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from experiments.cli.config import app
+from experiments.config import Config, table, variable
+from experiments.domain.settings import Limits
+from experiments.errors import InvalidConfig, Unreachable
+
+DOCS = Path(__file__).parents[2] / "docs"
+SECRET = "hush-0123456789abcdef"
+SECRETS = {
+    "LDFI_TOKENS": f"admin:{SECRET}",
+    "LDFI_DATABASE_URL": f"postgresql+psycopg://kim:{SECRET}@db.example/ldfi",
+    "LDFI_MEMBER_KEY": SECRET,
+    "LDFI_PROMETHEUS_TOKEN": SECRET,
+    "LDFI_WEBHOOK_URL": f"https://hooks.example/{SECRET}",
+    "LDFI_WEBHOOK_SECRET": SECRET,
+    "LDFI_SLACK_URL": f"https://hooks.slack.example/{SECRET}",
+}
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No variable of ours, and a folder without a file of ours."""
+    for name in [name for name in os.environ if name.startswith("LDFI_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_without_anything_set_the_defaults_hold() -> None:
+    config = Config.load()
+
+    assert config.database_url.get_secret_value() == "sqlite:///ldfi.sqlite3"
+    assert config.limits() == Limits()
+
+
+def test_command_line_then_variable_then_secret_file_then_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("ldfi.toml").write_text(
+        'host = "file"\nport = 1\nlease = 4\nquiet = 5.0\nprotected_points = ["a>*", "b"]\n'
+        f'tokens = "viewer:{SECRET}"\nmember_key = "{SECRET}"\n'
+    )
+    Path("tokens").write_text(f"operator:{SECRET}\n")
+    monkeypatch.setenv("LDFI_TOKENS_FILE", "tokens")
+    monkeypatch.setenv("LDFI_PORT", "2")
+    monkeypatch.setenv("LDFI_HOST", "variable")
+    monkeypatch.setenv("LDFI_LEASE", "")
+    config = Config.load(port=3, host=None)
+
+    assert (config.port, config.host, config.lease, config.quiet) == (3, "variable", 4, 5)
+    assert config.tokens.get_secret_value() == f"operator:{SECRET}"
+    assert config.member_key is not None
+    assert config.limits().protected_points == ("a>*", "b")
+
+
+def test_the_file_may_be_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text("port = 7")
+    monkeypatch.setenv("LDFI_CONFIG", str(tmp_path / "other.toml"))
+    assert Config.load().port == 7
+
+    monkeypatch.setenv("LDFI_CONFIG", "nowhere.toml")
+    with pytest.raises(InvalidConfig, match=r"nowhere\.toml"):
+        Config.load()
+
+
+@given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1)))
+def test_lists_are_json_or_lines(items: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LDFI_PROTECTED_CLASSES", json.dumps(items))
+        assert Config.load().protected_classes == tuple(items)
+        stripped = [item.strip() for item in items if item.strip()]
+        if not (stripped and stripped[0].startswith("[")):
+            patch.setenv("LDFI_PROTECTED_CLASSES", "\n".join(items))
+            assert Config.load().protected_classes == tuple(stripped)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("LDFI_PROT", "1", "did you mean LDFI_PORT"),
+        ("LDFI_DATABASE", "1", "did you mean LDFI_DATABASE_URL"),
+        ("LDFI_TOKEN_FILE", "1", "did you mean LDFI_TOKENS_FILE"),
+        ("LDFI_PORT_FILE", "1", "LDFI_PORT_FILE"),
+        ("LDFI_ZZZ", "1", "ldfi config table"),
+        ("LDFI_PORT", "65536", "port: '65536'"),
+        ("LDFI_LEASE", "2.9", "lease: '2.9'"),
+        ("LDFI_LEASE", "nan", "lease"),
+        ("LDFI_QUIET", "x", "quiet: 'x'"),
+        ("LDFI_MAX_CONCURRENT", "0", "max_concurrent: '0'"),
+        ("LDFI_MEMBERS_PER_DAY", "-1", "members_per_day: '-1'"),
+        ("LDFI_PROTECTED_POINTS", "[", "protected_points"),
+        ("LDFI_PROTECTED_POINTS", "[1]", "protected_points"),
+        ("LDFI_PROMETHEUS_URL", "prometheus:9090", "http://"),
+        ("LDFI_GUARDRAILS", "up < 1", "guardrails need prometheus_url"),
+        ("LDFI_GUARDRAILS", "up < bool 1", "would always hold"),
+        ("LDFI_WEBHOOK_URL", "https://x.example", "webhook_secret"),
+        ("LDFI_MEMBER_KEY", "short", "member_key"),
+        ("LDFI_TOKENS", "viewer:short", "ROLE:TOKEN"),
+        ("LDFI_DATABASE_URL", "mysql://x/y", "sqlite:///"),
+        ("LDFI_DATABASE_URL", "not a url", "sqlite:///"),
+        ("LDFI_TOKENS_FILE", "nowhere", "LDFI_TOKENS_FILE cannot be read"),
+    ],
+)
+def test_what_makes_no_sense_is_said(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidConfig) as caught:
+        Config.load()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["prot = 1", "limits = {}", "port = ", "[server]\nport = 1"])
+def test_a_file_with_anything_unknown_is_refused(text: str) -> None:
+    Path("ldfi.toml").write_text(text)
+    with pytest.raises(InvalidConfig, match=r"ldfi\.toml"):
+        Config.load()
+
+
+def test_all_faults_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LDFI_PORT", "LDFI_LEASE", "LDFI_COLOUR"):
+        monkeypatch.setenv(name, "x")
+    with pytest.raises(InvalidConfig) as caught:
+        Config.load()
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_a_secret_in_two_places_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("key").write_text(SECRET)
+    monkeypatch.setenv("LDFI_MEMBER_KEY_FILE", "key")
+    monkeypatch.setenv("LDFI_MEMBER_KEY", SECRET)
+    with pytest.raises(InvalidConfig, match="use one"):
+        Config.load()
+
+
+def test_nothing_secret_is_ever_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    config = Config.load()
+    outputs = [CliRunner().invoke(app, words).output for words in (["check"], ["check", "--json"])]
+
+    assert "db.example" in outputs[1]
+    for shown in (repr(config), str(config.shown()), str(config.model_dump()), *outputs):
+        assert "hush" not in shown
+
+
+@pytest.mark.parametrize("name", sorted(SECRETS))
+def test_no_secret_is_in_an_error(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Not even one that is wrong itself, or stands in a file that is."""
+    broken = {"LDFI_TOKENS": f"root:{SECRET}", "LDFI_MEMBER_KEY": "hush"}.get(name, "hush")
+    monkeypatch.setenv(name, broken)
+    monkeypatch.setenv("LDFI_PORT", "x")
+    with pytest.raises(InvalidConfig) as caught:
+        Config.load()
+    assert "hush" not in str(caught.value) + repr(caught.value.__context__)
+
+
+def test_check_says_where_options_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("ldfi.toml").write_text("lease = 4\nport = 1")
+    Path("key").write_text(SECRET)
+    monkeypatch.setenv("LDFI_PORT", "2")
+    monkeypatch.setenv("LDFI_MEMBER_KEY_FILE", "key")
+    options = json.loads(CliRunner().invoke(app, ["check", "--json"]).output)["options"]
+
+    assert options["lease"] == {"value": 4.0, "from": "ldfi.toml"}
+    assert options["port"] == {"value": 2, "from": "LDFI_PORT"}
+    assert options["member_key"]["from"] == "LDFI_MEMBER_KEY_FILE"
+    assert options["host"]["from"] == "default"
+    assert set(options) == set(Config.model_fields)
+
+
+def test_check_of_what_is_invalid_is_json_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LDFI_PROT", "1")
+    done = CliRunner().invoke(app, ["check", "--json"])
+
+    assert isinstance(done.exception, InvalidConfig)
+    assert json.loads(done.stdout) == {
+        "valid": False,
+        "errors": ["there is no variable LDFI_PROT; did you mean LDFI_PORT?"],
+    }
+
+
+def test_check_tries_the_database(monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
+    monkeypatch.setenv("LDFI_DATABASE_URL", database_url)
+    assert CliRunner().invoke(app, ["check", "--connect"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:////nowhere/x", f"postgresql+psycopg://kim:{SECRET}@127.0.0.1:9/x"]
+)
+def test_a_database_that_is_not_there_is_unreachable(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("LDFI_DATABASE_URL", url)
+    done = CliRunner().invoke(app, ["check", "--connect"])
+
+    assert isinstance(done.exception, Unreachable)
+    assert "hush" not in str(done.exception)
+
+
+def test_the_table_names_every_option_and_the_documentation_holds_it() -> None:
+    for name, field in Config.model_fields.items():
+        assert f"| `{name}` | `{variable(name)}`" in table()
+        assert field.description
+    assert table() in (DOCS / "configuration.md").read_text(encoding="utf-8")
+    assert CliRunner().invoke(app, ["table"]).output.strip() == table()
+
+
+def test_every_default_passes_its_own_rules() -> None:
+    values = {
+        name: field.default
+        for name, field in Config.model_fields.items()
+        if field.default is not None
+    }
+    assert Config.model_validate(values) == Config.load()
+    assert tomllib.loads(f"lease = {Config.load().lease}")["lease"] >= 3

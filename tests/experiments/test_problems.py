@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from experiments import errors
+from experiments.api import problems
+from experiments.api.problems import KINDS, Problem
+from experiments.store.database import Database
+from tests.experiments.applications import application, client_of, problem
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+class Document(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    n: int
+
+
+ERRORS = {
+    "not-found": errors.NotFound("x"),
+    "halted": errors.Halted("x"),
+    "conflict": errors.Conflict("half a \ud83d"),
+    "invalid": errors.InvalidCalendar("x"),
+    "prometheus": errors.PrometheusError("x"),
+    "not-delivered": errors.NotDelivered("x"),
+    "forbidden": Problem(403, "forbidden", "x"),
+    "unavailable": OperationalError("SELECT secret", {}, Exception("secret")),
+    "internal": RuntimeError("secret"),
+    "too-large": HTTPException(413),
+}
+
+
+def failing() -> APIRouter:
+    router = APIRouter()
+
+    @router.post("/document")
+    def document(_document: Document) -> None: ...
+
+    @router.get("/raise/{kind}")
+    def fail(kind: str) -> None:
+        raise ERRORS[kind]
+
+    @router.get("/teapot")
+    def teapot() -> Response:
+        raise HTTPException(418, "short and stout", {"X-Pot": "tea"})
+
+    return router
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[httpx.Client]:
+    database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
+    with client_of(application(database, [failing()])) as running:
+        yield running
+    database.close()
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_every_error_has_its_type(client: httpx.Client, kind: str) -> None:
+    answer = client.get(f"/raise/{kind}")
+
+    assert problem(answer) == kind
+    assert answer.status_code == KINDS[kind].status
+
+
+def test_what_the_framework_refuses_is_a_problem_too(client: httpx.Client) -> None:
+    assert problem(client.get("/nowhere")) == "no-such-route"
+    wrong = client.get("/document")
+    assert problem(wrong) == "method-not-allowed"
+    assert wrong.headers["allow"] == "POST"
+    for body in (b"{", b"", b"[]", b'{"n": "x"}', b"\xff", b"null", b"[" * 100_000):
+        headers = {"content-type": "application/json"}
+        answer = client.post("/document", content=body, headers=headers)
+        assert problem(answer) in {"invalid", "bad-request"}
+
+
+def test_a_status_without_a_type_keeps_its_headers(client: httpx.Client) -> None:
+    answer = client.get("/teapot")
+
+    assert answer.json() == {"type": "about:blank", "status": 418, "title": "short and stout"}
+    assert answer.headers["x-pot"] == "tea"
+
+
+def test_a_message_may_hold_what_cannot_be_encoded(client: httpx.Client) -> None:
+    answer = client.get("/raise/conflict")
+
+    assert problem(answer) == "conflict"
+    assert answer.json()["detail"] == "half a \ud83d"
+
+
+@pytest.mark.parametrize("kind", ["internal", "unavailable"])
+def test_a_failure_of_ours_leaks_nothing_but_can_be_found_in_the_log(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    with caplog.at_level(logging.ERROR, logger="experiments.api.problems"):
+        answer = client.get(f"/raise/{kind}")
+
+    assert "secret" not in answer.text
+    (record,) = [r for r in caplog.records if r.name == "experiments.api.problems"]
+    assert answer.json()["incident"] in record.getMessage()
+    assert record.exc_info is not None
+
+
+def test_a_problem_that_is_not_in_the_table_cannot_be_raised() -> None:
+    with pytest.raises(AssertionError, match="on-fire"):
+        Problem(500, "on-fire", "x")
+    with pytest.raises(AssertionError, match="forbidden"):
+        Problem(500, "forbidden", "x")
+
+
+def test_the_documentation_is_in_step() -> None:
+    assert (DOCS / "problems.md").read_text(encoding="utf-8") == problems.page()
