@@ -1,0 +1,59 @@
+/** Middleware for Express, or any server of (request, response, next). */
+
+import { find, holdsOurs, without } from './baggage.js'
+import { within } from './request.js'
+import { verify } from './runtime.js'
+
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/
+
+/**
+ * Make a request's verified failure context known to all that runs in its name. Changes nothing in
+ * the request: what does not verify is ignored here, and taken out only at the edge.
+ */
+export function failureContext(request, _response, next) {
+  let found
+  try {
+    found = servedBy(request)
+  } catch {
+    found = undefined // a fault of ours must never become a fault of the host's
+  }
+  within(found, next)
+}
+
+function servedBy(request) {
+  const header = request.headers.baggage
+  const value = header && find(header)
+  const context = value ? verify(value) : undefined
+  if (!context) return undefined
+  const trace = TRACEPARENT.exec(request.headers.traceparent ?? '')
+  return { context, trace: trace ? trace[1] : {} }
+}
+
+/**
+ * For a Node service that is itself the edge: take out every failure context from outside that does
+ * not verify, all of the `baggage` header where it cannot be read. It stands before everything that
+ * reads baggage. It stamps nothing: experiments are decided by the edge in Python.
+ */
+export function edge(request, _response, next) {
+  try {
+    const header = request.headers.baggage
+    if (header && holdsOurs(header) && !verify(find(header) ?? '')) {
+      replace(request, without(header))
+    }
+  } catch {
+    replace(request, '')
+  }
+  next()
+}
+
+function replace(request, header) {
+  if (header) request.headers.baggage = header
+  else delete request.headers.baggage
+  const raw = request.rawHeaders ?? []
+  const kept = []
+  for (let at = 0; at < raw.length; at += 2) {
+    if (raw[at].toLowerCase() !== 'baggage') kept.push(raw[at], raw[at + 1])
+  }
+  if (header) kept.push('baggage', header)
+  request.rawHeaders = kept
+}

@@ -1,0 +1,40 @@
+/**
+ * fit for Node: a reader of failure contexts (docs/failure-context.md), without dependencies.
+ *
+ *     import { failureContext, install } from 'ldfi-fit'
+ *
+ *     install()                  // fetch becomes an injection point; nothing without FIT_KEYS
+ *     app.use(failureContext)    // Express, or any server of (request, response, next)
+ */
+
+import { hookFetch } from './fetch.js'
+import { Keys } from './keys.js'
+import { activate } from './runtime.js'
+
+export { decode, ContextError } from './context.js'
+export { edge, failureContext } from './express.js'
+export { Keys, KeyFormatError } from './keys.js'
+export { httpPoint, pointHash } from './points.js'
+export { current } from './request.js'
+
+/**
+ * Make this process's `fetch` an injection point. Returns whether injection is possible at all.
+ *
+ * Keys come from FIT_KEYS. Without a key, or with one that cannot be read, nothing is touched: a
+ * service must start all the same.
+ *
+ * @param {string} [service] the name its spans carry; OTEL_SERVICE_NAME by default
+ * @returns {boolean}
+ */
+export function install(service = process.env.OTEL_SERVICE_NAME || 'unknown_service') {
+  const text = process.env.FIT_KEYS
+  if (!text) return false
+  try {
+    activate(service, Keys.parse(text))
+  } catch (error) {
+    process.emitWarning(`fit stays off: ${error.message}`)
+    return false
+  }
+  hookFetch()
+  return true
+}

@@ -1,0 +1,92 @@
+/** Names of injection points: the same rules as fit/points.py, so that both ends agree. */
+
+import { createHash } from 'node:crypto'
+
+const MAX_NAME_LENGTH = 240
+const REMEMBERED = 8192
+const UNSAFE = /[^A-Za-z0-9._~*{}$()!,;=@+-]+/g
+const UNSAFE_TEMPLATE = /[^A-Za-z0-9._~*{}$()!,;=@+/:-]+/g
+const PLACEHOLDER = /\{[^}/]*\}|<[^>/]*>|(?<=\/):[A-Za-z_][\p{L}\p{N}_]*/gu
+const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/
+const DEFAULT_PORTS = new Set([80, 443])
+const ESCAPE = /%[0-9A-Fa-f]{2}/
+const NOT_ASCII = /[^\x00-\x7f]/
+const IDENTIFIER = new RegExp(
+  `^(?:${[
+    '[+-]?\\d[\\d.,:_+-]*', // 17, 3.14, 1-20, 2026-11-21
+    '[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}', // uuid
+    '(?=[0-9a-f]*\\d)[0-9a-f]{8,}', // hash
+    '[A-Z0-9]{26}', // ulid
+    '[^@]+@[^@]+', // e-mail address
+    '[A-Za-z]{0,8}[-_.]?\\d{3,}', // tt0111161, user-1234
+    '(?=(?:[^0-9]*\\d){3})[\\w.=-]{16,}', // tokens
+  ].join('|')})$`,
+)
+
+/** @type {Map<string, string>} */
+const hashes = new Map()
+
+/**
+ * Eight characters that stand for a point's name: SHA-256, first 48 bits, base64url.
+ * @param {string} name
+ */
+export function pointHash(name) {
+  const known = hashes.get(name)
+  if (known !== undefined) return known
+  const hash = createHash('sha256').update(name).digest().subarray(0, 6).toString('base64url')
+  if (hashes.size >= REMEMBERED) hashes.clear()
+  hashes.set(name, hash)
+  return hash
+}
+
+/**
+ * Name an outgoing HTTP call, for instance `api>http:GET:ratings/titles/*`.
+ *
+ * @param {string} caller this service's name
+ * @param {string} method
+ * @param {string} host
+ * @param {number|null} port null where the URL names none
+ * @param {string} path as it goes over the wire
+ * @param {string} [template] `url.template` where the caller knows it
+ */
+export function httpPoint(caller, method, host, port, path, template = '') {
+  const name = clean(caller) || 'unknown'
+  const operation = clean(method.toUpperCase())
+  const peer = address(host, port).split(':').map(clean).join(':')
+  let route = (template ? templateRoute(template) : templatePath(path)).replace(UNSAFE_TEMPLATE, '_')
+  if (route && !route.startsWith('/')) route = `/${route}`
+  const target = peer || route ? `:${peer}${route}` : ''
+  return `${name}>http:${operation}${target}`.slice(0, MAX_NAME_LENGTH)
+}
+
+function clean(text) {
+  return text.replace(UNSAFE, '_')
+}
+
+/** The port counts only where the host is an address; 80 and 443 never do. */
+function address(host, port) {
+  const bare = host.toLowerCase().replace(/\.+$/, '').replace(/^[[\]]+|[[\]]+$/g, '')
+  const numeric = bare === 'localhost' || bare.includes(':') || IPV4.test(bare)
+  return numeric && port && !DEFAULT_PORTS.has(port) ? `${bare}:${port}` : bare
+}
+
+/**
+ * Replace the identifiers in a URL path with `*`; drop query and fragment.
+ * @param {string} path
+ */
+export function templatePath(path) {
+  const [bare] = path.split(/[?#]/, 1)
+  return bare.split('/').map(templateSegment).join('/') || '/'
+}
+
+function templateSegment(segment) {
+  if (!segment) return segment
+  if (ESCAPE.test(segment) || NOT_ASCII.test(segment) || IDENTIFIER.test(segment)) return '*'
+  return segment.length > 40 && /\d/.test(segment) ? '*' : segment
+}
+
+/** Bring a framework's route (`/users/{id}`, `/users/<int:id>`, `/users/:id`) to our form. */
+function templateRoute(route) {
+  const [bare] = route.split('?', 1)
+  return bare.replace(PLACEHOLDER, '*')
+}

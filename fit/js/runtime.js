@@ -1,0 +1,51 @@
+/** What is installed in this process: its name, its keys, and what it has verified already. */
+
+import { ContextError, decode } from './context.js'
+
+const REMEMBERED = 1024
+
+/** @type {{service: string, keys: import('./keys.js').Keys} | undefined} */
+let runtime
+/** @type {Map<string, import('./context.js').FailureContext | undefined>} */
+const verified = new Map()
+
+/** @param {string} service @param {import('./keys.js').Keys} keys */
+export function activate(service, keys) {
+  runtime = { service, keys }
+  verified.clear()
+}
+
+/** Take `fit` out of this process again. */
+export function deactivate() {
+  runtime = undefined
+  verified.clear()
+}
+
+/** This service's name; undefined where `fit` is not installed or has no key. */
+export function service() {
+  return runtime?.service
+}
+
+/**
+ * Verify once, remember, and look at the expiry every time.
+ * @param {string} value
+ * @returns {import('./context.js').FailureContext | undefined}
+ */
+export function verify(value) {
+  if (!runtime) return undefined
+  const now = Date.now() / 1000
+  const found = verified.has(value) ? verified.get(value) : firstLook(value, now)
+  return found && found.expires > now ? found : undefined
+}
+
+function firstLook(value, now) {
+  let found
+  try {
+    found = decode(runtime.keys, value, now)
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error
+  }
+  if (verified.size >= REMEMBERED) verified.clear()
+  verified.set(value, found)
+  return found
+}
