@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fit.context import decode, point_hash
+from fit.context import Injection, decode, point_hash
 from fit.errors import ContextError, KeyFormatError
 from fit.keys import Keys
 from fit.points import http_point
@@ -76,3 +77,13 @@ def test_every_result_is_covered() -> None:
     results = {case["result"] for case in vectors("contexts.json", "cases")}
 
     assert results == {"accepted", "malformed", "forged", "expired"}
+
+
+def test_the_worked_example_of_the_specification_verifies() -> None:
+    text = (VECTORS.parents[1] / "docs" / "failure-context.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^1\.k2\.\S+$", text, re.MULTILINE)
+
+    context = decode(Keys.parse("k2:correct-horse-battery"), example, now=1000)
+
+    assert context.at("api>http:GET:ratings/titles/*") == Injection("error", first=2)
+    assert f"'{example.rpartition('.')[0]}'" in text
