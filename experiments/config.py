@@ -44,6 +44,8 @@ _OTHERS: Final = frozenset(
     {FILE_VARIABLE, "LDFI_URL", "LDFI_TOKEN", "LDFI_DEVICE_TOKEN", "LDFI_ATTACHED"}
 )
 """Variables that are not options of the service: of the command line, the edges, the devices."""
+_MAX_MEMBER_KEY: Final = 64
+"""What BLAKE2b takes as a key, in bytes."""
 
 
 def _lines(value: object) -> object:
@@ -151,6 +153,13 @@ class Config(BaseSettings):
         if backend not in {"sqlite", "postgresql"}:
             raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
         return url
+
+    @field_validator("member_key")
+    @classmethod
+    def _short_enough(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key.get_secret_value().encode()) > _MAX_MEMBER_KEY:
+            raise ValueError(f"must have {_MAX_MEMBER_KEY} bytes at most")
+        return key
 
     @field_validator("tokens")
     @classmethod

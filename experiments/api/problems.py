@@ -71,6 +71,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "prometheus": Kind(502, "Prometheus gave no usable answer."),
     "not-delivered": Kind(502, "A notification did not get through."),
+    "too-many-streams": Kind(503, "As many event streams are open as the service holds."),
     "unavailable": Kind(503, "The database does not answer; try again later."),
 }
 """Every type of problem there is. The names are stable: programs rely on them."""

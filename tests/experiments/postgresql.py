@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
@@ -49,17 +50,19 @@ class Server:
     def create(self, template: str = EMPTY) -> str:
         """Make a database like ``template``, which nobody may be connected to; its name."""
         name = f"test{next(self._names)}"
-        self._do("CREATE DATABASE {} TEMPLATE {}", name, template)
+        self._do("CREATE DATABASE {} TEMPLATE {}", name, template, since_15=" STRATEGY FILE_COPY")
         return name
 
     def drop(self, name: str) -> None:
         """Remove a database, whoever is still connected."""
         self._do("DROP DATABASE {} WITH (FORCE)", name)
 
-    def _do(self, statement: str, *names: str) -> None:
+    def _do(self, statement: LiteralString, *names: str, since_15: LiteralString = "") -> None:
         with psycopg.connect(
             host=str(self.folder), user=USER, dbname="postgres", autocommit=True
         ) as connection:
+            if connection.info.server_version >= 150_000:
+                statement += since_15  # copying files is four times as fast as logging pages
             connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 

@@ -105,6 +105,7 @@ def test_lists_are_json_or_lines(items: list[str]) -> None:
         ("LDFI_GUARDRAILS", "up < bool 1", "would always hold"),
         ("LDFI_WEBHOOK_URL", "https://x.example", "webhook_secret"),
         ("LDFI_MEMBER_KEY", "short", "member_key"),
+        ("LDFI_MEMBER_KEY", "é" * 33, "64 bytes"),
         ("LDFI_TOKENS", "viewer:short", "ROLE:TOKEN"),
         ("LDFI_DATABASE_URL", "mysql://x/y", "sqlite:///"),
         ("LDFI_DATABASE_URL", "not a url", "sqlite:///"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,6 +116,22 @@ def test_a_problem_that_is_not_in_the_table_cannot_be_raised() -> None:
         Problem(500, "on-fire", "x")
     with pytest.raises(AssertionError, match="forbidden"):
         Problem(500, "forbidden", "x")
+
+
+def test_every_problem_that_the_code_raises_is_in_the_table() -> None:
+    raised = {
+        (call.args[0].value, call.args[1].value)
+        for file in Path(problems.__file__).parent.glob("*.py")
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "Problem"
+        and isinstance(call.args[0], ast.Constant)
+        and isinstance(call.args[1], ast.Constant)
+    }
+
+    assert len(raised) > 10
+    assert raised <= {(kind.status, name) for name, kind in KINDS.items()}
 
 
 def test_the_documentation_is_in_step() -> None:
