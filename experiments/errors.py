@@ -14,6 +14,7 @@ LdfiError
     │   ├── InvalidTarget       where a notification shall go
     │   ├── InvalidReplay       what shall be replayed
     │   └── InvalidConfig       an option that is unknown or out of range
+    ├── NotExpressible  a fault that the target of an export cannot carry out
     ├── PrometheusError  Prometheus gave no usable answer
     └── NotDelivered     a notification that did not get through
 """
@@ -77,3 +78,7 @@ class PrometheusError(ExperimentsError):
 
 class NotDelivered(ExperimentsError):  # noqa: N818
     """Raised when a notification did not get through, after the last attempt."""
+
+
+class NotExpressible(ExperimentsError):  # noqa: N818
+    """Raised for a fault that the target of an export cannot carry out as it is meant."""
