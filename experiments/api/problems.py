@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from experiments.errors import (
     Conflict,
@@ -142,9 +143,34 @@ def install(app: FastAPI) -> None:
     async def on_database(request: Request, error: Exception) -> Response:
         return _incident("unavailable", request, error)
 
-    @app.exception_handler(Exception)
-    async def on_anything(request: Request, error: Exception) -> Response:
-        return _incident("internal", request, error)
+    app.add_middleware(_Incidents)
+
+
+class _Incidents:
+    """Answers what nothing else did.
+
+    Starlette's own last resort raises again once it has answered, and the server then closes the
+    connection under a client that is already sending its next request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def sent(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except Exception as error:
+            if started or scope["type"] != "http":
+                raise  # too late to say anything: cutting the answer short says that it failed
+            response = _incident("internal", Request(scope), error)
+            await response(scope, receive, send)
 
 
 def _incident(kind: str, request: Request, error: Exception) -> Response:

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
 
 from experiments import errors
 from experiments.api import problems
@@ -49,6 +50,14 @@ def failing() -> APIRouter:
     @router.get("/raise/{kind}")
     def fail(kind: str) -> None:
         raise ERRORS[kind]
+
+    @router.get("/half")
+    def half() -> StreamingResponse:
+        def parts() -> Iterator[str]:
+            yield "half"
+            raise RuntimeError("secret")
+
+        return StreamingResponse(parts())
 
     @router.get("/teapot")
     def teapot() -> Response:
@@ -109,6 +118,17 @@ def test_a_failure_of_ours_leaks_nothing_but_can_be_found_in_the_log(
     (record,) = [r for r in caplog.records if r.name == "experiments.api.problems"]
     assert answer.json()["incident"] in record.getMessage()
     assert record.exc_info is not None
+
+
+def test_a_failure_leaves_the_connection_as_it_was(client: httpx.Client) -> None:
+    for _ in range(50):
+        assert problem(client.get("/raise/internal")) == "internal"
+    assert problem(client.get("/nowhere")) == "no-such-route"
+
+
+def test_an_answer_that_fails_half_way_is_cut_short(client: httpx.Client) -> None:
+    with pytest.raises(httpx.RemoteProtocolError):
+        client.get("/half")
 
 
 def test_a_problem_that_is_not_in_the_table_cannot_be_raised() -> None:
