@@ -9,7 +9,7 @@ from types import FrameType
 import typer
 from rich.console import Console
 
-from experiments.cli import analyze, certificate, config, control, demo, exits, serve, token
+from experiments.cli import analyze, certificate, config, control, demo, exits, export, serve, token
 from experiments.errors import Unreachable
 from fit.errors import LdfiError
 
