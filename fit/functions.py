@@ -32,7 +32,7 @@ from fit import attributes, error, passage, runtime
 from fit.context import Injection
 from fit.delay import delay
 from fit.errors import InjectedFault
-from fit.passage import BAGGAGE, Site, current
+from fit.passage import Site, armed
 from fit.points import Point
 from fit.strike import Strike
 
@@ -134,7 +134,7 @@ def _close(visit: _Visit | None, failure: BaseException | None) -> None:
 
 
 def _pass(visit: _Visit | None, parts: Parts) -> None:
-    if visit is not None and BAGGAGE in current():
+    if visit is not None and armed():
         try:
             passage.through(_SITE, visit.span, parts)
         except BaseException as failure:
@@ -143,7 +143,7 @@ def _pass(visit: _Visit | None, parts: Parts) -> None:
 
 
 async def _pass_async(visit: _Visit | None, parts: Parts) -> None:
-    if visit is not None and BAGGAGE in current():
+    if visit is not None and armed():
         try:
             await passage.through_async(_SITE, visit.span, parts)
         except BaseException as failure:
@@ -174,7 +174,7 @@ def _generator(parts: Parts, function: Any) -> Any:
         step, given = generator.send, None
         try:
             with _within(span):
-                if BAGGAGE in current():
+                if armed():
                     passage.through(_SITE, span, parts)
             while True:
                 with _within(span):
@@ -203,7 +203,7 @@ def _async_generator(parts: Parts, function: Any) -> Any:
         step, given = generator.asend, None
         try:
             with _within(span):
-                if BAGGAGE in current():
+                if armed():
                     await passage.through_async(_SITE, span, parts)
             while True:
                 with _within(span):

@@ -3,7 +3,7 @@
 A client's wrapper looks like this, and nothing of ours runs in a request without a context::
 
     def send(self, request):
-        if BAGGAGE in current():
+        if armed():
             answer = passage.through(SITE, None, self, request)
             if answer is not None:
                 return answer
@@ -32,7 +32,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
 from fit import attributes, runtime
-from fit.context import FailureContext, Injection
+from fit.context import ENTRY, FailureContext, Injection
 from fit.delay import hang, hang_async
 from fit.occurrence import Occurrences
 from fit.strike import Strike
@@ -40,6 +40,10 @@ from fit.strike import Strike
 BAGGAGE: Final = next(iter(baggage.set_baggage("fit", "", Context())))
 """Under which key OpenTelemetry's context holds the baggage."""
 
+SPAN: Final = next(iter(trace.set_span_in_context(trace.INVALID_SPAN, Context())))
+"""Under which key it holds the current span."""
+
+_NOTHING: Final[dict[str, object]] = {}
 _CALLING: Final = frozenset({SpanKind.CLIENT, SpanKind.PRODUCER})
 _occurrences = Occurrences()
 
@@ -54,6 +58,11 @@ def _reader() -> Callable[[], Context]:
 
 
 current: Final = _reader()
+
+
+def armed() -> bool:
+    """Whether the current request carries a context: all that is asked in one that does not."""
+    return ENTRY in current().get(BAGGAGE, _NOTHING)  # type: ignore[operator] # it is a dict
 
 
 class Site(NamedTuple):
@@ -76,11 +85,9 @@ class _Firing(NamedTuple):
                 self.span.set_status(StatusCode.ERROR)
             self.span.end()
 
-    def carry_out(self) -> Any:
+    def raised(self) -> BaseException | None:
         failure = self.strike.failure
-        if isinstance(failure, BaseException) and not self.strike.returned:
-            raise failure
-        return failure
+        return failure if isinstance(failure, BaseException) and not self.strike.returned else None
 
 
 def through(site: Site, span: Span | None, *arguments: Any) -> Any:
@@ -97,10 +104,13 @@ def through(site: Site, span: Span | None, *arguments: Any) -> Any:
             hang(firing.strike.seconds)
         finally:
             firing.end()
+        raised = firing.raised()
     except Exception:
         runtime.swallow()
         return None
-    return firing.carry_out()
+    if raised is not None:
+        raise raised
+    return firing.strike.failure
 
 
 async def through_async(site: Site, span: Span | None, *arguments: Any) -> Any:
@@ -117,16 +127,23 @@ async def through_async(site: Site, span: Span | None, *arguments: Any) -> Any:
             await hang_async(firing.strike.seconds, firing.span)
         finally:
             firing.end()
+        raised = firing.raised()
     except Exception:
         runtime.swallow()
         return None
-    return firing.carry_out()
+    if raised is not None:
+        raise raised
+    return firing.strike.failure
 
 
 def _decide(site: Site, span: Span | None, arguments: tuple[Any, ...]) -> _Firing | None:
     active = runtime.active()
-    context = active.context() if active else None
-    if active is None or context is None:
+    carried: Any = current()[BAGGAGE]
+    value = carried.get(ENTRY)
+    if active is None or value is None:
+        return None
+    context = active.verify(value)
+    if context is None:
         return None
     name = site.name(active.service, *arguments)
     injection = context.at(name)

@@ -128,6 +128,7 @@ def message_point(caller: str, operation: str, system: str, destination: str) ->
     return str(Point(caller, "message", operation, system, as_path(template_words(destination))))
 
 
+@lru_cache(maxsize=1024)
 def address(host: str, port: int | str | None) -> str:
     """What a caller calls a host. The port counts only where the host is an address.
 

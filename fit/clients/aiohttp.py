@@ -17,7 +17,8 @@ from fit import error, passage, patching
 from fit.clients import http
 from fit.context import Injection
 from fit.delay import delay
-from fit.passage import BAGGAGE, Site, current
+from fit.passage import Site, armed
+from fit.points import http_point
 from fit.strike import Strike
 
 
@@ -27,17 +28,20 @@ def patch() -> None:
 
 
 def _async(original: Any) -> Any:
-    async def send(request: Any, conn: Any) -> Any:
-        if BAGGAGE in current():
-            await passage.through_async(_SITE, None, request, conn)
+    async def pass_and_send(request: Any, conn: Any) -> Any:
+        await passage.through_async(_SITE, None, request, conn)
         return await original(request, conn)
+
+    def send(request: Any, conn: Any) -> Any:
+        return pass_and_send(request, conn) if armed() else original(request, conn)
 
     return send
 
 
 def _name(service: str, request: Any, _conn: Any) -> str:
     url = request.url
-    return http.name(service, request.method, url.raw_host or "", url.port, url.raw_path)
+    host = url.raw_host or ""
+    return http_point(service, request.method, host, url.port, url.raw_path, http.template())
 
 
 def _strike(injection: Injection, request: Any, conn: Any) -> Strike:

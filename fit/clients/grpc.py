@@ -16,7 +16,7 @@ from grpc import _channel
 from fit import error, passage, patching
 from fit.context import Injection
 from fit.delay import delay
-from fit.passage import BAGGAGE, Site, current
+from fit.passage import Site, armed
 from fit.points import rpc_point
 from fit.strike import Strike
 
@@ -40,7 +40,7 @@ def patch() -> None:
 def _wrap(site: Site) -> Any:
     def wrap(original: Any) -> Any:
         def call(callee: Any, request: Any, timeout: Any = None, *rest: Any, **named: Any) -> Any:
-            if BAGGAGE in current():
+            if armed():
                 answer = passage.through(site, None, callee._method, timeout)
                 if answer is not None:
                     return answer

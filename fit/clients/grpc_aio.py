@@ -18,7 +18,7 @@ from fit import error, passage, patching
 from fit.clients.grpc import name
 from fit.context import Injection
 from fit.delay import delay
-from fit.passage import BAGGAGE, Site, current
+from fit.passage import Site, armed
 from fit.strike import Strike
 
 
@@ -37,34 +37,39 @@ def _with_ours(original: Any) -> Any:
     return opened
 
 
-async def _pass(failed: Any, continuation: Any, details: Any, request: Any) -> Any:
+def _pass(failed: Any, continuation: Any, details: Any, request: Any) -> Any:
+    if armed():
+        return _pass_armed(failed, continuation, details, request)
+    return continuation(details, request)
+
+
+async def _pass_armed(failed: Any, continuation: Any, details: Any, request: Any) -> Any:
     """Give back a call that has failed, rather than raise: OpenTelemetry then ends its span."""
-    if BAGGAGE in current():
-        try:
-            await passage.through_async(_SITE, None, details.method, details.timeout)
-        except aio.AioRpcError as failure:
-            return failed(failure)
+    try:
+        await passage.through_async(_SITE, None, details.method, details.timeout)
+    except aio.AioRpcError as failure:
+        return failed(failure)
     return await continuation(details, request)
 
 
 class _UnaryUnary(aio.UnaryUnaryClientInterceptor):
-    async def intercept_unary_unary(self, *call: Any) -> Any:
-        return await _pass(_FailedUnaryUnary, *call)
+    def intercept_unary_unary(self, *call: Any) -> Any:
+        return _pass(_FailedUnaryUnary, *call)
 
 
 class _UnaryStream(aio.UnaryStreamClientInterceptor):
-    async def intercept_unary_stream(self, *call: Any) -> Any:
-        return await _pass(_FailedUnaryStream, *call)
+    def intercept_unary_stream(self, *call: Any) -> Any:
+        return _pass(_FailedUnaryStream, *call)
 
 
 class _StreamUnary(aio.StreamUnaryClientInterceptor):
-    async def intercept_stream_unary(self, *call: Any) -> Any:
-        return await _pass(_FailedStreamUnary, *call)
+    def intercept_stream_unary(self, *call: Any) -> Any:
+        return _pass(_FailedStreamUnary, *call)
 
 
 class _StreamStream(aio.StreamStreamClientInterceptor):
-    async def intercept_stream_stream(self, *call: Any) -> Any:
-        return await _pass(_FailedStreamStream, *call)
+    def intercept_stream_stream(self, *call: Any) -> Any:
+        return _pass(_FailedStreamStream, *call)
 
 
 class _Failed:

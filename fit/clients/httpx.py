@@ -6,6 +6,7 @@ The point sits on httpcore's connection pools, beneath OpenTelemetry's instrumen
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import httpcore
@@ -14,7 +15,8 @@ from fit import error, passage, patching
 from fit.clients import http
 from fit.context import Injection
 from fit.delay import delay
-from fit.passage import BAGGAGE, Site, current
+from fit.passage import Site, armed
+from fit.points import http_point
 from fit.strike import Strike
 
 
@@ -26,7 +28,7 @@ def patch() -> None:
 
 def _sync(original: Any) -> Any:
     def handle_request(pool: Any, request: Any) -> Any:
-        if BAGGAGE in current():
+        if armed():
             answer = passage.through(_SITE, None, request)
             if answer is not None:
                 return answer
@@ -36,21 +38,27 @@ def _sync(original: Any) -> Any:
 
 
 def _async(original: Any) -> Any:
-    async def handle_async_request(pool: Any, request: Any) -> Any:
-        if BAGGAGE in current():
-            answer = await passage.through_async(_SITE, None, request)
-            if answer is not None:
-                return answer
-        return await original(pool, request)
+    async def pass_and_handle(pool: Any, request: Any) -> Any:
+        answer = await passage.through_async(_SITE, None, request)
+        return await original(pool, request) if answer is None else answer
+
+    def handle_async_request(pool: Any, request: Any) -> Any:
+        return pass_and_handle(pool, request) if armed() else original(pool, request)
 
     return handle_async_request
 
 
 def _name(service: str, request: Any) -> str:
     url = request.url
-    path = url.target.partition(b"?")[0].decode("ascii", "replace")
-    method = request.method.decode("ascii")
-    return http.name(service, method, url.host.decode("ascii"), url.port, path)
+    return _point(service, request.method, url.host, url.port, url.target, http.template())
+
+
+@lru_cache(maxsize=8192)
+def _point(
+    service: str, method: bytes, host: bytes, port: int | None, target: bytes, template: str
+) -> str:
+    path = target.partition(b"?")[0].decode("ascii", "replace")
+    return http_point(service, method.decode(), host.decode(), port, path, template)
 
 
 def _strike(injection: Injection, request: Any) -> Strike:

@@ -17,7 +17,7 @@ from kafka.producer.future import FutureProduceResult, FutureRecordMetadata
 from fit import error, passage, patching
 from fit.context import Injection
 from fit.delay import delay
-from fit.passage import BAGGAGE, Site, current
+from fit.passage import Site, armed
 from fit.points import message_point
 from fit.strike import Strike
 
@@ -29,7 +29,7 @@ def patch() -> None:
 
 def _sync(original: Any) -> Any:
     def send(producer: Any, topic: str, *rest: Any, **named: Any) -> Any:
-        if BAGGAGE in current():
+        if armed():
             answer = passage.through(_SITE, None, producer, topic)
             if answer is not None:
                 return answer

@@ -18,7 +18,7 @@ from redis.client import Pipeline
 from fit import error, passage, patching
 from fit.context import Injection
 from fit.delay import delay
-from fit.passage import BAGGAGE, Site, current
+from fit.passage import Site, armed
 from fit.points import address, database_point
 from fit.strike import Strike
 
@@ -34,7 +34,7 @@ def patch() -> None:
 
 def _sync(original: Any) -> Any:
     def attempt(client: Any, connection: Any, what: Any, *rest: Any, **options: Any) -> Any:
-        if BAGGAGE in current():
+        if armed():
             passage.through(_SITE, None, client, connection, what)
         return original(client, connection, what, *rest, **options)
 
@@ -42,23 +42,32 @@ def _sync(original: Any) -> Any:
 
 
 def _async(original: Any) -> Any:
-    async def attempt(client: Any, connection: Any, what: Any, *rest: Any, **options: Any) -> Any:
-        if BAGGAGE in current():
-            await passage.through_async(_SITE, None, client, connection, what)
+    async def pass_and_attempt(
+        client: Any, connection: Any, what: Any, *rest: Any, **options: Any
+    ) -> Any:
+        await passage.through_async(_SITE, None, client, connection, what)
         return await original(client, connection, what, *rest, **options)
+
+    def attempt(client: Any, connection: Any, what: Any, *rest: Any, **options: Any) -> Any:
+        made = pass_and_attempt if armed() else original
+        return made(client, connection, what, *rest, **options)
 
     return attempt
 
 
 def _name(service: str, client: Any, _connection: Any, what: Any) -> str:
     """``what`` is a command's name, or a pipeline's list of commands."""
-    command = what if isinstance(what, str | bytes) else what[0][0][0]
-    command = command.decode() if isinstance(command, bytes) else str(command)
+    command = what if isinstance(what, str) else _first_command(what)
     given = client.connection_pool.connection_kwargs
     if "path" in given:
         return database_point(service, command, address(given["path"], None))
     peer = address(given.get("host", "localhost"), given.get("port", 6379))
     return database_point(service, command, peer)
+
+
+def _first_command(what: Any) -> str:
+    command = what if isinstance(what, bytes) else what[0][0][0]
+    return command.decode() if isinstance(command, bytes) else str(command)
 
 
 def _strike(injection: Injection, _client: Any, connection: Any, _what: Any) -> Strike:

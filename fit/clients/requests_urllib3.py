@@ -21,7 +21,8 @@ from fit import error, passage, patching
 from fit.clients import http
 from fit.context import Injection
 from fit.delay import delay
-from fit.passage import BAGGAGE, Site, current
+from fit.passage import Site, armed
+from fit.points import http_point
 from fit.strike import Strike
 
 
@@ -32,7 +33,7 @@ def patch() -> None:
 
 def _sync(original: Any) -> Any:
     def make_request(pool: Any, conn: Any, method: str, url: str, **options: Any) -> Any:
-        if BAGGAGE in current():
+        if armed():
             answer = passage.through(_SITE, None, pool, method, url, options)
             if answer is not None:
                 return answer
@@ -43,9 +44,11 @@ def _sync(original: Any) -> Any:
 
 def _name(service: str, pool: Any, method: str, url: str, _options: Any) -> str:
     if url.startswith("/"):
-        return http.name(service, method, pool.host, pool.port, url.partition("?")[0])
+        path = url.partition("?")[0]
+        return http_point(service, method, pool.host, pool.port, path, http.template())
     parts = urlsplit(url)  # whole, when it goes through a proxy
-    return http.name(service, method, parts.hostname or pool.host, parts.port, parts.path or "/")
+    host = parts.hostname or pool.host
+    return http_point(service, method, host, parts.port, parts.path or "/", http.template())
 
 
 def _strike(injection: Injection, pool: Any, method: str, url: str, options: Any) -> Strike:

@@ -17,7 +17,7 @@ from sqlalchemy.util import await_only
 from fit import error, passage, patching
 from fit.context import Injection
 from fit.delay import delay
-from fit.passage import BAGGAGE, Site, current
+from fit.passage import Site, armed
 from fit.points import Point, database_point, template_words
 from fit.strike import Strike
 
@@ -36,12 +36,12 @@ def _removal(name: str, listener: Any) -> Any:
 
 
 def _execute(_cursor: Any, statement: str, _parameters: Any, context: Any) -> None:
-    if BAGGAGE in current():
+    if armed():
         _pass(_STATEMENT, getattr(context, "_otel_span", None), context, statement)
 
 
 def _execute_alone(_cursor: Any, statement: str, context: Any) -> None:
-    if BAGGAGE in current():
+    if armed():
         _pass(_STATEMENT, getattr(context, "_otel_span", None), context, statement)
 
 
@@ -54,7 +54,7 @@ _LISTENERS: dict[str, Any] = {
 
 def _connect(original: Any) -> Any:
     def connect(engine: Any) -> Any:
-        if BAGGAGE in current():
+        if armed():
             _pass(_CONNECTION, None, engine)
         return original(engine)
 

@@ -10,8 +10,10 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
+import pytest
 from opentelemetry import baggage, context, trace
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
@@ -25,6 +27,7 @@ from lineage.lineage import Lineage, learn_in_full
 from lineage.readers.otlp import decode_protobuf
 from lineage.span import Trace
 from tests.fit.applications import KEYS
+from tests.fit.breaking import breaking, functions
 
 SERVICE = "api"
 
@@ -124,6 +127,24 @@ def holds(
     assert not isinstance(seen, BaseException)
     assert requests.lineage().support == {point}
     assert requests.lineage().fired == set()
+
+
+def unharmed(
+    requests: Requests,
+    client: ModuleType,
+    point: str,
+    call: Callable[[], Any],
+    failure: Callable[[Any], bool],
+) -> None:
+    """Whatever breaks in the client's file, the host's call goes through, or fails as injected."""
+    for owner, name in functions(client):
+        if owner is not client:
+            continue  # what stands in for the library is the host's by then
+        for kind in ("error", "delay"):
+            with pytest.MonkeyPatch.context() as patched, requests.request(f"{kind}@{point}"):
+                breaking(owner, name, [client], patched)
+                seen = call()
+            assert not isinstance(seen, BaseException) or failure(seen), (name, seen)
 
 
 def _proved(requests: Requests, point: str, kind: str) -> None:

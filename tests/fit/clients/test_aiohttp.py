@@ -8,7 +8,8 @@ import aiohttp
 import pytest
 from opentelemetry.instrumentation.aiohttp_client import AioHttpClientInstrumentor
 
-from tests.fit.clients.contract import Requests, holds, seen_async
+from fit.clients import aiohttp as ours
+from tests.fit.clients.contract import Requests, holds, seen_async, unharmed
 
 
 @pytest.fixture(autouse=True)
@@ -73,3 +74,8 @@ def test_the_total_timeout_and_the_callers_own_end_a_delay(
             asyncio.run(call())
         assert not isinstance(caught.value, aiohttp.ClientConnectorError)
         assert requests_made.lineage().failed == {point}
+
+
+def test_the_host_is_unharmed(requests_made: Requests, server: str, point: str) -> None:
+    call = seen_async(lambda: get(f"{server}/titles/17"))
+    unharmed(requests_made, ours, point, call, refused)

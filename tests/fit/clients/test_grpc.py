@@ -10,7 +10,8 @@ import pytest
 from opentelemetry.instrumentation.grpc import GrpcInstrumentorClient
 
 from fit import patching
-from tests.fit.clients.contract import Requests, holds, seen
+from fit.clients import grpc as ours
+from tests.fit.clients.contract import Requests, holds, seen, unharmed
 
 POINT = "api>rpc:Get:/shop.Prices"
 TIMEOUT = 0.3
@@ -148,3 +149,9 @@ def test_taken_out_a_call_is_grpcs_own_again(requests_made: Requests, target: st
     with grpc.insecure_channel(target) as channel, requests_made.request(f"error@{POINT}"):
         assert channel.unary_unary("/shop.Prices/Get")(b"x") == b"x"
     assert time.monotonic() - began < 5
+
+
+def test_the_host_is_unharmed(requests_made: Requests, channel: grpc.Channel) -> None:
+    for method, call in calls(channel).values():
+        point = f"api>rpc:{method}:/shop.Prices"
+        unharmed(requests_made, ours, point, seen(call), UNAVAILABLE)

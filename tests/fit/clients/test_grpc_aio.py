@@ -9,7 +9,8 @@ import pytest
 from grpc import aio
 from opentelemetry.instrumentation.grpc import GrpcAioInstrumentorClient
 
-from tests.fit.clients.contract import Requests, holds, seen_async
+from fit.clients import grpc_aio as ours
+from tests.fit.clients.contract import Requests, holds, seen_async, unharmed
 from tests.fit.clients.test_grpc import serve
 
 TIMEOUT = 0.3
@@ -112,3 +113,22 @@ def test_a_channel_without_interceptors_is_left_as_it_is(
 
     with requests_made.request("error@api>rpc:Get:/shop.Prices"):
         assert asyncio.run(within()) == (b"x", aio._call.UnaryUnaryCall)
+
+
+@pytest.mark.parametrize(
+    ("method", "call"), [("Get", get), ("List", stream), ("Put", put), ("Chat", chat)]
+)
+def test_the_host_is_unharmed(
+    requests_made: Requests, target: str, method: str, call: Callable[[aio.Channel], Any]
+) -> None:
+    async def within() -> object:
+        async with aio.insecure_channel(target) as channel:
+            return await call(channel)
+
+    unharmed(
+        requests_made,
+        ours,
+        f"api>rpc:{method}:/shop.Prices",
+        seen_async(within),
+        failed_with(grpc.StatusCode.UNAVAILABLE),
+    )

@@ -6,7 +6,8 @@ import httpx
 import pytest
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 
-from tests.fit.clients.contract import Requests, holds, seen, seen_async
+from fit.clients import httpx as ours
+from tests.fit.clients.contract import Requests, holds, seen, seen_async, unharmed
 
 TIMEOUT = httpx.Timeout(5, read=0.2)
 
@@ -60,3 +61,10 @@ def test_an_injected_answer_reads_as_any_other(requests_made: Requests, server: 
     assert streamed == b"fault injected"
     with pytest.raises(httpx.HTTPStatusError):
         response.raise_for_status()
+
+
+def test_the_host_is_unharmed(requests_made: Requests, server: str) -> None:
+    point = f"api>http:GET:{server.removeprefix('http://')}/titles/*"
+    with httpx.Client(trust_env=False) as client:
+        call = seen(lambda: client.get(f"{server}/titles/17"))
+        unharmed(requests_made, ours, point, call, unavailable)

@@ -13,7 +13,8 @@ from opentelemetry.instrumentation.kafka import KafkaInstrumentor
 
 import fit.clients
 from fit import patching
-from tests.fit.clients.contract import Requests
+from fit.clients import kafka_python as ours
+from tests.fit.clients.contract import Requests, unharmed
 
 # The library leaves sockets to the garbage collector when a producer is closed.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -103,3 +104,13 @@ def test_without_a_context_the_name_is_read_from_the_span(
         producer.send("plays", b"one", key=b"k")
 
     assert requests_made.lineage().support == {POINT}
+
+
+def test_the_host_is_unharmed(requests_made: Requests, producer: KafkaProducer) -> None:
+    def call() -> object:
+        try:
+            return producer.send("plays", b"one")
+        except KafkaTimeoutError as silence:  # the producer's own answer to a silent broker
+            return str(silence)
+
+    unharmed(requests_made, ours, POINT, call, lambda _: False)

@@ -13,7 +13,8 @@ from opentelemetry.instrumentation.redis import RedisInstrumentor
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tests.fit.clients.contract import Requests, holds, seen, seen_async
+from fit.clients import redis as ours
+from tests.fit.clients.contract import Requests, holds, seen, seen_async, unharmed
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +125,8 @@ def test_the_clients_own_retries_save_it(requests_made: Requests, port: int) -> 
         with requests_made.request(f"error:3@{point}"), pytest.raises(redis.ConnectionError):
             client.get("saved")
         assert requests_made.lineage().failed == {point}
+
+
+def test_the_host_is_unharmed(requests_made: Requests, client: redis.Redis, port: int) -> None:
+    point = f"api>db:GET:127.0.0.1:{port}"
+    unharmed(requests_made, ours, point, seen(lambda: client.get("k")), unreachable)

@@ -10,7 +10,8 @@ from opentelemetry.instrumentation.urllib3 import URLLib3Instrumentor
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
-from tests.fit.clients.contract import Requests, holds, seen
+from fit.clients import requests_urllib3 as ours
+from tests.fit.clients.contract import Requests, holds, seen, unharmed
 
 
 @pytest.fixture
@@ -118,3 +119,10 @@ def test_without_a_timeout_a_delay_is_outlasted(
     with requests_made.request(f"delay@{point}", delay_ms=80):
         assert pool.request("GET", f"{server}/titles/17").status == 200
     assert requests_made.lineage().support == {point}
+
+
+def test_the_host_is_unharmed(
+    requests_made: Requests, pool: urllib3.PoolManager, server: str, point: str
+) -> None:
+    call = seen(lambda: pool.request("GET", f"{server}/titles/17", timeout=1))
+    unharmed(requests_made, ours, point, call, unavailable)

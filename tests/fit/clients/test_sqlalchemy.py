@@ -15,7 +15,8 @@ from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import OperationalError
 
-from tests.fit.clients.contract import Requests, holds, seen
+from fit.clients import sqlalchemy as ours
+from tests.fit.clients.contract import Requests, holds, seen, unharmed
 
 
 @pytest.fixture(autouse=True)
@@ -161,8 +162,16 @@ def test_a_delayed_statement_lets_other_tasks_run_and_is_cancelled_with_its_task
 
 def test_taken_out_the_listeners_are_gone(requests_made: Requests) -> None:
     from fit import patching
-    from fit.clients import sqlalchemy as ours
 
     assert event.contains(Engine, "do_execute", ours._execute)
     patching.take_out_all()
     assert not event.contains(Engine, "do_execute", ours._execute)
+
+
+def test_the_host_is_unharmed(requests_made: Requests, engine: Engine) -> None:
+    def call() -> object:
+        with engine.connect() as connection:
+            return connection.execute(SELECT, {"title": "x"}).all()
+
+    for point in at(requests_made, call):
+        unharmed(requests_made, ours, point, seen(call), refused)
