@@ -51,6 +51,7 @@ from fit.keys import Keys
 from fit.runtime import Runtime, activate
 
 KEYS = Keys.parse("bench:0123456789abcdef")
+ENDS = int(time.time()) + 3600
 Case = tuple[str, Callable[[], Any], Callable[[], Any]]
 """A client's name, its call without a point, and with it."""
 
@@ -127,7 +128,7 @@ def carrying(*, armed: bool) -> Iterator[None]:
     around = baggage.set_baggage("user", "u1", context.Context())
     if armed:
         elsewhere = [Fault(f"api>http:GET:elsewhere/{i}", "error") for i in range(10)]
-        value = encode(KEYS, "e1", "treatment", int(time.time()) + 3600, elsewhere)
+        value = encode(KEYS, "e1", "treatment", ENDS, elsewhere)
         around = baggage.set_baggage("fit", value, around)
     token = context.attach(around)
     try:

@@ -145,7 +145,9 @@ def _pass(visit: _Visit | None, parts: Parts) -> None:
 async def _pass_async(visit: _Visit | None, parts: Parts) -> None:
     if visit is not None and armed():
         try:
-            await passage.through_async(_SITE, visit.span, parts)
+            fault = passage.through_async(_SITE, visit.span, parts)
+            if fault is not None:
+                await fault
         except BaseException as failure:
             _close(visit, failure)
             raise
@@ -203,8 +205,9 @@ def _async_generator(parts: Parts, function: Any) -> Any:
         step, given = generator.asend, None
         try:
             with _within(span):
-                if armed():
-                    await passage.through_async(_SITE, span, parts)
+                fault = passage.through_async(_SITE, span, parts) if armed() else None
+                if fault is not None:
+                    await fault
             while True:
                 with _within(span):
                     try:

@@ -22,7 +22,7 @@ recorded at all, nothing is injected.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
@@ -113,16 +113,24 @@ def through(site: Site, span: Span | None, *arguments: Any) -> Any:
     return firing.strike.failure
 
 
-async def through_async(site: Site, span: Span | None, *arguments: Any) -> Any:
-    """The same in a coroutine: other tasks run while this one hangs, and it can be cancelled.
+def through_async(
+    site: Site, span: Span | None, *arguments: Any
+) -> Coroutine[Any, Any, Any] | None:
+    """The same for a coroutine: None to make the call, else what to await, which answers as above.
 
-    Only asyncio is known; under another event loop nothing is injected.
+    Other tasks run while it hangs, and it can be cancelled. Only asyncio is known; under another
+    event loop nothing is injected.
     """
     try:
-        asyncio.get_running_loop()
-        firing = _decide(site, span, arguments)
-        if firing is None:
-            return None
+        firing = _decide(site, span, arguments, asynchronous=True)
+        return None if firing is None else _carry_out_async(firing)
+    except Exception:
+        runtime.swallow()
+        return None
+
+
+async def _carry_out_async(firing: _Firing) -> Any:
+    try:
         try:
             await hang_async(firing.strike.seconds, firing.span)
         finally:
@@ -136,7 +144,9 @@ async def through_async(site: Site, span: Span | None, *arguments: Any) -> Any:
     return firing.strike.failure
 
 
-def _decide(site: Site, span: Span | None, arguments: tuple[Any, ...]) -> _Firing | None:
+def _decide(
+    site: Site, span: Span | None, arguments: tuple[Any, ...], *, asynchronous: bool = False
+) -> _Firing | None:
     active = runtime.active()
     carried: Any = current()[BAGGAGE]
     value = carried.get(ENTRY)
@@ -149,6 +159,8 @@ def _decide(site: Site, span: Span | None, arguments: tuple[Any, ...]) -> _Firin
     injection = context.at(name)
     if injection is None:
         return None
+    if asynchronous:
+        asyncio.get_running_loop()  # raises under another event loop
     found = span or trace.get_current_span()
     ours = span is None and getattr(found, "kind", None) not in _CALLING
     if ours:

@@ -28,12 +28,13 @@ def patch() -> None:
 
 
 def _async(original: Any) -> Any:
-    async def pass_and_send(request: Any, conn: Any) -> Any:
-        await passage.through_async(_SITE, None, request, conn)
+    async def hit(fault: Any, request: Any, conn: Any) -> Any:
+        await fault
         return await original(request, conn)
 
     def send(request: Any, conn: Any) -> Any:
-        return pass_and_send(request, conn) if armed() else original(request, conn)
+        fault = passage.through_async(_SITE, None, request, conn) if armed() else None
+        return original(request, conn) if fault is None else hit(fault, request, conn)
 
     return send
 

@@ -38,15 +38,18 @@ def _with_ours(original: Any) -> Any:
 
 
 def _pass(failed: Any, continuation: Any, details: Any, request: Any) -> Any:
+    fault = None
     if armed():
-        return _pass_armed(failed, continuation, details, request)
-    return continuation(details, request)
+        fault = passage.through_async(_SITE, None, details.method, details.timeout)
+    if fault is None:
+        return continuation(details, request)
+    return _hit(fault, failed, continuation, details, request)
 
 
-async def _pass_armed(failed: Any, continuation: Any, details: Any, request: Any) -> Any:
+async def _hit(fault: Any, failed: Any, continuation: Any, details: Any, request: Any) -> Any:
     """Give back a call that has failed, rather than raise: OpenTelemetry then ends its span."""
     try:
-        await passage.through_async(_SITE, None, details.method, details.timeout)
+        await fault
     except aio.AioRpcError as failure:
         return failed(failure)
     return await continuation(details, request)

@@ -38,12 +38,13 @@ def _sync(original: Any) -> Any:
 
 
 def _async(original: Any) -> Any:
-    async def pass_and_handle(pool: Any, request: Any) -> Any:
-        answer = await passage.through_async(_SITE, None, request)
+    async def hit(fault: Any, pool: Any, request: Any) -> Any:
+        answer = await fault
         return await original(pool, request) if answer is None else answer
 
     def handle_async_request(pool: Any, request: Any) -> Any:
-        return pass_and_handle(pool, request) if armed() else original(pool, request)
+        fault = passage.through_async(_SITE, None, request) if armed() else None
+        return original(pool, request) if fault is None else hit(fault, pool, request)
 
     return handle_async_request
 

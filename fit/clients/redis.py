@@ -42,15 +42,15 @@ def _sync(original: Any) -> Any:
 
 
 def _async(original: Any) -> Any:
-    async def pass_and_attempt(
-        client: Any, connection: Any, what: Any, *rest: Any, **options: Any
-    ) -> Any:
-        await passage.through_async(_SITE, None, client, connection, what)
-        return await original(client, connection, what, *rest, **options)
+    async def hit(fault: Any, *call: Any, **options: Any) -> Any:
+        await fault
+        return await original(*call, **options)
 
     def attempt(client: Any, connection: Any, what: Any, *rest: Any, **options: Any) -> Any:
-        made = pass_and_attempt if armed() else original
-        return made(client, connection, what, *rest, **options)
+        fault = passage.through_async(_SITE, None, client, connection, what) if armed() else None
+        if fault is None:
+            return original(client, connection, what, *rest, **options)
+        return hit(fault, client, connection, what, *rest, **options)
 
     return attempt
 

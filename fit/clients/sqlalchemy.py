@@ -64,7 +64,9 @@ def _connect(original: Any) -> Any:
 def _pass(site: Site, span: Any, *arguments: Any) -> None:
     """Pass a point. Under asyncio SQLAlchemy runs in a greenlet, from which one can await."""
     if arguments[0].dialect.is_async:
-        await_only(passage.through_async(site, span, *arguments))
+        fault = passage.through_async(site, span, *arguments)
+        if fault is not None:
+            await_only(fault)
     else:
         passage.through(site, span, *arguments)
 

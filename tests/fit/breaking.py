@@ -14,7 +14,7 @@ from fit.passage import Site
 GUARDS = frozenset(
     {
         *("through", "through_async", "swallow", "armed"),
-        *("_pass", "_pass_armed", "_execute", "_execute_alone"),
+        *("_pass", "_hit", "_execute", "_execute_alone"),
     }
 )
 """What stands between a failure inside and the host: the wrappers and what they call first.

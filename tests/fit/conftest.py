@@ -16,6 +16,7 @@ from fit import patching
 from fit.clients import patch_all
 from fit.runtime import Runtime, activate
 from tests.fit.applications import KEYS, Recorded
+from tests.fit.clients.contract import Requests
 
 
 @pytest.fixture
@@ -55,3 +56,9 @@ def tracer(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> trace.Tracer:
     """The tracer that ``fit``'s own spans use, too."""
     monkeypatch.setattr(trace, "get_tracer", lambda *_: recorded.provider.get_tracer("test"))
     return recorded.provider.get_tracer("test")
+
+
+@pytest.fixture
+def recorded_by(installed: None) -> Requests:
+    """Requests of service ``api``, and the lineage that reads them."""
+    return Requests()

@@ -1,0 +1,169 @@
+"""Points by hand: what is decorated stays what it was, but for the faults."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import AsyncGenerator, Generator, Iterator
+
+import pytest
+from opentelemetry import trace
+
+import fit
+from fit.errors import InjectedFault
+from tests.fit.clients.contract import Requests
+
+POINT = "api>cache:get:home"
+
+
+@pytest.fixture(autouse=True)
+def spans_go_to(
+    installed: None, recorded_by: Requests, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    monkeypatch.setattr(
+        trace, "get_tracer", lambda *_, **__: recorded_by.provider.get_tracer("test")
+    )
+    yield
+
+
+@fit.point("cache", "get", peer="home")
+def plain(item: str) -> str:
+    """Look it up."""
+    return item
+
+
+@fit.point("cache", "get", peer="home")
+async def coroutine(item: str) -> str:
+    return item
+
+
+@fit.point("cache", "get", peer="home")
+def echo(item: str) -> Generator[str, str, str]:
+    """Sends back what it is sent, and survives what is thrown into it."""
+    sent = item
+    while sent:
+        try:
+            sent = yield sent
+        except KeyError as error:
+            sent = f"caught {error}"
+    return "done"
+
+
+@fit.point("cache", "get", peer="home")
+async def echo_async(item: str) -> AsyncGenerator[str, str]:
+    sent = item
+    while sent:
+        try:
+            sent = yield sent
+        except KeyError as error:
+            sent = f"caught {error}"
+
+
+def test_what_is_decorated_stays_what_it_was() -> None:
+    assert plain.__doc__ == "Look it up."
+    assert inspect.iscoroutinefunction(coroutine)
+    assert inspect.isgeneratorfunction(echo)
+    assert inspect.isasyncgenfunction(echo_async)
+
+
+def test_a_generator_is_sent_thrown_and_closed_as_before(recorded_by: Requests) -> None:
+    with recorded_by.request():
+        generator = echo("a")
+        assert next(generator) == "a"
+        assert generator.send("b") == "b"
+        assert generator.throw(KeyError("c")) == "caught 'c'"
+        with pytest.raises(StopIteration) as ended:
+            generator.send("")
+        assert ended.value.value == "done"
+        other = echo("x")
+        next(other)
+        other.close()
+
+    assert recorded_by.lineage().support == {POINT}
+
+
+def test_an_asynchronous_generator_is_sent_thrown_and_closed_as_before(
+    recorded_by: Requests,
+) -> None:
+    async def use() -> None:
+        generator = echo_async("a")
+        assert await anext(generator) == "a"
+        assert await generator.asend("b") == "b"
+        assert await generator.athrow(KeyError("c")) == "caught 'c'"
+        with pytest.raises(StopAsyncIteration):
+            await generator.asend("")
+        other = echo_async("x")
+        await anext(other)
+        await other.aclose()
+
+    with recorded_by.request():
+        asyncio.run(use())
+    assert recorded_by.lineage().support == {POINT}
+
+
+async def _collect() -> list[str]:
+    return [item async for item in echo_async("a")]
+
+
+CALLS = {
+    "function": lambda: plain("a"),
+    "coroutine": lambda: asyncio.run(coroutine("a")),
+    "generator": lambda: list(echo("a")),
+    "asynchronous generator": lambda: asyncio.run(_collect()),
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_an_error_is_raised_and_the_lineage_knows(recorded_by: Requests, kind: str) -> None:
+    with recorded_by.request(f"error@{POINT}"), pytest.raises(InjectedFault, match="home"):
+        CALLS[kind]()
+
+    run = recorded_by.lineage()
+    assert run.failed == {POINT}
+    assert run.fired == {f"error@{POINT}"}
+
+
+def test_a_generators_span_is_nobodys_parent_while_it_is_suspended(
+    recorded_by: Requests,
+) -> None:
+    with recorded_by.request():
+        before = trace.get_current_span()
+        generator = echo("a")
+        next(generator)
+        assert trace.get_current_span() is before
+        generator.close()
+
+
+def test_one_point_may_be_in_use_many_times_over(recorded_by: Requests) -> None:
+    cache = fit.point("cache", "get", peer="home")
+    together = threading.Barrier(4)
+
+    def use() -> None:
+        with recorded_by.request(), cache:
+            together.wait(10)
+            with cache:
+                assert trace.get_current_span().is_recording()
+
+    threads = [threading.Thread(target=use) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+
+    finished = recorded_by.exporter.get_finished_spans()
+    assert sum(span.name == "cache get home" for span in finished) >= 2
+    assert not trace.get_current_span().is_recording()
+
+
+def test_an_exception_of_the_host_passes_with_its_own_identity(recorded_by: Requests) -> None:
+    mistake = ValueError("of the host")
+
+    @fit.point("cache", "get", peer="home")
+    def failing() -> None:
+        raise mistake
+
+    with recorded_by.request(), pytest.raises(ValueError, match="of the host") as caught:
+        failing()
+    assert caught.value is mistake
+    assert recorded_by.lineage().failed == {POINT}
