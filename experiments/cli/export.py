@@ -21,7 +21,7 @@ app = typer.Typer(help="Faults in the words of other tools.", no_args_is_help=Tr
 
 Faults = Annotated[
     list[str],
-    typer.Argument(metavar="FAULT…", help="As ldfi writes it: error@api>http:GET:ratings/titles/*"),
+    typer.Argument(metavar="FAULT", help="As ldfi writes it: error@api>http:GET:ratings/titles/*"),
 ]
 Delay = Annotated[
     float, typer.Option(help="Length of delays in seconds, as the campaign stamps them.")

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from experiments.export.mesh import ProxyFault
-from fit.context import point_hash
 
 TYPE: Final = "type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault"
+NAME: Final = "ldfi.fault"
+"""Of every filter: Envoy puts the metadata of a fault that fired under its filter's name."""
 HTTP_STATUS: Final = 503
 GRPC_STATUS: Final = 14
 """UNAVAILABLE."""
@@ -39,7 +40,7 @@ def http_filters(faults: Sequence[ProxyFault], cluster: str, max_active: int) ->
 def _filter(this: ProxyFault, cluster: str, max_active: int) -> dict[str, Any]:
     query = r"(\?.*)?"
     return {
-        "name": f"ldfi.fault.{point_hash(this.fault.point)}",
+        "name": NAME,
         "typed_config": {
             "@type": TYPE,
             "upstream_cluster": cluster,

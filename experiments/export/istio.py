@@ -29,7 +29,6 @@ def virtual_service(
     faults: Sequence[ProxyFault], host: str, namespace: str | None, source: Mapping[str, str]
 ) -> dict[str, Any]:
     """The resource. ``source`` are the labels of the pods that call."""
-    route = [{"destination": {"host": host}}]
     names = "\n".join(str(fault.fault) for fault in faults)
     name = f"ldfi-{hashlib.sha256(names.encode()).hexdigest()[:8]}"
     return {
@@ -38,12 +37,19 @@ def virtual_service(
         "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
         "spec": {
             "hosts": [host],
-            "http": [*(_route(fault, source, route) for fault in faults), {"route": route}],
+            "http": [
+                *({**_fault(fault, source), **_to(host)} for fault in faults),
+                _to(host),
+            ],
         },
     }
 
 
-def _route(this: ProxyFault, source: Mapping[str, str], route: list[Any]) -> dict[str, Any]:
+def _to(host: str) -> dict[str, Any]:
+    return {"route": [{"destination": {"host": host}}]}
+
+
+def _fault(this: ProxyFault, source: Mapping[str, str]) -> dict[str, Any]:
     return {
         "match": [
             {
@@ -54,7 +60,6 @@ def _route(this: ProxyFault, source: Mapping[str, str], route: list[Any]) -> dic
             }
         ],
         "fault": _action(this),
-        "route": route,
     }
 
 
