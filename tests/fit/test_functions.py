@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 
 import pytest
 from opentelemetry import trace
@@ -106,7 +106,7 @@ async def _collect() -> list[str]:
     return [item async for item in echo_async("a")]
 
 
-CALLS = {
+CALLS: dict[str, Callable[[], object]] = {
     "function": lambda: plain("a"),
     "coroutine": lambda: asyncio.run(coroutine("a")),
     "generator": lambda: list(echo("a")),
