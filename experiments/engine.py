@@ -52,6 +52,7 @@ class Engine:
         self.dropped: Counter[str] = Counter()
         self.spans = 0
         self.outcomes = 0
+        self.ticked_at = now
         self.board = RulesBoard(secrets.token_hex(4), lease)
         with db.read() as session:
             self.catalogue = Catalogue.from_json(classes.load(session))
@@ -94,6 +95,7 @@ class Engine:
                 self._route(self._join.add_lineage(lineage, now), now)
         self._join.expire(now)
         self.scheduler.advance(now)
+        self.ticked_at = now
 
     async def run(self) -> None:
         """Tick until cancelled. A tick that fails is logged; the next one comes all the same."""

@@ -67,9 +67,11 @@ def _explore(
 def _count(session: Session, campaign: Campaign) -> None:
     """The family of tests of this run goes on where it was."""
     this_run = (ExperimentRow.campaign_id == campaign.id, ExperimentRow.run == campaign.run)
+    first = ExperimentRow.purpose.in_(["explore", "recheck"])
+    convicts = ExperimentRow.purpose == campaign.convicts
     query = select(
-        func.count(ExperimentRow.armed_at),
-        func.count().filter(ExperimentRow.verdict == "harmful"),
+        func.count(ExperimentRow.armed_at).filter(first),
+        func.count().filter(convicts, ExperimentRow.verdict == "harmful"),
     ).where(*this_run)
     campaign.fdr.tested, campaign.fdr.discoveries = session.execute(query).one()
 

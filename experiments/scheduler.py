@@ -26,7 +26,15 @@ from experiments.domain.settings import Limits
 from experiments.errors import Conflict, Halted, NotFound
 from experiments.restore import restored
 from experiments.rules_board import RulesBoard
-from experiments.store import campaigns, classes, experiments, findings, maintenance, switches
+from experiments.store import (
+    campaigns,
+    classes,
+    experiments,
+    findings,
+    maintenance,
+    notifications,
+    switches,
+)
 from experiments.store.arming import Order, Refused, arm
 from experiments.store.database import SERVICE, Database
 from fit.rules import Rule
@@ -35,6 +43,12 @@ _log = logging.getLogger("ldfi")
 
 PASS_SECONDS = 0.5
 """How often the campaigns are asked what to try next."""
+
+SAVE_SECONDS = 600.0
+"""How often what the traffic has shown is put on record, besides whenever it matters."""
+
+SAVED_AT_ONCE = 5
+"""Classes put on record in one step."""
 
 SYNC_SECONDS = 1.0
 """How often is looked up what others may have changed: the halt, the maintenance windows."""
@@ -51,6 +65,7 @@ class _Late:
     campaign: Campaign
     experiment: Experiment
     until: float
+    hurt: int
 
 
 class Scheduler:
@@ -80,6 +95,8 @@ class Scheduler:
         self._windows: list[Maintenance] = []
         self._late: deque[_Late] = deque()
         self._next_pass = self._next_sync = self._next_renewal = 0.0
+        self._next_save = now + SAVE_SECONDS
+        self._unsaved: deque[str] = deque()
         self._sync(now)
         with db.read() as session:
             for row in campaigns.live(session):
@@ -187,6 +204,19 @@ class Scheduler:
             experiments.end(change, experiment, 0, lesson)
         return experiment
 
+    def abort(self, experiment_id: str, reason: str, who: str, now: float) -> Experiment:
+        """Disarm one experiment at once. Its campaign goes on. Raises NotFound."""
+        campaign, experiment = self.experiment(experiment_id)
+        with self._db.change(now, who) as change:
+            change.audit("experiment called off", experiment_id, reason)
+        if experiment.abort(f"called off by {who}: {reason}", now):
+            self._disarm(experiment, now)
+        elif experiment.over:
+            campaign.drop(experiment)
+            with self._db.change(now) as change:
+                experiments.end(change, experiment, 0, None)
+        return experiment
+
     def release(self, campaign_id: str, class_name: str, who: str, now: float) -> None:
         """Let a class that is held since its lineage changed be explored again."""
         if not self.campaign(campaign_id).release(class_name):
@@ -223,6 +253,8 @@ class Scheduler:
                 if not experiment.over:
                     experiment.state, experiment.ended_at = "aborted", now
                 self._end(campaign, experiment, now)
+        self._unsaved = deque(self._catalogue.classes)
+        self._save_classes(now, len(self._unsaved))
 
     def advance(self, now: float) -> None:
         """Move everything on by one step. Raises what the database raises."""
@@ -238,9 +270,16 @@ class Scheduler:
             self._follow(self._catalogue.changes(), now)
             for campaign in list(self.campaigns.values()):
                 self._pass(campaign, now)
+        if now >= self._next_save:
+            self._next_save = now + SAVE_SECONDS
+            self._unsaved = deque(self._catalogue.classes)
+        self._save_classes(now, SAVED_AT_ONCE)
         while self._late and self._late[0].until <= now:
             late = self._late.popleft()
             late.campaign.forget(late.experiment)
+            if len(late.experiment.hurt) != late.hurt:
+                with self._db.change(now) as change:
+                    experiments.recount(change, late.experiment)
 
     def _review(self, campaign: Campaign, now: float) -> None:
         """Follow the experiments that are armed."""
@@ -283,7 +322,7 @@ class Scheduler:
             if known is not None and lesson is not None:
                 classes.save(change, experiment.request_class, known.version, known.to_json())
         self._board.forget(experiment.id)
-        self._late.append(_Late(campaign, experiment, now + LATE_SECONDS))
+        self._late.append(_Late(campaign, experiment, now + LATE_SECONDS, len(experiment.hurt)))
 
     def _pass(self, campaign: Campaign, now: float) -> None:
         """Ask a campaign what to try next, and try it."""
@@ -360,7 +399,8 @@ class Scheduler:
             if experiment.state == "proposed":
                 campaign.hold(experiment, answer.reason, now + RETRY_SECONDS)
             return
-        experiment.arm(now, campaign.fdr.next_level())
+        first = experiment.purpose in {"explore", "recheck"}
+        experiment.arm(now, campaign.fdr.next_level() if first else 1.0)
         settings = experiment.settings
         rule = Rule(
             experiment=experiment.id,
@@ -422,15 +462,17 @@ class Scheduler:
                     classes.remove(change, known.name)
                 else:
                     classes.save(change, known.name, known.version, known.to_json())
+                if each.kind == "changed":
+                    title = f"{known.name}: its lineage changed"
+                    notifications.put(change, "class-drifted", title, _why(each))
         for each in changes:
-            if each.kind == "changed":
-                self._drifted(each, now)
+            self._drifted(each, now)
 
     def _drifted(self, changed: ClassChange, now: float) -> None:
         for campaign in self.campaigns.values():
-            if campaign.drifted(changed.known):
+            if campaign.follow(changed):
                 experiment = campaign.running[changed.known.name]
-                if experiment.abort(f"drift: {_why(changed)}", now):
+                if experiment.abort(f"the class {changed.kind}: {_why(changed)}", now):
                     self._disarm(experiment, now)
 
     def _abort_all(self, campaign: Campaign, reason: str, now: float) -> None:
@@ -441,6 +483,17 @@ class Scheduler:
                 campaign.drop(experiment)
                 with self._db.change(now) as change:
                     experiments.end(change, experiment, 0, None)
+
+    def _save_classes(self, now: float, most: int) -> None:
+        """Put some classes on record; all at once would hold up everything else."""
+        names = [self._unsaved.popleft() for _ in range(min(most, len(self._unsaved)))]
+        if not names:
+            return
+        with self._db.change(now) as change:
+            for name in names:
+                known = self._catalogue.classes.get(name)
+                if known is not None:
+                    classes.save(change, name, known.version, known.to_json())
 
     def _save(self, campaign: Campaign, now: float, who: str = SERVICE) -> None:
         certificates = campaign.certificates()
@@ -469,4 +522,4 @@ def _why(changed: ClassChange) -> str:
         for verb, points in (("came:", changed.appeared), ("went:", changed.vanished))
         if points
     ]
-    return "; ".join(words)
+    return "; ".join(words) or "its requests are divided differently now"

@@ -13,7 +13,7 @@ from google.protobuf.json_format import MessageToJson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from experiments.api.auth import Ingest
+from experiments.api.auth import Devices, Ingest
 from experiments.api.problems import Problem
 from experiments.domain.observation import Outcome
 from experiments.engine import Engine
@@ -119,19 +119,19 @@ class Received(BaseModel):
 
 @router.post("/api/v1/device-metrics", status_code=202, tags=["ingest"])
 async def receive_device_metrics(
-    batch: DeviceMetrics, request: Request, _caller: Ingest
+    batch: DeviceMetrics, request: Request, _caller: Devices
 ) -> Received:
     """Outcomes as the users' devices saw them."""
     engine: Engine = request.app.state.engine
-    salt: bytes = request.app.state.member_salt
-    outcomes = [o for item in batch.metrics if (o := _outcome(item, salt)) is not None]
+    key: bytes = request.app.state.member_key
+    outcomes = [o for item in batch.metrics if (o := _outcome(item, key)) is not None]
     rejected = len(batch.metrics) - len(outcomes)
     engine.dropped["metric_unreadable"] += rejected
     engine.receive_outcomes(outcomes, time.time())
     return Received(accepted=len(outcomes), rejected=rejected)
 
 
-def _outcome(item: dict[str, object], salt: bytes) -> Outcome | None:
+def _outcome(item: dict[str, object], key: bytes) -> Outcome | None:
     try:
         metric = DeviceMetric.model_validate(item)
     except ValidationError:
@@ -141,14 +141,14 @@ def _outcome(item: dict[str, object], salt: bytes) -> Outcome | None:
         return None
     return Outcome(
         trace_id=trace_id,
-        device=_hashed(metric.device, salt),
-        member=_hashed(metric.member, salt),
+        device=_hashed(metric.device, key),
+        member=_hashed(metric.member, key),
         success=metric.outcome == "success",
         error_code=metric.error_code,
         duration=metric.duration_ms / 1000,
     )
 
 
-def _hashed(identity: str, salt: bytes) -> str:
+def _hashed(identity: str, key: bytes) -> str:
     """People and their devices are hashed at the door; nothing behind it knows who they are."""
-    return hashlib.blake2b(identity.encode(), key=salt, digest_size=12).hexdigest()
+    return hashlib.blake2b(identity.encode(), key=key, digest_size=12).hexdigest()

@@ -38,7 +38,7 @@ def findings(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
         typer.echo(json.dumps(found))
         return
     table = Table("finding", "request class", "faults")
-    for item in found:
+    for item in found["items"]:
         table.add_row(item["id"], item["request_class"], "\n".join(item["faults"]))
     Console().print(table if found else "Nothing found yet. Start a campaign to look for failures.")
 

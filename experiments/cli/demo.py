@@ -44,6 +44,12 @@ CAMPAIGN = {
     "min_traffic": 60,
     "delay": 3.0,
     "delta": 0.4,  # what is planted hurts every request, so a coarse look is enough
+    "min_samples": 6,
+    "members": 240,
+    "member_budget": 100_000,
+    "settle": 2.0,
+    "rechecks": 1,
+    "min_consistency": 0.0,  # a cache makes the start page's requests differ; unions see to that
 }
 
 
@@ -55,14 +61,18 @@ class Secrets:
     operator: str
     edge: str
     ingest: str
+    devices: str
 
     @classmethod
     def make(cls) -> Secrets:
-        return cls(*(secrets.token_urlsafe(24) for _ in range(4)))
+        return cls(*(secrets.token_urlsafe(24) for _ in range(5)))
 
     def tokens(self) -> str:
         """As the service reads them."""
-        return f"operator:{self.operator},edge:{self.edge},ingest:{self.ingest}"
+        return (
+            f"operator:{self.operator},edge:{self.edge},"
+            f"ingest:{self.ingest},devices:{self.devices}"
+        )
 
 
 def demo(
@@ -117,7 +127,7 @@ def _start(
             "FIT_KEYS": f"demo:{secret.key}",
             "LDFI_URL": url,
             "LDFI_TOKEN": secret.edge,
-            "LDFI_DEVICE_TOKEN": secret.ingest,
+            "LDFI_DEVICE_TOKEN": secret.devices,
             "OTEL_EXPORTER_OTLP_ENDPOINT": url,
             "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",
             "OTEL_SEMCONV_STABILITY_OPT_IN": "http",
@@ -143,7 +153,12 @@ def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str
             *("--port", url.rpartition(":")[2]),
             *("--database", str(folder / "ldfi.sqlite3")),
         ],
-        {"LDFI_TOKENS": secret.tokens()},
+        {
+            "LDFI_TOKENS": secret.tokens(),
+            "LDFI_QUIET": "0.4",  # one machine: a trace is whole within milliseconds
+            "LDFI_MEMBERS_PER_HOUR": "100000",
+            "LDFI_MEMBERS_PER_DAY": "100000",
+        },
     )
 
 
@@ -183,7 +198,8 @@ def _run(client: Client, processes: Processes, seed: int, console: Console) -> d
 
 def _verdicts(client: Client, campaign_id: str) -> list[str]:
     """One line for each experiment that has ended, in the order in which they ended."""
-    ended = [e for e in client.get(f"/campaigns/{campaign_id}/experiments") if e["ended_at"]]
+    tried = client.get(f"/campaigns/{campaign_id}/experiments?limit=200")["items"]
+    ended = [e for e in tried if e["ended_at"] and e["armed_at"]]
     return [verdict_line(each) for each in sorted(ended, key=lambda e: e["ended_at"])]
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from experiments.domain.calendar import Calendar, Schedule
-from experiments.domain.catalogue import KnownClass
-from experiments.domain.experiment import Experiment
+from experiments.domain.catalogue import Change, KnownClass
+from experiments.domain.experiment import Experiment, Purpose
 from experiments.domain.exploration import Exploration, FindingChange, Plan
 from experiments.domain.knowledge import Hypothesis
 from experiments.domain.lesson import Lesson, lesson_of
@@ -84,6 +84,11 @@ class Campaign:
     def settings(self) -> Settings:
         """Its bounds and care."""
         return self.definition.settings
+
+    @property
+    def convicts(self) -> Purpose:
+        """What an experiment is for whose harm makes a finding: e-LOND counts just those."""
+        return "confirm" if self.settings.confirm else "explore"
 
     def live(self) -> bool:
         """Whether it may still start experiments, now or at some later time."""
@@ -207,7 +212,7 @@ class Campaign:
             and exploration is not None
             and exploration.version == experiment.version
         ):
-            if experiment.verdict == "harmful":
+            if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
                 self.fdr.discovered()
             lesson = lesson_of(experiment, exploration.traffic.usual_support())
             self.record.add(lesson)
@@ -220,16 +225,16 @@ class Campaign:
         """Long after its end: nothing that could still come in for it is counted any more."""
         self._by_id.pop(experiment.id, None)
 
-    def drifted(self, known: KnownClass) -> bool:
-        """A class's lineage has changed; whether what runs on it must be aborted."""
-        name = known.name
+    def follow(self, changed: Change) -> bool:
+        """A class has changed, gone, or come back: whether what runs on it must be aborted."""
+        known, name = changed.known, changed.known.name
         if name not in self.explorations:
             return False
-        if self.settings.on_drift == "ignore":
+        if changed.kind == "changed" and self.settings.on_drift == "ignore":
             self.explorations[name].follow(known.traffic)
             return False
         del self.explorations[name]
-        if self.settings.on_drift == "pause":
+        if changed.kind == "changed" and self.settings.on_drift == "pause":
             self._paused_classes.add(name)
             self.waiting[name] = "its lineage changed; release it to explore it anew"
         return name in self.running

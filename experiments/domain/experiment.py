@@ -23,7 +23,7 @@ from typing import Literal
 from experiments.domain.comparison import ArmSample, Comparison, compare
 from experiments.domain.observation import Observation
 from experiments.domain.settings import Settings
-from experiments.domain.verdict import Tests, Verdict, tests_for
+from experiments.domain.verdict import Tests, Thresholds, Verdict, tests_for
 from fit.context import Arm
 from fit.faults import Fault
 from fit.predicate import Predicate
@@ -106,6 +106,8 @@ class Experiment:
     good: list[Observation] = field(default_factory=list)
     bad: list[Observation] = field(default_factory=list)
     tests: Tests = field(init=False)
+    _counted: list[tuple[int, bool, bool]] = field(default_factory=list)
+    _late_failures: int = 0
     _aborting: bool = False
 
     def __post_init__(self) -> None:
@@ -128,9 +130,7 @@ class Experiment:
     def arm(self, now: float, level: float = 1.0) -> None:
         """It has been armed, and may call ``harmful`` what is not with a chance of ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
-        thresholds = self.settings.thresholds
-        alpha = min(level, thresholds.alpha_harmful)
-        self.tests = tests_for(self.settings.rule, replace(thresholds, alpha_harmful=alpha))
+        self.tests = tests_for(self.settings.rule, self._thresholds())
 
     def taken(self) -> None:
         """An edge has fetched its rule."""
@@ -154,7 +154,10 @@ class Experiment:
         if treated:
             (self.good if outcome.success else self.bad).append(observation)
         if self.arms["treatment" if treated else "control"].add(observation):
-            self.tests.add(treated=treated, failed=not outcome.success)
+            failed = not outcome.success
+            self._counted.append((lineage.start, treated, failed))
+            self._late_failures += treated and failed and self.state == "settling"
+            self.tests.add(treated=treated, failed=failed)
 
     def outstanding(self) -> int:
         """Treated devices that have not reported yet, as far as the edges' counts are known."""
@@ -199,15 +202,14 @@ class Experiment:
         """
         if self.state != "settling" or self.disarmed_at is None or not disarmed:
             return False
-        if self.outstanding() and now < self.disarmed_at + self.settings.settle:
-            return False
+        waits = self._aborting or self.tests.verdict() != "harmful"
+        if waits and self.outstanding() and now < self.disarmed_at + self.settings.settle:
+            return False  # what hurts is known already, but a good outcome may be the faster one
         self.ended_at = now
         if self._aborting:
             self.state = "aborted"
             return True
         self.state, self.verdict = "decided", self._verdict()
-        if self.verdict == "inconclusive" and not self.arms["treatment"].devices:
-            self.reason = "no fault fired"
         return True
 
     def comparison(self) -> Comparison:
@@ -215,7 +217,35 @@ class Experiment:
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
     def _verdict(self) -> Verdict:
-        return self.tests.final() if self.arms["treatment"].devices else "inconclusive"
+        """The verdict, with what came in late and what never came taken into account.
+
+        Failures are often slower than successes, so a ``tolerated`` that came first may have come
+        too early: where treated devices reported failures afterwards, the outcomes are taken once
+        more, in the order in which the requests began. And silence is no success: where so many
+        treated devices never reported that their failing would matter, nothing is tolerated.
+        """
+        if not self.arms["treatment"].devices:
+            self.reason = "no fault fired"
+            return "inconclusive"
+        verdict = self.tests.final()
+        if verdict == "tolerated" and self._late_failures:
+            self.tests = tests_for(self.settings.rule, self._thresholds())
+            for _, treated, failed in sorted(self._counted):
+                self.tests.add(treated=treated, failed=failed)
+            verdict = self.tests.final()
+        if (
+            verdict == "tolerated"
+            and self.outstanding() > self.used * self.settings.thresholds.delta
+        ):
+            self.reason = f"{self.outstanding()} of {self.used} treated devices never reported"
+            return "inconclusive"
+        return verdict
+
+    def _thresholds(self) -> Thresholds:
+        thresholds = self.settings.thresholds
+        if self.level is None:
+            return thresholds
+        return replace(thresholds, alpha_harmful=min(self.level, thresholds.alpha_harmful))
 
     def _disarm(self, reason: str, now: float) -> bool:
         self.state, self.reason, self.disarmed_at = "settling", reason, now

@@ -71,6 +71,11 @@ class Exploration:
         self._asked = list(self.only)
 
     @property
+    def knowledge(self) -> Knowledge:
+        """What is known of the class."""
+        return self._knowledge
+
+    @property
     def open(self) -> int:
         """How many minimal hypotheses are open, as of the last plan."""
         return self._knowledge.open
@@ -90,7 +95,12 @@ class Exploration:
         if self.only:
             plan = self._verification() or self._asked_for()
         else:
-            plan = self._verification() or self._confirmation() or self._exploration()
+            plan = (
+                self._verification()
+                or self._confirmation()
+                or self._exploration()
+                or self._recheck()
+            )
         self.finished = plan is None
         return plan
 
@@ -203,14 +213,15 @@ class Exploration:
             for faults, state in self.states.items()
             if state == "suspected" and self._tries["confirm", faults] < MAX_TRIES
         ]
-        return Plan(min(suspected, key=sorted), "confirm") if suspected else None
+        ripe = [each for each in suspected if not self._knowledge.superseded_soon(each)]
+        return Plan(min(ripe, key=sorted), "confirm") if ripe else None
 
     def _exploration(self) -> Plan | None:
         proposed = self._knowledge.propose()
-        if proposed is not None:
-            return Plan(proposed, "explore")
-        if self._rechecked < self.settings.rechecks:
-            drawn = self._knowledge.recheck()
-            if drawn is not None:
-                return Plan(drawn, "recheck")
-        return None
+        return None if proposed is None else Plan(proposed, "explore")
+
+    def _recheck(self) -> Plan | None:
+        if self._rechecked >= self.settings.rechecks:
+            return None
+        drawn = self._knowledge.recheck()
+        return None if drawn is None else Plan(drawn, "recheck")

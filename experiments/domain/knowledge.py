@@ -80,6 +80,18 @@ class Knowledge:
         drawn = self.explorer.recheck()
         return None if drawn is None else frozenset(map(str, drawn))
 
+    def superseded_soon(self, hypothesis: Hypothesis) -> bool:
+        """Whether the same with errors in place of delays is still open.
+
+        A delay that makes its call fail implies the error, so if the error hurts as well, that is
+        the finding.
+        """
+        weaker = frozenset(
+            f"error@{point}" if kind == "delay" and point in self._given_up else f"{kind}@{point}"
+            for kind, _, point in (fault.partition("@") for fault in hypothesis)
+        )
+        return weaker != hypothesis and self.explorer.judge(weaker) == "open"
+
     def exclude(self, hypothesis: Hypothesis) -> None:
         """Never propose these together."""
         self.explorer.exclude(hypothesis)

@@ -21,9 +21,8 @@ STEADY = 0.9
 
 def class_obstacle(exploration: Exploration, limits: Limits) -> str | None:
     """Why no experiment may start on this class now; None when one may."""
-    pattern = matching(limits.protected_classes, [exploration.name])
-    if pattern is not None:
-        return f"protected: {pattern}"
+    if matching(limits.protected_classes, [exploration.name]) is not None:
+        return "the class is protected"
     return unsteady(exploration)
 
 

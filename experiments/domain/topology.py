@@ -57,6 +57,10 @@ class Topology:
         for point, paths in other.paths.items():
             self.paths[point] |= paths
 
+    def knows(self, name: str) -> bool:
+        """Whether a point or a system of this name was ever reached."""
+        return name in self.paths or name in self.callees.values()
+
     def behind(self, points: frozenset[str]) -> set[str]:
         """Every point that cannot be reached but through one of these."""
         return {

@@ -155,4 +155,5 @@ def new_row(experiment: Experiment, campaign_id: str, run: int) -> ExperimentRow
         created_at=experiment.created_at,
         members_reserved=0,
         members_charged=0,
+        members_hurt=0,
     )

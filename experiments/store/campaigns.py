@@ -13,6 +13,7 @@ from experiments.domain.campaign import Campaign, Definition
 from experiments.domain.settings import Settings
 from experiments.domain.verdict import Thresholds
 from experiments.errors import NotFound
+from experiments.notify import Event
 from experiments.store import notifications
 from experiments.store.database import Change
 from experiments.store.schema import CampaignRow
@@ -98,7 +99,7 @@ def definition_from_json(data: dict[str, Any]) -> Definition:
     )
 
 
-def _tell(change: Change, campaign: Campaign, event: str) -> None:
+def _tell(change: Change, campaign: Campaign, event: Event) -> None:
     what = campaign.definition.name or campaign.id
     notifications.put(
         change,

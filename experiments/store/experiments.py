@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, select, update
+from sqlalchemy import CursorResult, func, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from experiments.domain.experiment import ACTIVE, Experiment
@@ -74,12 +74,22 @@ def end(
     row.reason, row.ended_at = experiment.reason, change.now
     row.level, row.active_class = experiment.level, None
     row.members_charged = min(spent, row.members_reserved)
+    row.members_hurt = len(experiment.hurt)
     row.comparison = counts_of(experiment)
     row.lesson = None if lesson is None else {**lesson.to_json(), "version": experiment.version}
     what = f"experiment {experiment.verdict or experiment.state}"
     change.audit(what, experiment.id, experiment.reason)
     for each in changes:
         findings.apply(change, each, row.request_class, row.campaign_id, row.id)
+
+
+def recount(change: Change, experiment: Experiment) -> None:
+    """Long after its end: devices that reported late are counted, though they decide nothing."""
+    change.session.execute(
+        update(ExperimentRow)
+        .where(ExperimentRow.id == experiment.id)
+        .values(members_hurt=len(experiment.hurt), comparison=counts_of(experiment))
+    )
 
 
 def close_abandoned(change: Change) -> list[str]:
@@ -108,6 +118,22 @@ def lessons(session: Session, campaign_id: str) -> list[ExperimentRow]:
         ExperimentRow.lesson.is_not(None),
     )
     return list(session.scalars(query.order_by(ExperimentRow.ended_at, ExperimentRow.id)))
+
+
+def totals(session: Session, runs: Sequence[tuple[str, int]]) -> dict[str, tuple[int, int, int]]:
+    """For each campaign in this run of it: experiments armed, members charged, members hurt."""
+    query = (
+        select(
+            ExperimentRow.campaign_id,
+            func.count(ExperimentRow.armed_at),
+            func.coalesce(func.sum(ExperimentRow.members_charged), 0),
+            func.coalesce(func.sum(ExperimentRow.members_hurt), 0),
+        )
+        .where(tuple_(ExperimentRow.campaign_id, ExperimentRow.run).in_(runs))
+        .group_by(ExperimentRow.campaign_id)
+    )
+    found = {name: (armed, charged, hurt) for name, armed, charged, hurt in session.execute(query)}
+    return {name: found.get(name, (0, 0, 0)) for name, _ in runs}
 
 
 def counts_of(experiment: Experiment) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from experiments.domain.maintenance import Maintenance
 from experiments.errors import NotFound
+from experiments.store import notifications
 from experiments.store.database import Change
 from experiments.store.schema import MaintenanceRow
 
@@ -34,6 +35,9 @@ def open_window(change: Change, window: Maintenance) -> None:
         )
     )
     change.audit("maintenance opened", window.id, window.reason)
+    what = ", ".join(window.down) or "everything"
+    text = f"{what}, by {window.owner}: {window.reason}"
+    notifications.put(change, "maintenance-opened", "A maintenance window is open", text)
 
 
 def close_window(change: Change, window_id: str) -> Maintenance:
@@ -44,6 +48,8 @@ def close_window(change: Change, window_id: str) -> Maintenance:
     if row.closed_at is None:
         row.closed_at = change.now
         change.audit("maintenance closed", window_id)
+        what = ", ".join(row.down) or "everything"
+        notifications.put(change, "maintenance-closed", "A maintenance window is closed", what)
     return window_of(row)
 
 

@@ -7,12 +7,13 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from experiments.notify import Event
 from experiments.store.database import Change
 from experiments.store.schema import NotificationRow
 
 
 def put(
-    change: Change, event: str, title: str, text: str, details: dict[str, Any] | None = None
+    change: Change, event: Event, title: str, text: str, details: dict[str, Any] | None = None
 ) -> None:
     """Have people told."""
     document = {"title": title, "text": text, "details": details or {}, "by": change.who}

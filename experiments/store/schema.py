@@ -57,6 +57,7 @@ class ExperimentRow(Base):
     allocation: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     members_reserved: Mapped[int] = mapped_column(Integer, default=0)
     members_charged: Mapped[int] = mapped_column(Integer, default=0)
+    members_hurt: Mapped[int] = mapped_column(Integer, default=0)
     created_at: Mapped[float] = mapped_column(Float)
     armed_at: Mapped[float | None] = mapped_column(Float, index=True)
     lease_until: Mapped[float | None] = mapped_column(Float)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
+from experiments.store import notifications
 from experiments.store.database import Change
 from experiments.store.schema import FlagRow
 
@@ -18,3 +19,7 @@ def set_halted(change: Change, reason: str | None) -> None:
     """Halt everything, or with None resume."""
     change.session.merge(FlagRow(name="halted", value={"reason": reason}))
     change.audit("resume" if reason is None else "halt", why=reason or "")
+    if reason is None:
+        notifications.put(change, "resumed", "Experiments may start again", f"by {change.who}")
+    else:
+        notifications.put(change, "halted", "Everything is halted", f"by {change.who}: {reason}")

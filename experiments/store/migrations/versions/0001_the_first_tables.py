@@ -63,6 +63,7 @@ def upgrade() -> None:
         sa.Column("allocation", sa.JSON(), nullable=False),
         sa.Column("members_reserved", sa.Integer(), nullable=False),
         sa.Column("members_charged", sa.Integer(), nullable=False),
+        sa.Column("members_hurt", sa.Integer(), nullable=False),
         sa.Column("created_at", sa.Float(), nullable=False),
         sa.Column("armed_at", sa.Float(), nullable=True),
         sa.Column("lease_until", sa.Float(), nullable=True),

@@ -1,0 +1,138 @@
+"""Campaigns: start, watch, pause, stop."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from experiments.api.auth import Operator, Viewer
+from experiments.api.idempotency import IdempotentRoute
+from experiments.api.new_campaign import NewCampaign
+from experiments.api.pagination import Cursor, Limit, Links, Page, page
+from experiments.api.service import Db, Reason, Running, live_campaign, live_experiments
+from experiments.api.views import CampaignView, ExperimentView
+from experiments.domain.campaign import Campaign
+from experiments.store import campaigns as stored
+from experiments.store import experiments as tried
+from experiments.store.database import Database
+from experiments.store.schema import CampaignRow, ExperimentRow
+
+router = APIRouter(prefix="/api/v1/campaigns", tags=["campaigns"], route_class=IdempotentRoute)
+
+
+class ClassName(BaseModel):
+    """A request class."""
+
+    request_class: Annotated[str, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
+
+
+@router.post("", status_code=201)
+async def start(new: NewCampaign, engine: Running, db: Db, caller: Operator) -> CampaignView:
+    """Start a campaign, now or when its schedule says."""
+    campaign = engine.scheduler.start(new.definition(), caller.name, time.time())
+    return _view(db, campaign.id, campaign)
+
+
+@router.get("")
+async def listing(
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    links: Links,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+    state: Annotated[str | None, Query(max_length=16)] = None,
+) -> Page[CampaignView]:
+    """Every campaign, newest first."""
+    query = select(CampaignRow)
+    if state is not None:
+        query = query.where(CampaignRow.state == state)
+    with db.read() as session:
+        found = page(session, query, CampaignRow.created_at, CampaignRow.id, cursor, limit)
+        return found.answer(links, lambda row: _shown(session, row, live_campaign(engine, row.id)))
+
+
+@router.get("/{campaign_id}")
+async def show(campaign_id: str, engine: Running, db: Db, _caller: Viewer) -> CampaignView:
+    """A campaign: how far it is, class by class."""
+    return _view(db, campaign_id, live_campaign(engine, campaign_id))
+
+
+@router.post("/{campaign_id}/stop")
+async def stop(
+    campaign_id: str, why: Reason, engine: Running, db: Db, caller: Operator
+) -> CampaignView:
+    """Stop a campaign for good; what is armed is disarmed at once."""
+    campaign = engine.scheduler.stop(campaign_id, why.reason, caller.name, time.time())
+    return _view(db, campaign_id, campaign)
+
+
+@router.post("/{campaign_id}/pause")
+async def pause(
+    campaign_id: str, why: Reason, engine: Running, db: Db, caller: Operator
+) -> CampaignView:
+    """Let a campaign start nothing more for now; what is armed is disarmed at once."""
+    campaign = engine.scheduler.pause(campaign_id, why.reason, caller.name, time.time())
+    return _view(db, campaign_id, campaign)
+
+
+@router.post("/{campaign_id}/resume")
+async def resume(campaign_id: str, engine: Running, db: Db, caller: Operator) -> CampaignView:
+    """Let a paused campaign go on."""
+    campaign = engine.scheduler.unpause(campaign_id, caller.name, time.time())
+    return _view(db, campaign_id, campaign)
+
+
+@router.post("/{campaign_id}/release")
+async def release(
+    campaign_id: str, held: ClassName, engine: Running, db: Db, caller: Operator
+) -> CampaignView:
+    """Let a class that is held since its lineage changed be explored again."""
+    engine.scheduler.release(campaign_id, held.request_class, caller.name, time.time())
+    return _view(db, campaign_id, live_campaign(engine, campaign_id))
+
+
+@router.get("/{campaign_id}/experiments")
+async def experiments(
+    campaign_id: str,
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    links: Links,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Page[ExperimentView]:
+    """The experiments of a campaign, newest first, with control against treatment."""
+    live = live_experiments(engine)
+    with db.read() as session:
+        stored.load(session, campaign_id)
+        query = select(ExperimentRow).where(ExperimentRow.campaign_id == campaign_id)
+        found = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor, limit)
+        return found.answer(links, lambda row: ExperimentView.of(row, live.get(row.id)))
+
+
+@router.get("/{campaign_id}/certificates")
+async def certificates(
+    campaign_id: str, engine: Running, db: Db, _caller: Viewer
+) -> list[dict[str, Any]]:
+    """One certificate for each class: what was proved, from what, and what stayed open."""
+    live = live_campaign(engine, campaign_id)
+    if live is not None:
+        return live.certificates()
+    with db.read() as session:
+        return list(stored.load(session, campaign_id).certificates)
+
+
+def _view(db: Database, campaign_id: str, live: Campaign | None) -> CampaignView:
+    with db.read() as session:
+        return _shown(session, stored.load(session, campaign_id), live)
+
+
+def _shown(session: Session, row: CampaignRow, live: Campaign | None) -> CampaignView:
+    totals = tried.totals(session, [(row.id, row.run)])
+    return CampaignView.of(row, totals[row.id], live)

@@ -1,0 +1,35 @@
+"""Request classes: what the traffic consists of, and what each class relies on."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from experiments.api.auth import Viewer
+from experiments.api.service import Running
+from experiments.api.views import ClassView
+from experiments.domain.patterns import matching
+
+router = APIRouter(prefix="/api/v1/classes", tags=["classes"])
+
+
+@router.get("")
+async def classes(
+    engine: Running,
+    _caller: Viewer,
+    name: Annotated[
+        str | None, Query(max_length=1000, description="A name or a pattern with *.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=2000)] = 200,
+) -> list[ClassView]:
+    """The request classes learned so far, the busiest first."""
+    now = time.time()
+    wanted = [
+        known
+        for each, known in engine.catalogue.classes.items()
+        if name is None or matching([name], [each]) is not None
+    ]
+    wanted.sort(key=lambda known: (-known.rate(now), known.name))
+    return [ClassView.of(known, now) for known in wanted[:limit]]

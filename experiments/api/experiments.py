@@ -1,0 +1,108 @@
+"""Experiments: one at a time, on request; approval; control against treatment."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from sqlalchemy import select
+
+from experiments.api.auth import Operator, Viewer
+from experiments.api.idempotency import IdempotentRoute
+from experiments.api.new_campaign import NewExperiment
+from experiments.api.pagination import Cursor, Limit, Links, Page, page
+from experiments.api.problems import Problem
+from experiments.api.service import Db, Reason, Running, live_campaign, live_experiments
+from experiments.api.views import CampaignView, ExperimentView
+from experiments.engine import Engine
+from experiments.errors import NotFound
+from experiments.store import campaigns as stored
+from experiments.store.database import Database
+from experiments.store.schema import ExperimentRow
+
+router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_class=IdempotentRoute)
+
+
+@router.post("", status_code=202)
+async def try_one(new: NewExperiment, engine: Running, db: Db, caller: Operator) -> CampaignView:
+    """Try one hypothesis on one class, as a campaign of its own; watch that."""
+    known = engine.catalogue.classes.get(new.request_class)
+    if known is None:
+        raise NotFound(f"there is no request class {new.request_class!r}; see /api/v1/classes")
+    unknown = [
+        variable
+        for variable in new.hypothesis
+        if not known.traffic.topology.knows(variable.partition("@")[2])
+    ]
+    if unknown:
+        raise Problem(
+            422, "unknown-point", f"{new.request_class} never reaches {', '.join(unknown)}"
+        )
+    campaign = engine.scheduler.start(new.definition(), caller.name, time.time())
+    with db.read() as session:
+        row = stored.load(session, campaign.id)
+        return CampaignView.of(row, (0, 0, 0), campaign)
+
+
+@router.get("")
+async def listing(
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    links: Links,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+    state: Annotated[str | None, Query(max_length=16)] = None,
+    verdict: Annotated[str | None, Query(max_length=16)] = None,
+    request_class: Annotated[str | None, Query(max_length=1000)] = None,
+) -> Page[ExperimentView]:
+    """Every experiment, newest first."""
+    query = select(ExperimentRow)
+    wanted = {"state": state, "verdict": verdict, "request_class": request_class}
+    query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
+    live = live_experiments(engine)
+    with db.read() as session:
+        found = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor, limit)
+        return found.answer(links, lambda row: ExperimentView.of(row, live.get(row.id)))
+
+
+@router.get("/{experiment_id}")
+async def show(experiment_id: str, engine: Running, db: Db, _caller: Viewer) -> ExperimentView:
+    """One experiment, with control against treatment and the course of the evidence."""
+    return _view(engine, db, experiment_id)
+
+
+@router.post("/{experiment_id}/approve")
+async def approve(experiment_id: str, engine: Running, db: Db, caller: Operator) -> ExperimentView:
+    """Let an experiment that waits for approval be armed."""
+    engine.scheduler.approve(experiment_id, caller.name, time.time())
+    return _view(engine, db, experiment_id)
+
+
+@router.post("/{experiment_id}/reject")
+async def reject(
+    experiment_id: str, why: Reason, engine: Running, db: Db, caller: Operator
+) -> ExperimentView:
+    """Have an experiment that waits for approval never tried in its campaign."""
+    engine.scheduler.reject(experiment_id, why.reason, caller.name, time.time())
+    return _view(engine, db, experiment_id)
+
+
+@router.post("/{experiment_id}/abort")
+async def abort(
+    experiment_id: str, why: Reason, engine: Running, db: Db, caller: Operator
+) -> ExperimentView:
+    """Disarm an experiment at once. Its campaign goes on and may try the same again."""
+    engine.scheduler.abort(experiment_id, why.reason, caller.name, time.time())
+    return _view(engine, db, experiment_id)
+
+
+def _view(engine: Engine, db: Database, experiment_id: str) -> ExperimentView:
+    with db.read() as session:
+        row = session.get(ExperimentRow, experiment_id)
+        if row is not None:
+            return ExperimentView.of(row, live_experiments(engine).get(experiment_id))
+    campaign, experiment = engine.scheduler.experiment(experiment_id)
+    assert live_campaign(engine, campaign.id) is campaign  # noqa: S101
+    return ExperimentView.live(experiment, campaign)

@@ -1,0 +1,212 @@
+"""The kill switch, maintenance windows, what-if, and who did what."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import select
+
+from experiments.api.auth import Operator, Viewer
+from experiments.api.idempotency import IdempotentRoute
+from experiments.api.pagination import Cursor, Limit, Links, Page, page
+from experiments.api.service import Db, Reason, Running
+from experiments.api.views import AuditView, MaintenanceView, WhatIfView
+from experiments.domain.catalogue import KnownClass
+from experiments.domain.maintenance import Maintenance
+from experiments.domain.patterns import matching
+from experiments.domain.whatif import what_if
+from experiments.engine import Engine
+from experiments.evidence import knowledge_of
+from experiments.store import arming
+from experiments.store.maintenance import window_of
+from experiments.store.schema import AuditRow, ExperimentRow, MaintenanceRow
+
+router = APIRouter(prefix="/api/v1", tags=["safety"], route_class=IdempotentRoute)
+
+Pattern = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class Budget(BaseModel):
+    """Members charged within some time, and how many may be."""
+
+    charged: int
+    limit: int
+
+
+class Status(BaseModel):
+    """What is going on, and what had to be dropped."""
+
+    halted: str | None = Field(description="Why everything is halted; null when nothing is.")
+    guardrail: str | None = Field(description="The guardrail that is breached; null when none is.")
+    armed: list[str] = Field(description="Experiments whose faults are being injected now.")
+    edges: int = Field(description="Edges that ask for rules.")
+    hour: Budget
+    day: Budget
+    maintenance: list[MaintenanceView]
+    spans: int
+    outcomes: int
+    dropped: dict[str, int]
+
+
+class Halt(BaseModel):
+    """Whether everything is halted, and why."""
+
+    halted: str | None = Field(examples=["checkout is down"])
+
+
+class NewMaintenance(BaseModel):
+    """What will be down, for how long at most, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+    down: Annotated[
+        list[Pattern],
+        Field(
+            max_length=100,
+            description="Points, services or systems, with *; none: everything.",
+            examples=[["recordsdb"]],
+        ),
+    ] = []
+    seconds: Annotated[
+        float, Field(gt=0, le=30 * 86_400, description="It ends by itself after so long.")
+    ] = 7_200
+    reason: Annotated[str, Field(min_length=1, max_length=500, examples=["rolling upgrade"])]
+    owner: Annotated[str, Field(max_length=64, description="Default: who asks.")] = ""
+
+
+@router.get("/status")
+async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
+    """Whether anything is halted or armed, what the budgets have left, what was dropped."""
+    now = time.time()
+    limits = engine.scheduler.limits
+    with db.read() as session:
+        hour = arming.charged(session, ExperimentRow.armed_at > now - arming.HOUR)
+        day = arming.charged(session, ExperimentRow.armed_at > now - arming.DAY)
+    return Status(
+        halted=engine.scheduler.halted,
+        guardrail=engine.scheduler.breach,
+        armed=engine.board.armed(),
+        edges=len(engine.board.edges(now)),
+        hour=Budget(charged=hour, limit=limits.members_per_hour),
+        day=Budget(charged=day, limit=limits.members_per_day),
+        maintenance=list(map(MaintenanceView.of, engine.scheduler.windows)),
+        spans=engine.spans,
+        outcomes=engine.outcomes,
+        dropped=engine.drops(),
+    )
+
+
+@router.post("/halt")
+async def halt(why: Reason, engine: Running, caller: Operator) -> Halt:
+    """Disarm everything at once; nothing starts again before `resume`."""
+    engine.scheduler.halt(why.reason, caller.name, time.time())
+    return Halt(halted=why.reason)
+
+
+@router.post("/resume")
+async def resume(engine: Running, caller: Operator) -> Halt:
+    """Let experiments start again."""
+    engine.scheduler.resume(caller.name, time.time())
+    return Halt(halted=None)
+
+
+@router.post("/maintenance", status_code=201)
+async def open_maintenance(
+    new: NewMaintenance, engine: Running, caller: Operator
+) -> MaintenanceView:
+    """Open a maintenance window: whatever touches it pauses, and it ends by itself."""
+    now = time.time()
+    window = Maintenance(
+        id=secrets.token_hex(6),
+        owner=new.owner or caller.name,
+        reason=new.reason,
+        down=tuple(new.down),
+        opened_at=now,
+        until=now + new.seconds,
+    )
+    engine.scheduler.open_maintenance(window, caller.name, now)
+    return MaintenanceView.of(window)
+
+
+@router.get("/maintenance")
+async def maintenance(
+    db: Db,
+    _caller: Viewer,
+    links: Links,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Page[MaintenanceView]:
+    """Maintenance windows, newest first, those that are over as well."""
+    with db.read() as session:
+        return page(
+            session,
+            select(MaintenanceRow),
+            MaintenanceRow.opened_at,
+            MaintenanceRow.id,
+            cursor,
+            limit,
+        ).answer(links, lambda row: MaintenanceView.of(window_of(row)))
+
+
+@router.post("/maintenance/{window_id}/close")
+async def close_maintenance(window_id: str, engine: Running, caller: Operator) -> MaintenanceView:
+    """Close a maintenance window before its time."""
+    return MaintenanceView.of(
+        engine.scheduler.close_maintenance(window_id, caller.name, time.time())
+    )
+
+
+@router.get("/whatif")
+async def whatif(
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    down: Annotated[
+        list[str], Query(min_length=1, max_length=100, description="Points, services, systems.")
+    ],
+    request_class: Annotated[
+        str | None, Query(max_length=1000, description="A class or a pattern; null: every class.")
+    ] = None,
+) -> list[WhatIfView]:
+    """With these down, which single further failure would now hurt? From the evidence alone."""
+    answers = []
+    for known in _classes(engine, request_class):
+        await asyncio.sleep(0)  # the watch goes on in between
+        with db.read() as session:
+            answer = what_if(knowledge_of(session, known), down)
+        if answer is not None:
+            answers.append(WhatIfView.of(answer))
+    return answers
+
+
+@router.get("/audit")
+async def audit(
+    db: Db,
+    _caller: Viewer,
+    links: Links,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+    subject: Annotated[str | None, Query(max_length=64)] = None,
+) -> Page[AuditView]:
+    """Who did what, to what, why and when; newest first."""
+    query = select(AuditRow)
+    if subject is not None:
+        query = query.where(AuditRow.subject == subject)
+    with db.read() as session:
+        return page(session, query, AuditRow.at, AuditRow.id, cursor, limit).answer(
+            links, AuditView.of
+        )
+
+
+def _classes(engine: Engine, pattern: str | None) -> list[KnownClass]:
+    """The classes that a name or pattern asks for, in order of their names."""
+    wanted = None if pattern is None else (pattern,)
+    return [
+        known
+        for name, known in sorted(engine.catalogue.classes.items())
+        if wanted is None or matching(wanted, [name]) is not None
+    ]

@@ -1,0 +1,47 @@
+"""What every route works on: the engine and the database of this process."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from pydantic import BaseModel, Field
+
+from experiments.domain.campaign import Campaign
+from experiments.domain.experiment import Experiment
+from experiments.engine import Engine
+from experiments.store import Database
+
+
+def _engine(request: Request) -> Engine:
+    engine: Engine = request.app.state.engine
+    return engine
+
+
+def _database(request: Request) -> Database:
+    database: Database = request.app.state.database
+    return database
+
+
+Running = Annotated[Engine, Depends(_engine)]
+Db = Annotated[Database, Depends(_database)]
+
+
+class Reason(BaseModel):
+    """Why something is done; it goes into the audit."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=500, examples=["release 42 goes out"])]
+
+
+def live_campaign(engine: Engine, campaign_id: str) -> Campaign | None:
+    """The campaign itself, while it is live."""
+    return engine.scheduler.campaigns.get(campaign_id)
+
+
+def live_experiments(engine: Engine) -> dict[str, Experiment]:
+    """Every experiment that is not over, by id."""
+    return {
+        experiment.id: experiment
+        for campaign in engine.scheduler.campaigns.values()
+        for experiment in campaign.running.values()
+    }

@@ -1,0 +1,282 @@
+"""What the API shows: one model for each kind of thing, with an example of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from experiments.domain.campaign import Campaign
+from experiments.domain.catalogue import KnownClass
+from experiments.domain.exploration import Exploration
+from experiments.domain.maintenance import Maintenance
+from experiments.domain.whatif import WhatIf
+from experiments.store.experiments import counts_of
+from experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+
+
+class View(BaseModel):
+    """Read from the service's own objects; times are Unix seconds."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class ClassProgress(View):
+    """How far a campaign is with one request class."""
+
+    name: str = Field(examples=["GET /boot"])
+    version: int
+    finished: bool
+    open: int = Field(description="Minimal hypotheses that are still open.")
+    findings: list[list[str]]
+    waiting: str | None = Field(None, description="Why nothing is tried on it just now.")
+    running: ExperimentView | None = None
+
+    @classmethod
+    def of(cls, campaign: Campaign, name: str, exploration: Exploration) -> ClassProgress:
+        """As it stands now."""
+        running = campaign.running.get(name)
+        return cls(
+            name=name,
+            version=exploration.version,
+            finished=exploration.finished,
+            open=exploration.open,
+            findings=[sorted(faults) for faults, _ in exploration.findings()],
+            waiting=campaign.waiting.get(name),
+            running=None if running is None else ExperimentView.live(running, campaign),
+        )
+
+
+class ExperimentView(View):
+    """One experiment: what was tried on whom, why it ended, and control against treatment."""
+
+    id: str
+    campaign_id: str
+    run: int
+    request_class: str = Field(examples=["GET /boot"])
+    purpose: str = Field(examples=["explore", "confirm", "verify", "recheck"])
+    hypothesis: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
+    faults: list[str]
+    state: str = Field(examples=["waiting", "observing", "decided", "aborted"])
+    verdict: str | None = Field(examples=["harmful", "tolerated", "inconclusive"])
+    reason: str
+    risk: float = Field(description="How many members it may hurt, as far as could be told.")
+    approved_by: str | None
+    level: float | None = Field(description="Chance of a false `harmful` that it could run.")
+    members_reserved: int
+    members_charged: int
+    created_at: float
+    armed_at: float | None
+    ended_at: float | None
+    counts: dict[str, Any] = Field(validation_alias="comparison", default_factory=dict)
+
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+    @classmethod
+    def of(cls, row: ExperimentRow, live: Any = None) -> ExperimentView:
+        """From its record; ``live`` is the experiment itself, while it is not over."""
+        view = cls.model_validate(row)
+        if live is not None:
+            view.state, view.reason, view.counts = live.state, live.reason, counts_of(live)
+        return view
+
+    @classmethod
+    def live(cls, experiment: Any, campaign: Campaign) -> ExperimentView:
+        """From the experiment itself."""
+        return cls(
+            id=experiment.id,
+            campaign_id=campaign.id,
+            run=campaign.run,
+            request_class=experiment.request_class,
+            purpose=experiment.purpose,
+            hypothesis=sorted(experiment.hypothesis),
+            faults=[str(fault) for fault in experiment.faults],
+            state=experiment.state,
+            verdict=experiment.verdict,
+            reason=experiment.reason,
+            risk=experiment.risk,
+            approved_by=experiment.approved_by,
+            level=experiment.level,
+            members_reserved=0,
+            members_charged=0,
+            created_at=experiment.created_at,
+            armed_at=experiment.armed_at,
+            ended_at=experiment.ended_at,
+            counts=counts_of(experiment),
+        )
+
+
+class CampaignView(View):
+    """A campaign: what was asked for, and how far it is."""
+
+    id: str
+    name: str
+    state: str = Field(examples=["running"])
+    reason: str
+    definition: dict[str, Any]
+    created_by: str
+    created_at: float
+    run: int
+    run_started_at: float | None
+    next_run_at: float | None
+    ended_at: float | None
+    experiments: int = Field(0, description="Experiments armed in this run.")
+    exposed_members: int = Field(0, description="Members charged to this run's experiments.")
+    failed_members: int = Field(0, description="Those of them whose devices reported a failure.")
+    waiting: str | None = None
+    classes: list[ClassProgress] = []
+    not_yet: dict[str, str] = Field({}, description="Classes not taken up, and why.")
+
+    @classmethod
+    def of(
+        cls, row: CampaignRow, totals: tuple[int, int, int], live: Campaign | None
+    ) -> CampaignView:
+        """From its record, and from the campaign itself while it is live."""
+        experiments, exposed, failed = totals
+        view = cls(
+            **{name: getattr(row, name) for name in _CAMPAIGN_COLUMNS},
+            experiments=experiments,
+            exposed_members=exposed,
+            failed_members=failed,
+        )
+        if live is None:
+            view.classes = [_certified(item) for item in row.certificates]
+            return view
+        explorations = live.explorations
+        view.waiting = live.waiting.get("")
+        view.not_yet = {n: why for n, why in live.waiting.items() if n and n not in explorations}
+        view.classes = [ClassProgress.of(live, *item) for item in explorations.items()]
+        return view
+
+
+_CAMPAIGN_COLUMNS = (
+    *("id", "name", "state", "reason", "definition", "created_by", "created_at"),
+    *("run", "run_started_at", "next_run_at", "ended_at"),
+)
+
+
+def _certified(item: dict[str, Any]) -> ClassProgress:
+    """A class of a campaign that is over, from its certificate."""
+    certificate = item["certificate"]
+    return ClassProgress(
+        name=item["request_class"],
+        version=item.get("version", 1),
+        finished=not certificate["open"],
+        open=len(certificate["open"]),
+        findings=[sorted(map(str, faults)) for faults in certificate["findings"]],
+        waiting=None,
+    )
+
+
+class FindingView(View):
+    """A minimal failing set: these faults together hurt, and none of them can be left out."""
+
+    id: str
+    request_class: str = Field(examples=["GET /boot"])
+    faults: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
+    state: str = Field(examples=["open", "acknowledged", "fixed", "regressed", "suspected"])
+    found_at: float
+    verified_at: float | None
+    campaign_id: str
+    experiment_id: str
+    traces: list[str]
+
+
+class ClassView(View):
+    """A request class: its predicate in words, its traffic, and what it usually relies on."""
+
+    name: str = Field(examples=["GET /boot"])
+    service: str
+    version: int
+    good: int
+    per_minute: float
+    success_rate: float
+    consistency: float
+    hit_rate: float
+    sample: int
+    unfit: str | None = Field(None, description="Why it may not be explored by default.")
+    first_seen: float
+    last_seen: float
+    support: list[str]
+    shared: dict[str, list[str]] = Field(description="Systems that several points reach.")
+
+    @classmethod
+    def of(cls, known: KnownClass, now: float) -> ClassView:
+        """As it stands now."""
+        traffic = known.traffic
+        return cls(
+            name=known.name,
+            service=known.service,
+            version=known.version,
+            good=traffic.good,
+            per_minute=known.rate(now),
+            success_rate=traffic.success_rate(),
+            consistency=known.consistency,
+            hit_rate=known.hit_rate,
+            sample=known.sample,
+            unfit=known.unfit_for(),
+            first_seen=known.first_seen,
+            last_seen=known.last_seen,
+            support=sorted(traffic.usual_support()),
+            shared={
+                system: sorted(points)
+                for system, points in sorted(traffic.topology.shared().items())
+            },
+        )
+
+
+class MaintenanceView(View):
+    """A maintenance window."""
+
+    id: str
+    owner: str = Field(examples=["ann"])
+    reason: str = Field(examples=["rolling upgrade of recordsdb"])
+    down: list[str] = Field(examples=[["recordsdb"]])
+    opened_at: float
+    until: float
+    closed_at: float | None = None
+
+    @classmethod
+    def of(cls, window: Maintenance) -> MaintenanceView:
+        """A window in the words of the API."""
+        return cls.model_validate(window)
+
+
+class WhatIfView(View):
+    """With some points down: which single further failure hurts, is survived, or is unknown."""
+
+    request_class: str
+    down: list[str]
+    already: str = Field(description="The outage by itself: failing, safe or open (unknown).")
+    hurts: list[str]
+    safe: list[str]
+    unknown: list[str]
+
+    @classmethod
+    def of(cls, answer: WhatIf) -> WhatIfView:
+        """An answer in the words of the API."""
+        return cls.model_validate(answer)
+
+
+class AuditView(View):
+    """Who did what, to what, why and when."""
+
+    id: int
+    at: float
+    who: str
+    what: str
+    subject: str
+    why: str
+
+    @classmethod
+    def of(cls, row: AuditRow) -> AuditView:
+        """A row in the words of the API."""
+        return cls.model_validate(row)
+
+
+def finding_view(row: FindingRow) -> FindingView:
+    """A row in the words of the API."""
+    return FindingView.model_validate(row)
+
+
+ClassProgress.model_rebuild()
