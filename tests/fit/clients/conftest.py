@@ -13,7 +13,7 @@ def requests_made(installed: None) -> Requests:
     return Requests()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """An HTTP server on loopback; its URL."""
     with served(echo_app()) as url:

@@ -33,7 +33,7 @@ def serve() -> tuple[grpc.Server, int]:
     return server, port
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def target() -> Iterator[str]:
     server, port = serve()
     yield f"127.0.0.1:{port}"
