@@ -130,7 +130,7 @@ def test_a_failure_inside_fit_lets_the_call_through(
     def broken(*_: object) -> str:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("fit.clients.http.http_point", broken)
+    monkeypatch.setattr("fit.clients.httpx.http_point", broken)
     with armed(point_of(callee), "error"):
         assert client.get(f"{callee}/titles/17").status_code == 200
 
