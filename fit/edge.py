@@ -3,8 +3,9 @@
 This is the decision alone; :mod:`fit.asgi` and :mod:`fit.wsgi` are its rims. What comes in is the
 ``baggage`` header as the client sent it, what comes out is the header that goes on:
 
-1. A failure context from outside that does not verify is taken out. One that does verify (an
-   engineer who replays a scenario signs it) stays, and takes precedence.
+1. A failure context from outside is taken out, those that an edge has stamped before included. Only
+   one that an engineer has signed for this very device (:mod:`fit.scenario`) stays, and takes
+   precedence.
 2. A request of an armed class, from a device in one of the experiment's arms, is stamped, as long
    as the allowance lasts.
 
@@ -26,6 +27,7 @@ from fit.features import Features
 from fit.poll import RulesPoll
 from fit.rules import Lease, Rule
 from fit.runtime import Runtime
+from fit.scenario import admits
 
 DEVICE_HEADER = "x-device-id"
 
@@ -47,7 +49,7 @@ class Edge:
         ``features`` is called only for devices that an experiment claims; None where the request
         is of a kind that is never stamped. Raises nothing.
         """
-        header, ours = _screened(inbound)
+        header, ours = _screened(inbound, device)
         if ours or features is None:
             return header
         try:
@@ -97,8 +99,8 @@ class Edge:
         return known
 
 
-def _screened(inbound: str) -> tuple[str, bool]:
-    """The header less what is foreign, and whether it holds a context of ours already."""
+def _screened(inbound: str, device: str) -> tuple[str, bool]:
+    """The header less what is foreign, and whether it holds a scenario of this very device."""
     try:
         values = baggage.values(inbound) if inbound else []
         if not values:
@@ -109,7 +111,9 @@ def _screened(inbound: str) -> tuple[str, bool]:
         return "", False
     try:
         active = runtime.active()
-        ours = active and next((each for each in values if active.verify(each)), None)
+        ours = active and next(
+            (each for each in values if admits(active.verify(each), device)), None
+        )
         return (baggage.with_entry(cleaned, ours), True) if ours else (cleaned, False)
     except Exception:
         runtime.swallow()

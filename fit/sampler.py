@@ -6,6 +6,7 @@ such a request enters also says which experiment and which arm it belongs to.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import Attributes
 else:
     SdkSampler = object  # the SDK asks for the methods only, and may not be installed
+
+
+_log = logging.getLogger("fit")
 
 
 class Sampler(SdkSampler):
@@ -54,6 +58,23 @@ class Sampler(SdkSampler):
     def get_description(self) -> str:
         """What shows in the tracer's own logs."""
         return f"fit.Sampler({self._inner.get_description()})"
+
+
+def from_argument(argument: str | None) -> SdkSampler:
+    """For ``OTEL_TRACES_SAMPLER=fit``: keeps the share of traces that ``OTEL_TRACES_SAMPLER_ARG``
+    says (all, without one), what a parent has decided, and every request under experiment."""
+    from opentelemetry.sdk.trace import sampling
+
+    class Registered(Sampler, sampling.Sampler):
+        """The SDK takes nothing from an entry point that is not of its own class."""
+
+    try:
+        share = float(argument) if argument else 1.0
+        inner = sampling.ParentBasedTraceIdRatio(share)
+    except ValueError:
+        _log.warning("OTEL_TRACES_SAMPLER_ARG is %r, no share from 0 to 1; all is kept", argument)
+        inner = sampling.ParentBasedTraceIdRatio(1.0)
+    return Registered(inner)
 
 
 def _marks(parent_context: Context | None) -> dict[str, str] | None:

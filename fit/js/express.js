@@ -1,5 +1,7 @@
 /** Middleware for Express, or any server of (request, response, next). */
 
+import { createHash } from 'node:crypto'
+
 import { find, holdsOurs, without } from './baggage.js'
 import { within } from './request.js'
 import { verify } from './runtime.js'
@@ -30,20 +32,35 @@ function servedBy(request) {
 }
 
 /**
- * For a Node service that is itself the edge: take out every failure context from outside that does
- * not verify, all of the `baggage` header where it cannot be read. It stands before everything that
- * reads baggage. It stamps nothing: experiments are decided by the edge in Python.
+ * The experiment that stands for replaying a scenario on this device.
+ * @param {string} device
+ */
+export function scenarioOf(device) {
+  const digest = createHash('sha256').update(`ldfi scenario\n${device}`, 'utf8').digest('hex')
+  return `s-${digest.slice(0, 24)}`
+}
+
+/**
+ * For a Node service that is itself the edge: take out every failure context from outside, but for
+ * one that an engineer has signed for this very device (header `x-device-id`); all of the `baggage`
+ * header where it cannot be read. It stands before everything that reads baggage. It stamps nothing:
+ * experiments are decided by the edge in Python.
  */
 export function edge(request, _response, next) {
   try {
     const header = request.headers.baggage
-    if (header && holdsOurs(header) && !verify(find(header) ?? '')) {
+    if (header && holdsOurs(header) && !admits(request, verify(find(header) ?? ''))) {
       replace(request, without(header))
     }
   } catch {
     replace(request, '')
   }
   next()
+}
+
+function admits(request, context) {
+  const device = request.headers['x-device-id']
+  return Boolean(context && device && context.experiment === scenarioOf(device))
 }
 
 function replace(request, header) {

@@ -12,7 +12,7 @@ import { Keys } from './keys.js'
 import { activate } from './runtime.js'
 
 export { decode, ContextError } from './context.js'
-export { edge, failureContext } from './express.js'
+export { edge, failureContext, scenarioOf } from './express.js'
 export { Keys, KeyFormatError } from './keys.js'
 export { httpPoint, pointHash } from './points.js'
 export { current } from './request.js'

@@ -12,6 +12,7 @@ from fit import baggage
 from fit.clock import steady
 from fit.context import decode, encode
 from fit.rules import Lease
+from fit.scenario import scenario_of
 from tests.fit.applications import KEYS, Recorded, echo_app, served, traced
 from tests.fit.edges import Held, a_rule
 
@@ -119,13 +120,20 @@ class TestEdge:
 
         assert scope_behind(Held(a_rule()), scope) is scope
 
-    def test_a_context_that_verifies_passes_and_takes_precedence(self) -> None:
-        value = encode(KEYS, "replay", "treatment", int(time.time()) + 5, [])
+    def test_a_scenario_of_this_device_passes_and_takes_precedence(self) -> None:
+        value = encode(KEYS, scenario_of("d1"), "treatment", int(time.time()) + 5, [])
 
         assert baggage.find(asked(Held(a_rule()), baggage=f"fit={value}")) == value
 
+    @pytest.mark.parametrize("whose", ["e1", scenario_of("d2")])
+    def test_no_other_context_comes_in_however_well_it_is_signed(self, whose: str) -> None:
+        # Given a context that an edge has stamped, or one for somebody else's device, caught
+        value = encode(KEYS, whose, "treatment", int(time.time()) + 5, [])
+        # Then whoever sends it in from outside gets nothing for it
+        assert baggage.values(asked(Held(), baggage=f"fit={value}")) == []
+
     def test_of_several_contexts_only_the_one_that_verifies_goes_on(self) -> None:
-        value = encode(KEYS, "replay", "treatment", int(time.time()) + 5, [])
+        value = encode(KEYS, scenario_of("d1"), "treatment", int(time.time()) + 5, [])
         several = [(b"baggage", b"a=b,fit=x"), (b"baggage", f"fit={value};p=q,fit=y".encode())]
 
         (seen,) = baggage_of(scope_behind(Held(), http_scope(*several)))

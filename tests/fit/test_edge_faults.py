@@ -24,13 +24,14 @@ from fit.clock import steady
 from fit.context import encode
 from fit.rules import Lease
 from fit.runtime import Runtime, activate
+from fit.scenario import scenario_of
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
 
 PACKAGE = Path(fit.__file__).parent
 OURS = [importlib.import_module(f"fit.{path.stem}") for path in sorted(PACKAGE.glob("[a-z]*.py"))]
 RIMS = {"__call__", "__init__", "start"}  # the rim, what runs at start-up, what the test overrides
-SIGNED = encode(KEYS, "replay", "treatment", int(time.time()) + 3600, [])
+SIGNED = encode(KEYS, scenario_of("d1"), "treatment", int(time.time()) + 3600, [])
 INBOUND = {
     "none": "",
     "plain": "user=u1",

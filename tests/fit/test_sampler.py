@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from opentelemetry import baggage, trace
 from opentelemetry.context import Context
+from opentelemetry.sdk._configuration import _import_sampler
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import (
     ALWAYS_OFF,
@@ -134,3 +135,18 @@ def test_a_log_handler_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(runtime._log, "debug", boom)
     runtime.swallow()
+
+
+@pytest.mark.parametrize(
+    ("argument", "share"), [("0.25", "0.25"), ("", "1.0"), ("half", "1.0"), ("7", "1.0")]
+)
+def test_the_sdk_finds_it_by_its_name_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch, argument: str, share: str
+) -> None:
+    # Given a service that is configured by environment variables alone
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "fit")
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", argument)
+    # Then the SDK takes it, with the share that was asked for
+    sampler = _import_sampler("fit")
+    assert isinstance(sampler, fit.Sampler)
+    assert f"TraceIdRatioBased{{{share}}}" in sampler.get_description()

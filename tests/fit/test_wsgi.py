@@ -13,6 +13,7 @@ from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
 import fit
 from fit import baggage
 from fit.context import decode, encode
+from fit.scenario import scenario_of
 from tests.fit.applications import KEYS, Recorded
 from tests.fit.edges import Held, a_rule, wsgi_served
 
@@ -48,8 +49,8 @@ class TestEdge:
         assert baggage.values(seen) == []
         assert "user=u1" in seen
 
-    def test_a_context_that_verifies_passes_and_takes_precedence(self) -> None:
-        value = encode(KEYS, "replay", "treatment", int(time.time()) + 5, [])
+    def test_a_scenario_of_this_device_passes_and_takes_precedence(self) -> None:
+        value = encode(KEYS, scenario_of("d1"), "treatment", int(time.time()) + 5, [])
 
         assert baggage.find(asked(Held(a_rule()), baggage=f"fit={value}")) == value
 

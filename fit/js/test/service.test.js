@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
 
-import { current, edge, failureContext, install } from '../index.js'
+import { current, edge, failureContext, install, scenarioOf } from '../index.js'
 import { within } from '../request.js'
 import { verify } from '../runtime.js'
 import { contextOf, FIT_KEYS } from './support/sign.js'
@@ -117,7 +117,7 @@ test('the control arm only records, and what happened is published', async () =>
   assert.deepEqual(heard, ['would_fire', 'fired', 'let_through'])
 })
 
-test('what does not verify injects nothing, and only the edge takes it out', async () => {
+test('from outside the edge lets in only what was signed for this very device', async () => {
   const good = contextOf([['e', point]])
   const forged = good.slice(0, -1) + (good.endsWith('A') ? 'Q' : 'A')
   const twice = `fit=${good},a=b,fit=${good}`
@@ -127,7 +127,11 @@ test('what does not verify injects nothing, and only the edge takes it out', asy
     const behind = await ask(guarded, header)
     assert.deepEqual([behind.seen, behind.baggage], [[200], 'a=b'])
   }
-  assert.deepEqual((await ask(guarded, `fit=${good}`)).seen, [503])
+  const mine = contextOf([['e', point]], { experiment: scenarioOf('d1') })
+  const from = (device) => ask(guarded, `fit=${mine}`, '', { 'x-device-id': device })
+  assert.deepEqual((await from('d1')).seen, [503])
+  assert.deepEqual((await from('d2')).seen, [200])
+  assert.deepEqual((await ask(guarded, `fit=${good}`)).seen, [200])
   assert.equal((await ask(guarded, 'fit=x')).baggage, undefined)
 })
 

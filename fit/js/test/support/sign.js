@@ -13,8 +13,8 @@ export function sign(payload, secret = KEY.secret) {
 }
 
 /** A signed context that holds for a minute; `faults` are [kind, point, suffix]. */
-export function contextOf(faults, { arm = 't', seconds = 60, key = KEY } = {}) {
+export function contextOf(faults, { arm = 't', seconds = 60, key = KEY, experiment = 'e7c1' } = {}) {
   const expires = Math.ceil(Date.now() / 1000) + seconds
   const listed = faults.map(([kind, point, suffix = '']) => `${kind}${pointHash(point)}${suffix}`)
-  return sign(`1.${key.id}.e7c1.${arm}.${expires}.${listed.join('~')}`, key.secret)
+  return sign(`1.${key.id}.${experiment}.${arm}.${expires}.${listed.join('~')}`, key.secret)
 }
