@@ -34,6 +34,7 @@ from sqlalchemy.exc import ArgumentError
 
 from experiments.api.auth import Tokens
 from experiments.domain.settings import Limits
+from experiments.engine import OutcomeSource
 from experiments.errors import InvalidConfig, InvalidGuardrail
 from experiments.prometheus import check_guardrail
 
@@ -113,6 +114,11 @@ class Config(BaseSettings):
     quiet: float = Field(
         2.0, ge=0.1, le=60, description="Seconds without a span after which a trace is whole."
     )
+    outcomes: OutcomeSource = Field(
+        "devices",
+        description="Who says how a request went: `devices` (device metrics), or `root`, the "
+        "status of its root span, where an answer of 200 may hide an error.",
+    )
     max_concurrent: int = Field(
         Limits().max_concurrent, ge=1, le=1000, description="Experiments that may run at once."
     )
@@ -128,7 +134,7 @@ class Config(BaseSettings):
     protected_classes: Lines = Field(
         (), description="Patterns with `*` of request classes that are never experimented on."
     )
-    prometheus_url: Url = Field(None, description="Prometheus, which the guardrails ask.")
+    prometheus_url: Url = Field(None, description="Prometheus, which guardrails and outcomes counted elsewhere ask.")
     prometheus_token: SecretStr | None = Field(None, description="Bearer token for Prometheus.")
     guardrails: Lines = Field(
         (),

@@ -17,9 +17,11 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterable
+from typing import Literal
 
 from experiments.domain.catalogue import Catalogue
 from experiments.domain.observation import Join, Observation, Outcome
+from experiments.domain.root_outcome import root_outcome
 from experiments.domain.settings import Limits
 from experiments.rules_board import RulesBoard
 from experiments.scheduler import Scheduler
@@ -32,12 +34,15 @@ _log = logging.getLogger("ldfi")
 
 TICK_SECONDS = 0.05
 
+OutcomeSource = Literal["devices", "root"]
+"""Who says how a request went: the users' devices, or, as a last resort, its root span."""
+
 
 class Engine:
     """Owns everything that changes while the service runs.
 
     ``lease``: seconds for which an edge may act without news. ``quiet``: seconds without a span
-    after which a trace counts as whole.
+    after which a trace counts as whole. ``outcomes``: with ``root`` nobody waits for devices.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class Engine:
         lease: float = 10.0,
         quiet: float = 0.4,
         limits: Limits | None = None,
+        outcomes: OutcomeSource = "devices",
     ) -> None:
         self.dropped: Counter[str] = Counter()
         self.spans = 0
@@ -59,6 +65,7 @@ class Engine:
         self.scheduler = Scheduler(
             db, self.board, self.catalogue, limits or Limits(), now=now, lease=lease
         )
+        self._believes_root = outcomes == "root"
         self._assembler = Assembler(quiet=quiet, max_age=60.0)
         self._join = Join()
 
@@ -91,6 +98,8 @@ class Engine:
                 self.dropped["trace_without_root"] += 1
             elif lineage.orphans:
                 self.dropped["trace_incomplete"] += 1
+            elif self._believes_root:
+                self._route(Observation(lineage, root_outcome(lineage)), now)
             else:
                 self._route(self._join.add_lineage(lineage, now), now)
         self._join.expire(now)

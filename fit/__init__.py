@@ -11,19 +11,23 @@ It needs the standard library and OpenTelemetry's API, and does nothing without 
 """
 
 from fit.asgi import EdgeMiddleware
+from fit.context import FailureContext
 from fit.faults import Fault
 from fit.functions import point
 from fit.install import install
 from fit.points import Point
+from fit.runtime import current
 from fit.sampler import Sampler
 from fit.wsgi import WSGIEdgeMiddleware
 
 __all__ = [
     "EdgeMiddleware",
+    "FailureContext",
     "Fault",
     "Point",
     "Sampler",
     "WSGIEdgeMiddleware",
+    "current",
     "install",
     "point",
 ]

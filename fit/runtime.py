@@ -79,3 +79,16 @@ def swallow() -> None:
     """Log an exception of ours and go on; called from an ``except`` block. Never raises."""
     with contextlib.suppress(Exception):  # a host's log handler may fail, too
         _log.debug("fit failed inside itself; the request goes on", exc_info=True)
+
+
+def current() -> FailureContext | None:
+    """The failure context of the request being served: its experiment and its arm.
+
+    None for nearly every request. For labels of metrics, say; raises nothing.
+    """
+    try:
+        active_now = active()
+        return None if active_now is None else active_now.context()
+    except Exception:
+        swallow()
+        return None

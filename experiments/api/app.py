@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import JSONResponse
 
+from experiments import counts
 from experiments.api import (
     auth,
     campaigns,
@@ -27,10 +28,11 @@ from experiments.api import (
 )
 from experiments.api.rate_limit import RateLimiter
 from experiments.domain.settings import Limits
-from experiments.engine import Engine
+from experiments.engine import Engine, OutcomeSource
 from experiments.guardrails import Guardrails
 from experiments.notify import Target
 from experiments.outbox import Outbox
+from experiments.prometheus import Prometheus
 from experiments.store import Database
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -60,7 +62,9 @@ class Service:
     quiet: float = 0.4
     limits: Limits = field(default_factory=Limits)
     member_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    guardrails: Guardrails | None = None
+    outcomes: OutcomeSource = "devices"
+    prometheus: Prometheus | None = None
+    guardrails: tuple[str, ...] = ()
     targets: tuple[Target, ...] = ()
     public_url: str = ""
 
@@ -78,11 +82,14 @@ def create_app(service: Service) -> FastAPI:
             lease=service.lease,
             quiet=service.quiet,
             limits=service.limits,
+            outcomes=service.outcomes,
         )
         app.state.database, app.state.engine = database, engine
         tasks = [asyncio.create_task(engine.run())]
-        if service.guardrails is not None:
-            tasks.append(asyncio.create_task(service.guardrails.watch(engine.scheduler)))
+        if service.prometheus is not None:
+            guardrails = Guardrails(service.prometheus, service.guardrails)
+            tasks.append(asyncio.create_task(guardrails.watch(engine.scheduler)))
+            tasks.append(asyncio.create_task(counts.watch(service.prometheus, engine.scheduler)))
         if service.targets:
             outbox = Outbox(database, service.targets, service.public_url)
             tasks.append(asyncio.create_task(outbox.run()))
@@ -109,6 +116,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.member_key = service.member_key
     app.state.rate_limiter = RateLimiter()
     app.state.streams = set()
+    app.state.counts_outcomes = service.prometheus is not None
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router)

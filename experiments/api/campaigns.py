@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -14,7 +14,14 @@ from experiments.api.auth import Operator, Viewer
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.new_campaign import NewCampaign
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.service import Db, Reason, Running, live_campaign, live_experiments
+from experiments.api.service import (
+    Db,
+    Reason,
+    Running,
+    check_promql,
+    live_campaign,
+    live_experiments,
+)
 from experiments.api.views import CampaignView, ExperimentView
 from experiments.domain.campaign import Campaign
 from experiments.store import campaigns as stored
@@ -32,8 +39,11 @@ class ClassName(BaseModel):
 
 
 @router.post("", status_code=201)
-async def start(new: NewCampaign, engine: Running, db: Db, caller: Operator) -> CampaignView:
+async def start(
+    new: NewCampaign, request: Request, engine: Running, db: Db, caller: Operator
+) -> CampaignView:
     """Start a campaign, now or when its schedule says."""
+    check_promql(request, new)
     campaign = engine.scheduler.start(new.definition(), caller.name, time.time())
     return _view(db, campaign.id, campaign)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import select
 
 from experiments.api.auth import Operator, Viewer
@@ -13,7 +13,14 @@ from experiments.api.idempotency import IdempotentRoute
 from experiments.api.new_campaign import NewExperiment
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
 from experiments.api.problems import Problem
-from experiments.api.service import Db, Reason, Running, live_campaign, live_experiments
+from experiments.api.service import (
+    Db,
+    Reason,
+    Running,
+    check_promql,
+    live_campaign,
+    live_experiments,
+)
 from experiments.api.views import CampaignView, ExperimentView
 from experiments.engine import Engine
 from experiments.errors import NotFound
@@ -25,8 +32,11 @@ router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_cla
 
 
 @router.post("", status_code=202)
-async def try_one(new: NewExperiment, engine: Running, db: Db, caller: Operator) -> CampaignView:
+async def try_one(
+    new: NewExperiment, request: Request, engine: Running, db: Db, caller: Operator
+) -> CampaignView:
     """Try one hypothesis on one class, as a campaign of its own; watch that."""
+    check_promql(request, new)
     known = engine.catalogue.classes.get(new.request_class)
     if known is None:
         raise NotFound(f"there is no request class {new.request_class!r}; see /api/v1/classes")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import select
 
 from experiments.api.auth import Operator, Viewer
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.new_campaign import Bounds
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.service import Db, Reason, Running
+from experiments.api.service import Db, Reason, Running, check_promql
 from experiments.api.views import CampaignView, FindingView, finding_view
 from experiments.domain.campaign import Definition
 from experiments.errors import NotFound
@@ -62,9 +62,10 @@ async def acknowledge(finding_id: str, why: Reason, db: Db, caller: Operator) ->
 
 @router.post("/{finding_id}/verify", status_code=202)
 async def verify(
-    finding_id: str, bounds: Bounds, engine: Running, db: Db, caller: Operator
+    finding_id: str, bounds: Bounds, request: Request, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Try it once more, as a campaign of its own: is it fixed, or has it regressed?"""
+    check_promql(request, bounds)
     with db.read() as session:
         row = session.get(FindingRow, finding_id)
         if row is None:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from experiments.domain.calendar import Calendar, Schedule
 from experiments.domain.campaign import Definition
-from experiments.domain.settings import OnDrift, Rule, Settings
+from experiments.domain.settings import OnDrift, PromqlOutcome, Rule, Settings
 from experiments.domain.verdict import Thresholds
 from experiments.errors import InvalidCalendar
 from fit.faults import KINDS, FaultKind
@@ -19,6 +19,22 @@ _JUDGED = Thresholds()
 Strategy = Literal["smallest", "likeliest", "union"]
 Share = Annotated[float, Field(gt=0, le=0.5)]
 Alpha = Annotated[float, Field(gt=0, lt=1)]
+
+
+Promql = Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class PromqlCounts(BaseModel):
+    """PromQL counters of one arm's requests; `$experiment` and `$arm` are filled in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    failures: Annotated[
+        Promql, Field(examples=['sum(orders_failed_total{experiment="$experiment",arm="$arm"})'])
+    ]
+    total: Annotated[
+        Promql, Field(examples=['sum(orders_total{experiment="$experiment",arm="$arm"})'])
+    ]
 
 
 class Bounds(BaseModel):
@@ -74,6 +90,10 @@ class Bounds(BaseModel):
     guardrail: Annotated[
         float, Field(gt=0, le=1, description="Share of control devices that may fail.")
     ] = _SHOWN.guardrail
+    promql: Annotated[
+        PromqlCounts | None,
+        Field(description="Where outcomes are counted elsewhere; null: what devices report."),
+    ] = None
     approve_above: Annotated[
         float | None,
         Field(ge=0, description="Members that may be hurt without an operator's approval."),
@@ -82,9 +102,10 @@ class Bounds(BaseModel):
     def settings(self) -> Settings:
         """The same in the words of the domain."""
         judged = {"alpha_harmful", "alpha_tolerated", "delta", "min_samples"}
-        values = self.model_dump(include=set(Bounds.model_fields) - judged - {"kinds"})
+        values = self.model_dump(include=set(Bounds.model_fields) - judged - {"kinds", "promql"})
+        promql = PromqlOutcome(**self.promql.model_dump()) if self.promql else None
         thresholds = Thresholds(**self.model_dump(include=judged))
-        return Settings(**values, kinds=tuple(self.kinds), thresholds=thresholds)
+        return Settings(**values, kinds=tuple(self.kinds), thresholds=thresholds, promql=promql)
 
 
 class NewCampaign(Bounds):

@@ -62,6 +62,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "unsupported-encoding": Kind(415, "The body's content encoding is not one this route reads."),
     "invalid": Kind(422, "The request does not fit the API; `errors`, where given, says where."),
     "invalid-cursor": Kind(422, "The cursor is not one this list gave out."),
+    "no-prometheus": Kind(422, "Outcomes are to be counted by a Prometheus, and none is set."),
     "unknown-point": Kind(422, "The request class never reaches this injection point."),
     "idempotency-key-reused": Kind(
         422, "This idempotency key was used before, for another request."

@@ -7,6 +7,8 @@ from typing import Annotated
 from fastapi import Depends, Request
 from pydantic import BaseModel, Field
 
+from experiments.api.new_campaign import Bounds
+from experiments.api.problems import Problem
 from experiments.domain.campaign import Campaign
 from experiments.domain.experiment import Experiment
 from experiments.engine import Engine
@@ -31,6 +33,12 @@ class Reason(BaseModel):
     """Why something is done; it goes into the audit."""
 
     reason: Annotated[str, Field(min_length=1, max_length=500, examples=["release 42 goes out"])]
+
+
+def check_promql(request: Request, bounds: Bounds) -> None:
+    """Raises Problem 422 for outcomes counted by a Prometheus that this service does not have."""
+    if bounds.promql is not None and not request.app.state.counts_outcomes:
+        raise Problem(422, "no-prometheus", "promql needs a Prometheus; set LDFI_PROMETHEUS_URL")
 
 
 def live_campaign(engine: Engine, campaign_id: str) -> Campaign | None:

@@ -32,7 +32,7 @@ from experiments.errors import ExperimentsError, Unreachable
 START_SECONDS = 40.0
 LIMIT_SECONDS = 600.0
 DEVICES = 1200
-RATES = "boot=40,play=20,search=20"
+RATES = "boot=52,play=26,search=26"
 """Requests a second: about two thirds of what two cores can serve."""
 
 CAMPAIGN = {

@@ -15,7 +15,6 @@ from experiments.api.app import Service, create_app
 from experiments.api.auth import Tokens
 from experiments.cli.processes import end_with_parent
 from experiments.config import Config
-from experiments.guardrails import Guardrails
 from experiments.notify import Slack, Target, Webhook
 from experiments.prometheus import Prometheus
 
@@ -52,7 +51,7 @@ def serve(
 def service_of(config: Config) -> Service:
     """What a configuration makes of the service."""
     prometheus = None
-    if config.prometheus_url is not None and config.guardrails:
+    if config.prometheus_url is not None:
         token = config.prometheus_token
         secret = None if token is None else token.get_secret_value()
         prometheus = Prometheus(config.prometheus_url, secret)
@@ -64,7 +63,9 @@ def service_of(config: Config) -> Service:
         quiet=config.quiet,
         limits=config.limits(),
         member_key=key.get_secret_value().encode() if key else secrets.token_bytes(32),
-        guardrails=None if prometheus is None else Guardrails(prometheus, config.guardrails),
+        outcomes=config.outcomes,
+        prometheus=prometheus,
+        guardrails=config.guardrails,
         targets=tuple(_targets(config)),
         public_url=config.public_url or "",
     )

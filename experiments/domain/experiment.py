@@ -48,6 +48,8 @@ class ArmCount:
     devices: set[str] = field(default_factory=set)
     failures: int = 0
     durations: list[float] = field(default_factory=list)
+    elsewhere: int = 0
+    """Requests that somebody else has counted (PromQL), instead of devices."""
 
     def add(self, observation: Observation) -> bool:
         """Count a device's first outcome; False for any later one."""
@@ -62,11 +64,16 @@ class ArmCount:
 
     def rate(self) -> float:
         """Share of devices that saw a failure; 0 where there are none."""
-        return self.failures / len(self.devices) if self.devices else 0.0
+        return self.failures / self.total if self.total else 0.0
+
+    @property
+    def total(self) -> int:
+        """How many counted."""
+        return len(self.devices) + self.elsewhere
 
     def sample(self) -> ArmSample:
         """The same for a comparison."""
-        return ArmSample(len(self.devices), self.failures, tuple(self.durations))
+        return ArmSample(self.total, self.failures, tuple(self.durations))
 
 
 @dataclass(slots=True)
@@ -153,11 +160,23 @@ class Experiment:
             return
         if treated:
             (self.good if outcome.success else self.bad).append(observation)
+        if self.settings.promql is not None:
+            return
         if self.arms["treatment" if treated else "control"].add(observation):
             failed = not outcome.success
             self._counted.append((lineage.start, treated, failed))
             self._late_failures += treated and failed and self.state == "settling"
             self.tests.add(treated=treated, failed=failed)
+
+    def count(self, arm: Arm, total: int, failures: int) -> None:
+        """Take in what somebody else has counted so far in one arm (``settings.promql``)."""
+        known = self.arms[arm]
+        if not self.active or total < known.elsewhere or failures < known.failures:
+            return  # a counter that falls was reset; what it says now cannot be compared
+        failed = min(failures - known.failures, total - known.elsewhere)
+        for number in range(total - known.elsewhere):
+            self.tests.add(treated=arm == "treatment", failed=number < failed)
+        known.elsewhere, known.failures = total, known.failures + failed
 
     def outstanding(self) -> int:
         """Treated devices that have not reported yet, as far as the edges' counts are known."""
@@ -171,7 +190,7 @@ class Experiment:
         if self.state not in {"armed", "observing"} or self.armed_at is None:
             return False
         control = self.arms["control"]
-        if len(control.devices) >= GUARDRAIL_SAMPLES and control.rate() > self.settings.guardrail:
+        if control.total >= GUARDRAIL_SAMPLES and control.rate() > self.settings.guardrail:
             return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
         if self.tests.verdict() is not None:
             return self._disarm("evidence", now)
@@ -224,7 +243,7 @@ class Experiment:
         more, in the order in which the requests began. And silence is no success: where so many
         treated devices never reported that their failing would matter, nothing is tolerated.
         """
-        if not self.arms["treatment"].devices:
+        if not self.arms["treatment"].total or not (self.good or self.bad):
             self.reason = "no fault fired"
             return "inconclusive"
         verdict = self.tests.final()

@@ -103,9 +103,10 @@ def _harm(
     usual_support: frozenset[str],
     implications: frozenset[tuple[str, str]],
 ) -> Lesson:
-    fired = Counter(observation.lineage.fired for observation in experiment.bad)
+    bad = experiment.bad or experiment.good  # outcomes counted elsewhere name no single request
+    fired = Counter(observation.lineage.fired for observation in bad)
     commonest = _most_common(fired)
-    alike = [o.lineage for o in experiment.bad if o.lineage.fired == commonest]
+    alike = [o.lineage for o in bad if o.lineage.fired == commonest]
     suspects = Counter(blame(lineage.tree, usual_support) for lineage in alike)
     return Lesson(
         experiment.hypothesis,

@@ -13,6 +13,19 @@ OnDrift = Literal["reopen", "pause", "ignore"]
 
 
 @dataclass(frozen=True, slots=True)
+class PromqlOutcome:
+    """Two PromQL expressions that count requests of one arm: all, and those that failed.
+
+    ``$experiment`` and ``$arm`` (``control`` or ``treatment``) stand in them for what is asked
+    about, so the series must carry both as labels; :func:`fit.current` tells a service what it
+    serves. Counters: they may only rise.
+    """
+
+    failures: str
+    total: str
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Bounds and care of a campaign. Times in seconds, shares between 0 and 1 of all devices.
 
@@ -37,7 +50,8 @@ class Settings:
     them with the same support. ``on_drift``: what becomes of a class whose lineage changed.
 
     ``guardrail``: share of control devices that may see a failure before the experiment is called
-    off. ``approve_above``: experiments that may hurt more members than this, as far as one can
+    off. ``promql``: where outcomes are counted by somebody else; None: what devices report.
+    ``approve_above``: experiments that may hurt more members than this, as far as one can
     tell beforehand, wait for an operator's approval; None: none does.
     """
 
@@ -64,6 +78,7 @@ class Settings:
     min_consistency: float = 0.95
     on_drift: OnDrift = "reopen"
     guardrail: float = 0.3
+    promql: PromqlOutcome | None = None
     approve_above: float | None = None
 
 

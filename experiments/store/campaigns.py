@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from experiments.domain.calendar import Calendar, Schedule
 from experiments.domain.campaign import Campaign, Definition
-from experiments.domain.settings import Settings
+from experiments.domain.settings import PromqlOutcome, Settings
 from experiments.domain.verdict import Thresholds
 from experiments.errors import NotFound
 from experiments.notify import Event
@@ -88,6 +88,8 @@ def definition_from_json(data: dict[str, Any]) -> Definition:
     settings = dict(data["settings"])
     settings["kinds"] = tuple(settings["kinds"])
     settings["thresholds"] = Thresholds(**settings["thresholds"])
+    promql = settings.get("promql")
+    settings["promql"] = PromqlOutcome(**promql) if promql else None
     calendar, schedule = data["calendar"], data["schedule"]
     return Definition(
         settings=Settings(**settings),

@@ -1,0 +1,108 @@
+"""Outcomes counted elsewhere, and outcomes that only the root span tells."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+import pytest
+from fastapi import FastAPI, Request
+from sqlalchemy import select
+
+from experiments import counts
+from experiments.domain.campaign import Definition
+from experiments.domain.experiment import Experiment
+from experiments.domain.settings import PromqlOutcome, Settings
+from experiments.engine import Engine
+from experiments.prometheus import Prometheus
+from experiments.store import Database
+from experiments.store.schema import ExperimentRow, FindingRow
+from tests.experiments.world import FOUND, World
+from tests.fit.applications import served
+
+SETTINGS = Settings(
+    kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, max_union=None, settle=1.0
+)
+COUNTS = PromqlOutcome('bad{e="$experiment",a="$arm"}', 'all{e="$experiment",a="$arm"}')
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[Database]:
+    db = Database(database_url)
+    yield db
+    db.close()
+
+
+class ProductionMetrics:
+    """A site's own counters, as its Prometheus shows them."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, float] = {}
+        self.app = FastAPI()
+        self.app.post("/api/v1/query")(self.query)
+
+    async def query(self, request: Request) -> dict[str, object]:
+        (query,) = parse_qs((await request.body()).decode())["query"]
+        value = self.values.get(query)
+        result = [] if value is None else [{"metric": {}, "value": [0, str(value)]}]
+        return {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+
+def test_the_two_arms_counters_decide(db: Database) -> None:
+    # Given a site whose truth is a counter, where devices report nothing but success
+    metrics = ProductionMetrics()
+    world = World(Engine(db, now=1000.0, outcomes="root"))
+    definition = Definition(replace(SETTINGS, promql=COUNTS, max_size=1, confirm=False, rechecks=0))
+    campaign = world.engine.scheduler.start(definition, "ann", world.now)
+    with served(metrics.app) as url:
+        for _ in range(100):
+            world.step()
+            for experiment in campaign.active():
+                hurts = "error@ratings" in experiment.hypothesis
+                for arm, failing in (("control", 0), ("treatment", int(hurts))):
+                    name = f'{{e="{experiment.id}",a="{arm}"}}'
+                    total = metrics.values.get(f"all{name}", 0) + 8
+                    metrics.values[f"all{name}"] = total
+                    metrics.values[f"bad{name}"] = total * failing
+                asyncio.run(_ask(url, experiment))
+    # Then what the counters say is found, though every root span of it was fine
+    assert campaign.state == "finished"
+    with db.read() as session:
+        found = {tuple(row.faults) for row in session.scalars(select(FindingRow))}
+    assert found == {("error@ratings",)}
+
+
+async def _ask(url: str, experiment: Experiment) -> None:
+    async with Prometheus(url) as prometheus:
+        await counts.ask(prometheus, experiment)
+
+
+def test_a_counter_that_falls_is_not_believed(db: Database) -> None:
+    world = World(Engine(db, now=1000.0))
+    definition = Definition(replace(SETTINGS, promql=COUNTS))
+    campaign = world.engine.scheduler.start(definition, "ann", world.now)
+    world.until_armed()
+    (experiment,) = campaign.active()
+    experiment.count("treatment", 9, 9)
+    experiment.count("treatment", 5, 0)
+    experiment.count("treatment", 12, 10)
+
+    assert (experiment.arms["treatment"].total, experiment.arms["treatment"].failures) == (12, 10)
+
+
+def test_with_nothing_else_the_root_span_is_believed(db: Database) -> None:
+    world = World(Engine(db, now=1000.0, outcomes="root"))
+    campaign = world.engine.scheduler.start(Definition(SETTINGS), "ann", world.now)
+    world.steps(150)
+
+    assert campaign.state == "finished"
+    with db.read() as session:
+        assert {tuple(row.faults) for row in session.scalars(select(FindingRow))} == FOUND
+        rows = list(session.scalars(select(ExperimentRow)))
+    assert all(len(world.exposed[row.id]) <= row.members_charged for row in rows)
+
+
+def test_the_expression_is_filled_in_for_one_arm() -> None:
+    assert counts.filled_in(COUNTS.total, "e1", "control") == 'all{e="e1",a="control"}'
