@@ -184,6 +184,7 @@ class Campaign:
                 self.waiting[name] = obstacle
                 continue
             self.waiting.pop(name, None)
+            exploration.expect(self.record)
             plan = exploration.plan()
             if plan is not None:
                 proposed.append(self._experiment(classes[name], exploration, plan, now))

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from experiments.domain.experiment import Purpose
 from experiments.domain.knowledge import Hypothesis, Knowledge
 from experiments.domain.lesson import Lesson
+from experiments.domain.record import Record
 from experiments.domain.settings import Settings
 from experiments.domain.traffic import Traffic
 from fit.faults import Fault
@@ -103,6 +104,12 @@ class Exploration:
             )
         self.finished = plan is None
         return plan
+
+    def expect(self, record: Record) -> None:
+        """Take into account what experience says of the faults of this class."""
+        if self.settings.strategy == "likeliest":
+            faults = (f"{kind}@{p}" for p in self._knowledge.points for kind in self.settings.kinds)
+            self._knowledge.explorer.expect({fault: record.likelihood(fault) for fault in faults})
 
     def expand(self, hypothesis: Hypothesis) -> tuple[Fault, ...]:
         """What has to be injected for it."""
