@@ -1,96 +1,407 @@
+"""One experiment: which state follows which, who counts, and what the verdict is in the end."""
+
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import ClassVar
 
-from experiments.domain.experiment import Experiment
+import pytest
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from experiments.domain.experiment import Experiment, State
 from experiments.domain.lesson import lesson_of
 from experiments.domain.observation import Observation, Outcome
-from experiments.domain.request_class import class_of
 from experiments.domain.settings import Settings
+from experiments.domain.verdict import Thresholds
 from fit.context import Arm
 from fit.faults import Fault
 from lineage.lineage import Lineage
+from tests.experiments.simulated import BOOT
 from tests.lineage.spans import lineage, span
 
 FAULT = Fault("a", "error")
+QUIET = lineage(span("root", kind="server"), span("a", "root"))
+FIRED = lineage(span("root", kind="server"), span("a", "root", failed=True, fired="error"))
+HOUR = 3_600.0
 
 
-def an_experiment() -> Experiment:
-    boot = class_of({"method": "GET", "path": "/boot"})
-    experiment = Experiment("e1", boot, frozenset({"error@a"}), (FAULT,), Settings())
-    experiment.arm(0.0)
+def an_experiment(settings: Settings | None = None, level: float = 1.0) -> Experiment:
+    experiment = Experiment(
+        "e1", "GET /", BOOT, frozenset({"error@a"}), (FAULT,), settings or Settings()
+    )
+    experiment.arm(0.0, level)
+    experiment.taken()
     return experiment
 
 
-def a_run(fired: bool = True) -> Lineage:
-    mark = "error" if fired else ""
-    return lineage(span("root", kind="server"), span("a", "root", failed=fired, fired=mark))
-
-
 def seen(
-    number: int, arm: Arm, *, success: bool, fired: bool = True, device: str = ""
+    number: int,
+    arm: Arm,
+    *,
+    success: bool,
+    fired: bool = True,
+    device: str = "",
+    start: int | None = None,
 ) -> Observation:
-    run = a_run(fired) if arm == "treatment" else a_run(fired=False)
+    run: Lineage = FIRED if arm == "treatment" and fired else QUIET
     would = frozenset({"error@a"}) if arm == "control" and fired else frozenset[str]()
     run = replace(run, experiment="e1", arm=arm, would_fire=would, trace_id=f"{number:032x}")
+    run = replace(run, start=number if start is None else start)
     return Observation(run, Outcome(run.trace_id, device or f"d{number}", "", success))
+
+
+def feed(experiment: Experiment, count: int, *, treated: bool, control: bool = True) -> None:
+    """So many devices of each arm; ``treated`` and ``control``: whether these go right."""
+    for number in range(count):
+        experiment.observe(seen(2 * number, "control", success=control))
+        experiment.observe(seen(2 * number + 1, "treatment", success=treated))
+
+
+def decide(experiment: Experiment, now: float = HOUR) -> str | None:
+    experiment.review(now)
+    experiment.settle(now + HOUR, disarmed=True)
+    assert experiment.state == "decided"
+    return experiment.verdict
+
+
+# --- The state machine -------------------------------------------------------------------------
+
+NEXT: dict[State, set[State]] = {
+    "proposed": {"waiting", "armed", "aborted"},
+    "waiting": {"armed", "aborted"},
+    "armed": {"observing", "settling"},
+    "observing": {"settling"},
+    "settling": {"decided", "aborted"},
+    "decided": set(),
+    "aborted": set(),
+}
+
+
+class Life(RuleBasedStateMachine):
+    """Whatever happens in whatever order: what is left is one of the arrows of the picture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        hypothesis = frozenset({"error@a"})
+        self.experiment = Experiment("e1", "GET /", BOOT, hypothesis, (FAULT,), self.settings)
+        self.now = 100.0
+        self.was: State = "proposed"
+        self.visited: set[State] = set()
+        self.counts = [0, 0, 0, 0]
+        self.disarms = 0
+
+    settings: ClassVar[Settings] = Settings(thresholds=Thresholds(min_samples=4))
+
+    @precondition(lambda self: self.experiment.state == "proposed")
+    @rule()
+    def wait(self) -> None:
+        self.experiment.wait("for approval")
+
+    @precondition(lambda self: self.experiment.state in {"proposed", "waiting"})
+    @rule(level=st.sampled_from([1.0, 1e-9]))
+    def arm(self, level: float) -> None:
+        self.experiment.arm(self.now, level)
+
+    @rule()
+    def taken(self) -> None:
+        self.experiment.taken()
+
+    @rule(
+        device=st.integers(0, 30),
+        arm=st.sampled_from(["treatment", "control"]),
+        success=st.booleans(),
+        fired=st.booleans(),
+        times=st.integers(1, 12),
+    )
+    def observe(self, device: int, arm: Arm, success: bool, fired: bool, times: int) -> None:
+        for each in range(device, device + times):
+            self.experiment.observe(
+                seen(each, arm, success=success, fired=fired, device=f"{arm}{each}")
+            )
+
+    @rule(more=st.integers(0, 5))
+    def use(self, more: int) -> None:
+        self.experiment.used += more
+
+    @rule(seconds=st.sampled_from([0.1, 3.0, 30.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(exhausted=st.booleans())
+    def review(self, exhausted: bool) -> None:
+        self.disarms += self.experiment.review(self.now, exhausted=exhausted)
+
+    @rule()
+    def abort(self) -> None:
+        self.disarms += self.experiment.abort("enough", self.now)
+
+    @rule(disarmed=st.booleans())
+    def settle(self, disarmed: bool) -> None:
+        was = self.experiment.state
+        ended = self.experiment.settle(self.now, disarmed=disarmed)
+        assert ended == (was == "settling" and self.experiment.over)
+        assert disarmed or not ended
+
+    @invariant()
+    def it_goes_along_the_arrows(self) -> None:
+        state = self.experiment.state
+        assert state == self.was or state in NEXT[self.was]
+        self.was = state
+        self.visited.add(state)
+
+    @invariant()
+    def what_was_armed_has_settled_before_it_is_over(self) -> None:
+        if self.experiment.over and self.experiment.armed_at is not None:
+            assert "settling" in self.visited
+        assert self.disarms == ("settling" in self.visited)
+
+    @invariant()
+    def only_the_decided_have_a_verdict_and_every_one_of_them(self) -> None:
+        assert (self.experiment.verdict is not None) == (self.experiment.state == "decided")
+        assert (self.experiment.ended_at is not None) == self.experiment.over
+
+    @invariant()
+    def counts_never_shrink(self) -> None:
+        arms = self.experiment.arms.values()
+        counts = [
+            len(self.experiment.exposed),
+            len(self.experiment.hurt),
+            sum(len(arm.devices) for arm in arms),
+            sum(arm.failures for arm in arms),
+        ]
+        assert all(now >= before for now, before in zip(counts, self.counts, strict=True))
+        assert self.experiment.hurt <= self.experiment.exposed
+        self.counts = counts
+
+
+TestLife = Life.TestCase
+TestLife.settings = hypothesis_settings(max_examples=150, stateful_step_count=30, deadline=None)
+
+
+# --- Who counts --------------------------------------------------------------------------------
 
 
 def test_a_harmful_one_is_put_down_to_what_fired() -> None:
     experiment = an_experiment()
-    for number in range(40):
-        experiment.observe(seen(2 * number, "control", success=True))
-        experiment.observe(seen(2 * number + 1, "treatment", success=False))
+    feed(experiment, 40, treated=False)
 
     assert experiment.review(5.0)
+    assert experiment.settle(5.1, disarmed=True)
     assert (experiment.state, experiment.verdict) == ("decided", "harmful")
     lesson = lesson_of(experiment, frozenset({"a"}))
     assert lesson.succeeded is False
     assert lesson.fired == {"error@a"}
 
 
-def test_a_fault_that_never_fired_proves_nothing() -> None:
+def test_requests_in_which_nothing_fired_count_in_neither_arm() -> None:
+    # Given treated requests that never reach the point, and control requests that would not have
     experiment = an_experiment()
     for number in range(40):
-        experiment.observe(seen(2 * number, "control", success=True, fired=False))
+        experiment.observe(seen(2 * number, "control", success=False, fired=False))
         experiment.observe(seen(2 * number + 1, "treatment", success=True, fired=False))
 
+    # Then nobody was exposed, control's failures call nothing off, and nothing is proved
     assert not experiment.review(5.0)
-    assert experiment.review(31.0)
-    assert (experiment.verdict, experiment.reason) == ("inconclusive", "no fault fired")
+    assert decide(experiment) == "inconclusive"
+    assert experiment.reason == "no fault fired"
     assert lesson_of(experiment, frozenset()).succeeded is None
     assert not experiment.exposed
+    assert len(experiment.passed_by) == 40
 
 
-def test_a_device_counts_once_however_often_it_asks() -> None:
+def test_only_control_requests_that_would_have_fired_are_compared_with() -> None:
+    # Given a part of the users who never reach the point, and who all fail in both arms
+    experiment = an_experiment()
+    feed(experiment, 40, treated=True)
+    for number in range(100, 200):
+        experiment.observe(seen(number, "control", success=False, fired=False))
+
+    # Then they are left out of both
+    assert decide(experiment) == "tolerated"
+    assert experiment.comparison().control.failures == 0
+
+
+def test_a_device_counts_once_with_its_first_outcome_however_often_it_asks() -> None:
     experiment = an_experiment()
     for number in range(100):
         arm: Arm = "treatment" if number % 2 else "control"
-        experiment.observe(seen(number, arm, success=False, device=arm))
+        experiment.observe(seen(number, arm, success=number < 2, device=arm))
 
     assert not experiment.review(5.0)
     assert {len(count.devices) for count in experiment.arms.values()} == {1}
+    assert {count.failures for count in experiment.arms.values()} == {0}
+    # But whoever was hurt later on was hurt
+    assert experiment.hurt == {"treatment"}
 
 
-def test_failures_in_control_abort_it() -> None:
+def test_requests_that_come_after_the_end_change_nothing_but_are_counted() -> None:
     experiment = an_experiment()
-    for number in range(20):
-        experiment.observe(seen(number, "control", success=number % 2 == 0))
+    feed(experiment, 40, treated=True)
+    assert decide(experiment) == "tolerated"
+
+    for number in range(900, 1_000):
+        experiment.observe(seen(number, "treatment", success=False))
+
+    assert (experiment.verdict, len(experiment.arms["treatment"].devices)) == ("tolerated", 40)
+    assert (len(experiment.exposed), len(experiment.hurt)) == (140, 100)
+
+
+# --- When it ends ------------------------------------------------------------------------------
+
+
+def test_failures_in_control_call_it_off() -> None:
+    experiment = an_experiment(Settings(guardrail=0.3))
+    for number in range(9):
+        experiment.observe(seen(number, "control", success=False))
+    assert not experiment.review(5.0)  # nine may be chance
+    experiment.observe(seen(9, "control", success=False))
 
     assert experiment.review(5.0)
-    assert experiment.state == "aborted"
-    assert "control" in experiment.reason
+    assert experiment.state == "settling"
+    assert experiment.settle(6.0, disarmed=True)
+    assert (experiment.state, experiment.verdict) == ("aborted", None)
+    assert experiment.reason == "100% of control devices saw failures"
 
 
-def test_requests_that_come_after_the_verdict_change_nothing_but_are_counted() -> None:
+def test_failures_in_control_within_the_guardrail_do_not() -> None:
+    experiment = an_experiment(Settings(guardrail=0.3))
+    for number in range(20):
+        experiment.observe(seen(number, "control", success=number >= 6))
+
+    assert not experiment.review(5.0)
+
+
+def test_a_used_up_allowance_ends_it_once_everybody_has_reported() -> None:
     experiment = an_experiment()
-    for number in range(40):
-        experiment.observe(seen(2 * number, "control", success=True))
-        experiment.observe(seen(2 * number + 1, "treatment", success=False))
-    experiment.review(5.0)
-    exposed, devices = len(experiment.exposed), len(experiment.arms["treatment"].devices)
+    experiment.used = 3
+    for number in range(2):
+        experiment.observe(seen(number, "treatment", success=True))
 
-    experiment.observe(seen(999, "treatment", success=False))
+    assert not experiment.review(5.0, exhausted=True)
+    experiment.observe(seen(2, "treatment", success=True, fired=False))
+    assert not experiment.review(5.0, exhausted=False)
+    assert experiment.review(5.0, exhausted=True)
+    assert experiment.reason == "members used up"
 
-    assert len(experiment.exposed) == exposed + 1
-    assert len(experiment.arms["treatment"].devices) == devices
+
+def test_the_window_ends_it_at_last() -> None:
+    experiment = an_experiment(Settings(window=25.0))
+
+    assert not experiment.review(24.9)
+    assert experiment.review(25.0)
+    assert experiment.reason == "window over"
+
+
+def test_it_settles_until_the_rule_is_out_of_force_and_the_devices_have_reported() -> None:
+    experiment = an_experiment(Settings(window=25.0, settle=5.0))
+    experiment.used = 41
+    feed(experiment, 40, treated=True)
+    assert experiment.review(10.0)
+
+    assert not experiment.settle(10.1, disarmed=True)  # one has not reported
+    assert not experiment.settle(99.0, disarmed=False)  # somebody may still inject
+    experiment.observe(seen(999, "treatment", success=True))
+    assert experiment.settle(10.2, disarmed=True)
+    assert experiment.verdict == "tolerated"
+
+
+def test_what_hurts_waits_for_nobody() -> None:
+    experiment = an_experiment()
+    experiment.used = 80
+    feed(experiment, 40, treated=False)
+    assert experiment.review(10.0)
+
+    assert experiment.settle(10.1, disarmed=True)
+    assert experiment.verdict == "harmful"
+
+
+def test_an_abort_while_it_settles_takes_the_verdict_away() -> None:
+    experiment = an_experiment()
+    feed(experiment, 40, treated=False)
+    assert experiment.review(10.0)
+
+    assert not experiment.abort("halted", 10.0)
+    assert experiment.settle(10.1, disarmed=True)
+    assert (experiment.state, experiment.verdict, experiment.reason) == ("aborted", None, "halted")
+
+
+# --- The verdict -------------------------------------------------------------------------------
+
+
+def late(experiment: Experiment, starts: Iterable[int]) -> None:
+    for start in starts:
+        experiment.observe(seen(10_000 + start, "treatment", success=False, start=start))
+
+
+def test_failures_that_come_late_overturn_what_was_tolerated_too_early() -> None:
+    # Given successes that come fast, so that it looks tolerated
+    experiment = an_experiment()
+    feed(experiment, 40, treated=True)
+    assert experiment.review(10.0)
+    assert experiment.tests.verdict() == "tolerated"
+    # When the failures of the same requests come later: they took longer
+    late(experiment, range(40))
+    # Then the order in which the requests began decides
+    assert experiment.settle(16.0, disarmed=True)
+    assert experiment.verdict != "tolerated"
+
+
+def test_failures_of_requests_that_began_last_overturn_nothing() -> None:
+    experiment = an_experiment()
+    feed(experiment, 40, treated=True)
+    experiment.review(10.0)
+    late(experiment, [10**9])
+
+    assert experiment.settle(16.0, disarmed=True)
+    assert experiment.verdict == "tolerated"
+
+
+def test_silence_is_no_success() -> None:
+    # Given forty devices that were fine, and so many that were treated and never heard of again
+    experiment = an_experiment()
+    feed(experiment, 40, treated=True)
+    experiment.used = 40 + 14
+    assert decide(experiment) == "inconclusive"
+    assert experiment.reason == "14 of 54 treated devices never reported"
+    # When they are fewer than would matter
+    few = an_experiment()
+    feed(few, 40, treated=True)
+    few.used = 40 + 13
+    assert decide(few) == "tolerated"
+
+
+def test_a_low_level_asks_for_more_evidence() -> None:
+    def looks(level: float) -> int:
+        experiment, number = an_experiment(level=level), 0
+        while experiment.tests.verdict() is None:
+            experiment.observe(seen(2 * number, "control", success=True))
+            experiment.observe(seen(2 * number + 1, "treatment", success=False))
+            number += 1
+        assert experiment.tests.verdict() == "harmful"
+        return number
+
+    assert looks(1e-9) > looks(1.0)
+
+
+@pytest.mark.parametrize(
+    ("failures", "verdict"), [(8, "harmful"), (7, "tolerated"), (0, "tolerated")]
+)
+def test_the_threshold_rule(failures: int, verdict: str) -> None:
+    """More than 75 % of at least ten good samples; tolerated only when the window is over."""
+    experiment = an_experiment(Settings(rule="threshold"))
+    for number in range(10):
+        experiment.observe(seen(number, "treatment", success=number >= failures))
+
+    assert experiment.review(1.0) == (verdict == "harmful")
+    assert decide(experiment) == verdict
+
+
+def test_the_threshold_rule_wants_ten() -> None:
+    experiment = an_experiment(Settings(rule="threshold"))
+    for number in range(9):
+        experiment.observe(seen(number, "treatment", success=False))
+
+    assert decide(experiment) == "inconclusive"
