@@ -8,9 +8,10 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 
 from experiments import counts
 from experiments.api import (
@@ -22,11 +23,13 @@ from experiments.api import (
     experiments,
     findings,
     ingest,
+    openapi,
     problems,
     safety,
     tokens,
 )
 from experiments.api.rate_limit import RateLimiter
+from experiments.api.routes import GuardedRoute
 from experiments.domain.settings import Limits
 from experiments.engine import Engine, OutcomeSource
 from experiments.guardrails import Guardrails
@@ -46,6 +49,16 @@ ROUTERS: tuple[APIRouter, ...] = (
     events.router,
     tokens.router,
 )
+
+
+STALLED: Final = 5.0
+"""Seconds without a tick after which the service does not count as ready."""
+
+
+class Health(BaseModel):
+    """How the process is."""
+
+    status: Literal["ok", "ready"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +124,7 @@ def create_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        generate_unique_id_function=openapi.operation_id,
     )
     app.state.tokens = service.tokens
     app.state.member_key = service.member_key
@@ -118,34 +132,30 @@ def create_app(service: Service) -> FastAPI:
     app.state.streams = set()
     app.state.counts_outcomes = service.prometheus is not None
     problems.install(app)
-    for router in ROUTERS:
-        app.include_router(router)
-    app.include_router(_about(app))
+    openapi.install(app, (*ROUTERS, *_about(app)))
     return app
 
 
-def _about(app: FastAPI) -> APIRouter:
-    router = APIRouter()
+def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
+    health, about = APIRouter(tags=["health"]), APIRouter(tags=["about"], route_class=GuardedRoute)
 
-    @router.get("/healthz", tags=["health"])
-    async def healthz() -> dict[str, str]:
+    @health.get("/healthz", name="alive")
+    async def healthz() -> Health:
         """The process answers."""
-        return {"status": "ok"}
+        return Health(status="ok")
 
-    @router.get("/readyz", tags=["health"])
-    async def readyz(request: Request) -> JSONResponse:
+    @health.get("/readyz", name="ready", responses={503: {}})
+    async def readyz(request: Request) -> Health:
         """The service takes spans and hands out rules."""
         engine: Engine = request.app.state.engine
         stalled = time.time() - engine.ticked_at
-        ready = stalled < 5.0
-        return JSONResponse(
-            {"status": "ready" if ready else f"no tick for {stalled:.0f} s"},
-            status_code=200 if ready else 503,
-        )
+        if stalled >= STALLED:
+            raise problems.Problem(503, "not-ready", f"no tick for {stalled:.0f} s")
+        return Health(status="ready")
 
-    @router.get("/api/v1/openapi.json", tags=["about"])
-    async def openapi(_caller: auth.Viewer) -> JSONResponse:
+    @about.get("/api/v1/openapi.json", name="openapi")
+    async def document(_caller: auth.Viewer) -> dict[str, Any]:
         """This API, described for programs (OpenAPI 3.1)."""
-        return JSONResponse(app.openapi())
+        return app.openapi()
 
-    return router
+    return health, about

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hmac
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
 
@@ -176,24 +176,33 @@ def _address(request: Request) -> str:
 _bearer = HTTPBearer(auto_error=False, description="A token of a role that the route allows.")
 
 
-def needs(role: Role) -> Callable[..., Awaitable[Caller]]:
+@dataclass(frozen=True)
+class Needs:
     """A dependency that lets only callers pass whose role includes ``role``."""
 
-    async def check(
+    role: Role
+
+    async def admit(self, request: Request) -> Caller:
+        """Who is calling. Raises Problem 401, 403 or 429."""
+        caller = await authenticate(request)
+        if not caller.may(self.role):
+            raise Problem(
+                403, "forbidden", f"this needs the role {self.role}; you are {caller.role}"
+            )
+        return caller
+
+    async def __call__(
+        self,
         request: Request,
         _scheme: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
     ) -> Caller:
-        caller = await authenticate(request)
-        if not caller.may(role):
-            raise Problem(403, "forbidden", f"this needs the role {role}; you are {caller.role}")
-        return caller
-
-    return check
+        """The same, as FastAPI calls it."""
+        return await self.admit(request)
 
 
-Viewer = Annotated[Caller, Depends(needs("viewer"))]
-Operator = Annotated[Caller, Depends(needs("operator"))]
-Admin = Annotated[Caller, Depends(needs("admin"))]
-Ingest = Annotated[Caller, Depends(needs("ingest"))]
-Devices = Annotated[Caller, Depends(needs("devices"))]
-Edge = Annotated[Caller, Depends(needs("edge"))]
+Viewer = Annotated[Caller, Depends(Needs("viewer"))]
+Operator = Annotated[Caller, Depends(Needs("operator"))]
+Admin = Annotated[Caller, Depends(Needs("admin"))]
+Ingest = Annotated[Caller, Depends(Needs("ingest"))]
+Devices = Annotated[Caller, Depends(Needs("devices"))]
+Edge = Annotated[Caller, Depends(Needs("edge"))]

@@ -6,24 +6,24 @@ import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from experiments.api.auth import Operator, Viewer
+from experiments.api.documents import Document, Id, Line, Reason
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.new_campaign import NewCampaign
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
 from experiments.api.service import (
     Db,
-    Reason,
     Running,
     check_promql,
     live_campaign,
     live_experiments,
 )
 from experiments.api.views import CampaignView, ExperimentView
-from experiments.domain.campaign import Campaign
+from experiments.domain.campaign import Campaign, State
 from experiments.store import campaigns as stored
 from experiments.store import experiments as tried
 from experiments.store.database import Database
@@ -32,10 +32,10 @@ from experiments.store.schema import CampaignRow, ExperimentRow
 router = APIRouter(prefix="/api/v1/campaigns", tags=["campaigns"], route_class=IdempotentRoute)
 
 
-class ClassName(BaseModel):
+class ClassName(Document):
     """A request class."""
 
-    request_class: Annotated[str, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
+    request_class: Annotated[Line, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
 
 
 @router.post("", status_code=201)
@@ -56,7 +56,7 @@ async def listing(
     links: Links,
     cursor: Cursor = None,
     limit: Limit = 50,
-    state: Annotated[str | None, Query(max_length=16)] = None,
+    state: Annotated[State | None, Query(description="Only those in this state.")] = None,
 ) -> Page[CampaignView]:
     """Every campaign, newest first."""
     query = select(CampaignRow)
@@ -68,14 +68,14 @@ async def listing(
 
 
 @router.get("/{campaign_id}")
-async def show(campaign_id: str, engine: Running, db: Db, _caller: Viewer) -> CampaignView:
+async def show(campaign_id: Id, engine: Running, db: Db, _caller: Viewer) -> CampaignView:
     """A campaign: how far it is, class by class."""
     return _view(db, campaign_id, live_campaign(engine, campaign_id))
 
 
 @router.post("/{campaign_id}/stop")
 async def stop(
-    campaign_id: str, why: Reason, engine: Running, db: Db, caller: Operator
+    campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Stop a campaign for good; what is armed is disarmed at once."""
     campaign = engine.scheduler.stop(campaign_id, why.reason, caller.name, time.time())
@@ -84,7 +84,7 @@ async def stop(
 
 @router.post("/{campaign_id}/pause")
 async def pause(
-    campaign_id: str, why: Reason, engine: Running, db: Db, caller: Operator
+    campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Let a campaign start nothing more for now; what is armed is disarmed at once."""
     campaign = engine.scheduler.pause(campaign_id, why.reason, caller.name, time.time())
@@ -92,7 +92,7 @@ async def pause(
 
 
 @router.post("/{campaign_id}/resume")
-async def resume(campaign_id: str, engine: Running, db: Db, caller: Operator) -> CampaignView:
+async def resume(campaign_id: Id, engine: Running, db: Db, caller: Operator) -> CampaignView:
     """Let a paused campaign go on."""
     campaign = engine.scheduler.unpause(campaign_id, caller.name, time.time())
     return _view(db, campaign_id, campaign)
@@ -100,7 +100,7 @@ async def resume(campaign_id: str, engine: Running, db: Db, caller: Operator) ->
 
 @router.post("/{campaign_id}/release")
 async def release(
-    campaign_id: str, held: ClassName, engine: Running, db: Db, caller: Operator
+    campaign_id: Id, held: ClassName, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Let a class that is held since its lineage changed be explored again."""
     engine.scheduler.release(campaign_id, held.request_class, caller.name, time.time())
@@ -109,7 +109,7 @@ async def release(
 
 @router.get("/{campaign_id}/experiments")
 async def experiments(
-    campaign_id: str,
+    campaign_id: Id,
     engine: Running,
     db: Db,
     _caller: Viewer,
@@ -128,7 +128,7 @@ async def experiments(
 
 @router.get("/{campaign_id}/certificates")
 async def certificates(
-    campaign_id: str, engine: Running, db: Db, _caller: Viewer
+    campaign_id: Id, engine: Running, db: Db, _caller: Viewer
 ) -> list[dict[str, Any]]:
     """One certificate for each class: what was proved, from what, and what stayed open."""
     live = live_campaign(engine, campaign_id)

@@ -8,21 +8,23 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from experiments.api.auth import Viewer
+from experiments.api.documents import Line
+from experiments.api.routes import GuardedRoute
 from experiments.api.service import Running
 from experiments.api.views import ClassView
 from experiments.domain.patterns import matching
 
-router = APIRouter(prefix="/api/v1/classes", tags=["classes"])
+router = APIRouter(prefix="/api/v1/classes", tags=["classes"], route_class=GuardedRoute)
 
 
 @router.get("")
-async def classes(
+async def listing(
     engine: Running,
     _caller: Viewer,
     name: Annotated[
-        str | None, Query(max_length=1000, description="A name or a pattern with *.")
+        Line | None, Query(max_length=1000, description="A name or a pattern with *.")
     ] = None,
-    limit: Annotated[int, Query(ge=1, le=2000)] = 200,
+    limit: Annotated[int, Query(ge=1, le=2000, description="How many at most.")] = 200,
 ) -> list[ClassView]:
     """The request classes learned so far, the busiest first."""
     now = time.time()

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from experiments.api.auth import Edge
+from experiments.api.documents import Line
 from experiments.api.problems import Problem
+from experiments.api.routes import GuardedRoute
 from experiments.api.service import Running
 
-router = APIRouter(prefix="/api/v1/edge", tags=["edge"])
+router = APIRouter(prefix="/api/v1/edge", tags=["edge"], route_class=GuardedRoute)
 
 _USED = re.compile(r"([A-Za-z0-9_-]{1,64}):(\d{1,9})", re.ASCII)
 
@@ -24,8 +26,12 @@ async def rules(
     edge: Annotated[
         str, Query(pattern=r"^[a-z0-9]{1,32}$", description="The edge's own name, made at random.")
     ],
-    version: Annotated[str, Query(max_length=64)] = "",
-    wait: Annotated[float, Query(ge=0, le=30)] = 0.0,
+    version: Annotated[
+        Line, Query(max_length=64, description="The version that the edge holds.")
+    ] = "",
+    wait: Annotated[
+        float, Query(ge=0, le=30, description="Seconds to wait for another version.")
+    ] = 0.0,
     used: Annotated[
         str,
         Query(max_length=8000, description="Devices treated in all: EXPERIMENT:COUNT,…"),

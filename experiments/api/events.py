@@ -1,23 +1,30 @@
 """Live progress as server-sent events: what the audit says, as it is written, and what is armed.
 
 An ``audit`` event is a row of the audit, and its id is the row's: who lost the line reconnects
-with ``Last-Event-ID`` and misses nothing. A ``progress`` event, once a second while anything is
+with ``Last-Event-ID`` and misses nothing. The first event, ``open``, has an id as well, for a line
+may be lost before anything has happened. A ``progress`` event, once a second while anything is
 armed, has control against treatment so far; it has no id, for the next one says it all again.
+
+A stream ends after :data:`STREAM_SECONDS`. Browsers and other clients reconnect by themselves, and
+then their token is looked at again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import Annotated, Any
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Request
 from sqlalchemy import func, select
 from sse_starlette import EventSourceResponse
+from starlette.types import Receive, Scope, Send
 
 from experiments.api.auth import Viewer
 from experiments.api.problems import Problem
+from experiments.api.routes import GuardedRoute
 from experiments.api.service import Db, Running, live_experiments
 from experiments.api.views import AuditView
 from experiments.engine import Engine
@@ -25,56 +32,103 @@ from experiments.store.database import Database
 from experiments.store.experiments import counts_of
 from experiments.store.schema import AuditRow
 
-router = APIRouter(prefix="/api/v1/events", tags=["events"])
+router = APIRouter(prefix="/api/v1/events", tags=["events"], route_class=GuardedRoute)
 
 LOOK_SECONDS = 0.5
 PROGRESS_SECONDS = 1.0
 PING_SECONDS = 15
+STREAM_SECONDS = 600.0
+GAP_SECONDS = 10.0
+"""How long an id that is missing may still turn up: longer than any of our transactions takes."""
 BATCH = 200
 MAX_STREAMS = 100
+_MAX_ID: Final = 2**63 - 1
 
 
-@router.get("", response_class=EventSourceResponse)
+class Stream(EventSourceResponse):
+    """A stream that is counted among ``open_`` until it has ended, however it does."""
+
+    def __init__(self, open_: set[object], events: AsyncIterator[dict[str, Any]]) -> None:
+        super().__init__(events, ping=PING_SECONDS)
+        self._open = open_
+        open_.add(self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._open.discard(self)
+
+
+_EXAMPLE = """\
+event: audit
+id: 17
+data: {"id": 17, "at": 1767225600.0, "who": "ann", "what": "halt", "subject": "", "why": "release"}
+
+"""
+
+
+@router.get(
+    "",
+    name="stream",
+    response_class=EventSourceResponse,
+    responses={
+        200: {
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}}
+        },
+        422: {},
+    },
+)
 async def events(
     request: Request,
     engine: Running,
     db: Db,
     _caller: Viewer,
-    last_event_id: Annotated[str | None, Header(max_length=32)] = None,
-) -> EventSourceResponse:
-    """What happens, as it happens: `audit` and `progress` events."""
+    last_event_id: Annotated[
+        str | None,
+        Header(pattern=r"^[0-9]{1,19}$", description="Go on after this event.", examples=["17"]),
+    ] = None,
+) -> Stream:
+    """What happens, as it happens: `open`, `audit` and `progress` events."""
     streams: set[object] = request.app.state.streams
     if len(streams) >= MAX_STREAMS:
         raise Problem(503, "too-many-streams", f"{MAX_STREAMS} streams are open; try again later")
-    try:
-        since = None if last_event_id is None else int(last_event_id)
-    except ValueError as error:
-        raise Problem(
-            422, "invalid", f"Last-Event-ID {last_event_id!r} is no id of an event"
-        ) from error
-    return EventSourceResponse(_stream(streams, engine, db, since), ping=PING_SECONDS)
+    since = None if last_event_id is None else int(last_event_id)
+    if since is not None and since > _MAX_ID:
+        raise Problem(422, "invalid", f"Last-Event-ID {since} is no id of an event")
+    return Stream(streams, _events(engine, db, since))
 
 
-async def _stream(
-    streams: set[object], engine: Engine, db: Database, since: int | None
-) -> AsyncIterator[dict[str, Any]]:
-    mark = object()
-    streams.add(mark)
-    try:
-        last = _newest(db) if since is None else since
-        looks = 0
-        while True:
-            for row in _rows(db, last):
-                last = row.id
-                yield {"event": "audit", "id": str(row.id), "data": row.model_dump_json()}
-            if looks % round(PROGRESS_SECONDS / LOOK_SECONDS) == 0:
-                progress = _progress(engine)
-                if progress:
-                    yield {"event": "progress", "data": json.dumps(progress)}
-            looks += 1
-            await asyncio.sleep(LOOK_SECONDS)
-    finally:
-        streams.discard(mark)
+async def _events(engine: Engine, db: Database, since: int | None) -> AsyncIterator[dict[str, Any]]:
+    last = _newest(db) if since is None else since
+    yield {"event": "open", "id": str(last), "data": "{}"}
+    looks = 0
+    ends = time.monotonic() + STREAM_SECONDS
+    while time.monotonic() < ends:
+        for row in whole(_rows(db, last), last, time.time()):
+            last = row.id
+            yield {"event": "audit", "id": str(row.id), "data": row.model_dump_json()}
+        if looks % round(PROGRESS_SECONDS / LOOK_SECONDS) == 0:
+            progress = _progress(engine)
+            if progress:
+                yield {"event": "progress", "data": json.dumps(progress)}
+        looks += 1
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def whole(rows: Iterable[AuditView], last: int, now: float) -> Iterator[AuditView]:
+    """The rows after ``last``, in order, as far as none can still come in between.
+
+    Transactions that run side by side need not end in the order of their ids. Whoever has been
+    told of one id would never be told of a smaller one, so what follows a gap has to wait until it
+    is filled, or old enough to be that of a transaction that was rolled back.
+    """
+    for row in rows:
+        if row.id > last + 1 and row.at > now - GAP_SECONDS:
+            return
+        last = row.id
+        yield row
 
 
 def _newest(db: Database) -> int:

@@ -9,19 +9,21 @@ from fastapi import APIRouter, Query, Request
 from sqlalchemy import select
 
 from experiments.api.auth import Operator, Viewer
+from experiments.api.documents import Id, Line, Reason
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.new_campaign import NewExperiment
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
 from experiments.api.problems import Problem
 from experiments.api.service import (
     Db,
-    Reason,
     Running,
     check_promql,
     live_campaign,
     live_experiments,
 )
 from experiments.api.views import CampaignView, ExperimentView
+from experiments.domain.experiment import State
+from experiments.domain.verdict import Verdict
 from experiments.engine import Engine
 from experiments.errors import NotFound
 from experiments.store import campaigns as stored
@@ -31,7 +33,7 @@ from experiments.store.schema import ExperimentRow
 router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_class=IdempotentRoute)
 
 
-@router.post("", status_code=202)
+@router.post("", status_code=202, responses={404: {}})
 async def try_one(
     new: NewExperiment, request: Request, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
@@ -63,9 +65,11 @@ async def listing(
     links: Links,
     cursor: Cursor = None,
     limit: Limit = 50,
-    state: Annotated[str | None, Query(max_length=16)] = None,
-    verdict: Annotated[str | None, Query(max_length=16)] = None,
-    request_class: Annotated[str | None, Query(max_length=1000)] = None,
+    state: Annotated[State | None, Query(description="Only those in this state.")] = None,
+    verdict: Annotated[Verdict | None, Query(description="Only those that ended so.")] = None,
+    request_class: Annotated[
+        Line | None, Query(max_length=1000, description="Only those on this class.")
+    ] = None,
 ) -> Page[ExperimentView]:
     """Every experiment, newest first."""
     query = select(ExperimentRow)
@@ -78,13 +82,13 @@ async def listing(
 
 
 @router.get("/{experiment_id}")
-async def show(experiment_id: str, engine: Running, db: Db, _caller: Viewer) -> ExperimentView:
+async def show(experiment_id: Id, engine: Running, db: Db, _caller: Viewer) -> ExperimentView:
     """One experiment, with control against treatment and the course of the evidence."""
     return _view(engine, db, experiment_id)
 
 
 @router.post("/{experiment_id}/approve")
-async def approve(experiment_id: str, engine: Running, db: Db, caller: Operator) -> ExperimentView:
+async def approve(experiment_id: Id, engine: Running, db: Db, caller: Operator) -> ExperimentView:
     """Let an experiment that waits for approval be armed."""
     engine.scheduler.approve(experiment_id, caller.name, time.time())
     return _view(engine, db, experiment_id)
@@ -92,7 +96,7 @@ async def approve(experiment_id: str, engine: Running, db: Db, caller: Operator)
 
 @router.post("/{experiment_id}/reject")
 async def reject(
-    experiment_id: str, why: Reason, engine: Running, db: Db, caller: Operator
+    experiment_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> ExperimentView:
     """Have an experiment that waits for approval never tried in its campaign."""
     engine.scheduler.reject(experiment_id, why.reason, caller.name, time.time())
@@ -101,7 +105,7 @@ async def reject(
 
 @router.post("/{experiment_id}/abort")
 async def abort(
-    experiment_id: str, why: Reason, engine: Running, db: Db, caller: Operator
+    experiment_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> ExperimentView:
     """Disarm an experiment at once. Its campaign goes on and may try the same again."""
     engine.scheduler.abort(experiment_id, why.reason, caller.name, time.time())

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from sqlalchemy import select
 
 from experiments.api.auth import Operator, Viewer
+from experiments.api.documents import Id, Line, Reason
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.new_campaign import Bounds
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.service import Db, Reason, Running, check_promql
+from experiments.api.service import Db, Running, check_promql
 from experiments.api.views import CampaignView, FindingView, finding_view
 from experiments.domain.campaign import Definition
 from experiments.errors import NotFound
@@ -22,6 +23,8 @@ from experiments.store.schema import FindingRow
 
 router = APIRouter(prefix="/api/v1/findings", tags=["findings"], route_class=IdempotentRoute)
 
+State = Literal["suspected", "open", "refuted", "fixed", "acknowledged", "regressed"]
+
 
 @router.get("")
 async def listing(
@@ -30,8 +33,10 @@ async def listing(
     links: Links,
     cursor: Cursor = None,
     limit: Limit = 50,
-    state: Annotated[str | None, Query(max_length=16)] = None,
-    request_class: Annotated[str | None, Query(max_length=1000)] = None,
+    state: Annotated[State | None, Query(description="Only those in this state.")] = None,
+    request_class: Annotated[
+        Line | None, Query(max_length=1000, description="Only those of this class.")
+    ] = None,
 ) -> Page[FindingView]:
     """Every finding, newest first; those that were refuted as well."""
     wanted = {"state": state, "request_class": request_class}
@@ -44,7 +49,7 @@ async def listing(
 
 
 @router.get("/{finding_id}")
-async def show(finding_id: str, db: Db, _caller: Viewer) -> FindingView:
+async def show(finding_id: Id, db: Db, _caller: Viewer) -> FindingView:
     """One finding."""
     with db.read() as session:
         row = session.get(FindingRow, finding_id)
@@ -54,7 +59,7 @@ async def show(finding_id: str, db: Db, _caller: Viewer) -> FindingView:
 
 
 @router.post("/{finding_id}/acknowledge")
-async def acknowledge(finding_id: str, why: Reason, db: Db, caller: Operator) -> FindingView:
+async def acknowledge(finding_id: Id, why: Reason, db: Db, caller: Operator) -> FindingView:
     """Say that somebody knows of it and what will become of it."""
     with db.change(time.time(), caller.name) as change:
         return finding_view(findings.acknowledge(change, finding_id, why.reason))
@@ -62,7 +67,7 @@ async def acknowledge(finding_id: str, why: Reason, db: Db, caller: Operator) ->
 
 @router.post("/{finding_id}/verify", status_code=202)
 async def verify(
-    finding_id: str, bounds: Bounds, request: Request, engine: Running, db: Db, caller: Operator
+    finding_id: Id, bounds: Bounds, request: Request, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Try it once more, as a campaign of its own: is it fixed, or has it regressed?"""
     check_promql(request, bounds)

@@ -18,16 +18,16 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
-from fastapi.routing import APIRoute
 from sqlalchemy.exc import IntegrityError
 from starlette.concurrency import run_in_threadpool
 
 from experiments.api.auth import Caller, authenticate
 from experiments.api.problems import Problem
+from experiments.api.routes import CHANGING, GuardedRoute, Handler
 from experiments.store import idempotency as stored
 from experiments.store.database import Database
 from experiments.store.idempotency import Answer, Claim, Slot
@@ -35,25 +35,23 @@ from experiments.store.idempotency import Answer, Claim, Slot
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"
 FORGET_EVERY: Final = 3600.0
-_KEY = re.compile(r'"([!#-~]{1,128})"|([!#-~]{1,128})')
+KEY_PATTERN: Final = r'^("[!#-~]{1,128}"|[!#-~]{1,128})$'
 """A string of the draft, in quotes, or the bare value that most clients send."""
+_KEY = re.compile(r"[!#-~]{1,128}")
 _KEPT_HEADERS = ("content-type", "location", "link")
-_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _log = logging.getLogger(__name__)
 
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
-
-class IdempotentRoute(APIRoute):
+class IdempotentRoute(GuardedRoute):
     """A route that honours the header where it changes something. Its answers must be whole."""
 
-    def get_route_handler(self) -> Handler:
-        """The route's own handler, done at most once per key."""
-        handle = super().get_route_handler()
+    def handler(self) -> Handler:
+        """The route's own work, done at most once per key."""
+        handle = super().handler()
 
         async def handle_once(request: Request) -> Response:
             text = request.headers.get(HEADER)
-            if text is None or request.method not in _METHODS:
+            if text is None or request.method not in CHANGING:
                 return await handle(request)
             caller = await authenticate(request)
             slot = Slot(caller.id, _key(text), await _fingerprint(request, caller))
@@ -130,14 +128,15 @@ def _forget(database: Database, now: float) -> None:
 
 
 def _key(text: str) -> str:
-    found = _KEY.fullmatch(text.strip())
-    if found is None:
+    text = text.strip()
+    bare = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+    if not _KEY.fullmatch(bare):
         raise Problem(
             400,
             "invalid-idempotency-key",
             f"{HEADER} has 1 to 128 visible ASCII characters, such as a UUID",
         )
-    return found[1] or found[2]
+    return bare
 
 
 async def _fingerprint(request: Request, caller: Caller) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 import zlib
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from fastapi import APIRouter, Request, Response
 from google.protobuf.json_format import MessageToJson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, ValidationError
 
 from experiments.api.auth import Devices, Ingest
 from experiments.api.problems import Problem
+from experiments.api.routes import GuardedRoute
 from experiments.domain.observation import Outcome
 from experiments.engine import Engine
 from lineage.errors import UnreadableTraces
@@ -22,17 +22,73 @@ from lineage.readers.batch import Batch
 from lineage.readers.otlp import decode_protobuf
 from lineage.readers.otlp_json import decode_json
 
-router = APIRouter()
-
-MAX_BODY = 16 * 1024 * 1024
-MAX_METRICS = 10_000
-_TRACE_ID = re.compile(r"[0-9a-f]{32}")
+MAX_BODY: Final = 16 * 1024 * 1024
+MAX_METRICS: Final = 10_000
 
 
-@router.post("/v1/traces", tags=["ingest"])
+class IngestRoute(GuardedRoute):
+    """Spans and device metrics come in bulk."""
+
+    max_body: ClassVar[int] = MAX_BODY
+
+
+router = APIRouter(tags=["ingest"], route_class=IngestRoute)
+
+_JSON_TRACES = {
+    "resourceSpans": [
+        {
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "api"}}]},
+            "scopeSpans": [
+                {
+                    "spans": [
+                        {
+                            "traceId": "5b8efff798038103d269b633813fc60c",
+                            "spanId": "eee19b7ec3c1b174",
+                            "name": "GET /boot",
+                            "kind": 2,
+                            "startTimeUnixNano": "1767225600000000000",
+                            "endTimeUnixNano": "1767225600100000000",
+                        }
+                    ]
+                }
+            ],
+        }
+    ]
+}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_OTLP = {
+    "required": True,
+    "description": "An ExportTraceServiceRequest; `Content-Encoding: gzip` is understood.",
+    "content": {
+        "application/x-protobuf": _BINARY,
+        "application/json": {"schema": {"type": "object"}, "example": _JSON_TRACES},
+    },
+}
+_ACCEPTED = {
+    "description": "Taken; `partialSuccess` says how many spans were not.",
+    "content": {
+        "application/x-protobuf": _BINARY,
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "properties": {"partialSuccess": {"type": "object"}},
+                "additionalProperties": False,
+            },
+            "example": {},
+        },
+    },
+}
+
+
+@router.post(
+    "/v1/traces",
+    response_class=Response,
+    openapi_extra={"requestBody": _OTLP},
+    responses={200: _ACCEPTED, 415: {}},
+)
 async def receive_traces(request: Request, _caller: Ingest) -> Response:
     """OTLP over HTTP: protobuf or JSON, plain or gzipped; answers with partial success."""
-    body = _unzip(await _body(request), request.headers.get("content-encoding", ""))
+    body = _unzip(await request.body(), request.headers.get("content-encoding", ""))
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     try:
         batch = _decode(kind, body)
@@ -54,6 +110,15 @@ def _decode(kind: str, body: bytes) -> Batch:
     )
 
 
+_METRIC: Final[dict[str, JsonValue]] = {
+    "device": "b81d-42",
+    "member": "m-7",
+    "trace_id": "5b8efff798038103d269b633813fc60c",
+    "outcome": "failure",
+    "error_code": "PLAYBACK-7",
+}
+
+
 def _accepted(kind: str, rejected: int) -> Response:
     answer = ExportTraceServiceResponse()
     if rejected:
@@ -62,16 +127,6 @@ def _accepted(kind: str, rejected: int) -> Response:
     if kind == "application/json":
         return Response(MessageToJson(answer), media_type=kind)
     return Response(answer.SerializeToString(), media_type=kind)
-
-
-async def _body(request: Request) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MAX_BODY:
-            raise Problem(413, "too-large", f"a body may have {MAX_BODY} bytes; send less at once")
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _unzip(body: bytes, encoding: str) -> bytes:
@@ -94,20 +149,48 @@ def _unzip(body: bytes, encoding: str) -> bytes:
 class DeviceMetric(BaseModel):
     """What one device saw of one request."""
 
-    model_config = ConfigDict(extra="ignore")
-    device: Annotated[str, Field(min_length=1, max_length=200)]
-    trace_id: Annotated[str, Field(min_length=32, max_length=32)]
-    outcome: Literal["success", "failure"]
-    member: Annotated[str, Field(max_length=200)] = ""
-    session: Annotated[str, Field(max_length=200)] = ""
-    error_code: Annotated[str, Field(max_length=100)] | None = None
-    duration_ms: Annotated[float, Field(ge=0, le=86_400_000)] = 0.0
+    model_config = ConfigDict(
+        extra="ignore", json_schema_extra={"examples": [{**_METRIC, "duration_ms": 182.5}]}
+    )
+    device: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="Any id that stays. It is hashed with a secret key on arrival and never "
+            "stored or logged in clear.",
+        ),
+    ]
+    trace_id: Annotated[
+        str, Field(pattern="^[0-9A-Fa-f]{32}$", description="The trace of the request.")
+    ]
+    outcome: Annotated[
+        Literal["success", "failure"], Field(description="What the user got in the end.")
+    ]
+    member: Annotated[
+        str, Field(max_length=200, description="Whose device it is. Hashed like `device`.")
+    ] = ""
+    session: Annotated[
+        str, Field(max_length=200, description="Checked, then forgotten: nothing needs it so far.")
+    ] = ""
+    error_code: Annotated[
+        str | None, Field(max_length=100, description="What the device calls the failure.")
+    ] = None
+    duration_ms: Annotated[
+        float, Field(ge=0, le=86_400_000, description="How long the user waited.")
+    ] = 0.0
 
 
 class DeviceMetrics(BaseModel):
-    """A batch of device metrics. Each is checked by itself; bad ones are counted, not fatal."""
+    """A batch of device metrics. Each is checked by itself; bad ones are counted, not fatal.
 
-    metrics: Annotated[list[dict[str, object]], Field(max_length=MAX_METRICS)]
+    Also counted, in `dropped` of the status: second reports on one trace (`join_duplicate`),
+    reports whose trace never came (`join_unknown_trace`), and those that belong to an experiment
+    nobody knows any more (`unknown_experiment`).
+    """
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"metrics": [_METRIC]}]})
+    metrics: Annotated[list[SkipValidation[DeviceMetric]], Field(max_length=MAX_METRICS)]
 
 
 class Received(BaseModel):
@@ -117,7 +200,7 @@ class Received(BaseModel):
     rejected: int
 
 
-@router.post("/api/v1/device-metrics", status_code=202, tags=["ingest"])
+@router.post("/api/v1/device-metrics", status_code=202)
 async def receive_device_metrics(
     batch: DeviceMetrics, request: Request, _caller: Devices
 ) -> Received:
@@ -131,16 +214,13 @@ async def receive_device_metrics(
     return Received(accepted=len(outcomes), rejected=rejected)
 
 
-def _outcome(item: dict[str, object], key: bytes) -> Outcome | None:
+def _outcome(item: object, key: bytes) -> Outcome | None:
     try:
         metric = DeviceMetric.model_validate(item)
     except ValidationError:
         return None
-    trace_id = metric.trace_id.lower()
-    if not _TRACE_ID.fullmatch(trace_id):
-        return None
     return Outcome(
-        trace_id=trace_id,
+        trace_id=metric.trace_id.lower(),
         device=_hashed(metric.device, key),
         member=_hashed(metric.member, key),
         success=metric.outcome == "success",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
+from experiments.api.documents import Document, Line
 from experiments.domain.calendar import Calendar, Schedule
 from experiments.domain.campaign import Definition
 from experiments.domain.settings import OnDrift, PromqlOutcome, Rule, Settings
@@ -14,6 +15,7 @@ from experiments.errors import InvalidCalendar
 from fit.faults import KINDS, FaultKind
 
 _SHOWN = Settings()
+_MANY = 1_000_000_000
 _JUDGED = Thresholds()
 
 Strategy = Literal["smallest", "likeliest", "union"]
@@ -21,13 +23,13 @@ Share = Annotated[float, Field(gt=0, le=0.5)]
 Alpha = Annotated[float, Field(gt=0, lt=1)]
 
 
-Promql = Annotated[str, Field(min_length=1, max_length=4000)]
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+_VARIABLE = r"^(error|delay|down)@[^\x00-\x1f\x7f]+$"
+Promql = Annotated[str, Field(pattern=r"^[^\x00]*$", min_length=1, max_length=4000)]
 
 
-class PromqlCounts(BaseModel):
+class PromqlCounts(Document):
     """PromQL counters of one arm's requests; `$experiment` and `$arm` are filled in."""
-
-    model_config = ConfigDict(extra="forbid")
 
     failures: Annotated[
         Promql, Field(examples=['sum(orders_failed_total{experiment="$experiment",arm="$arm"})'])
@@ -37,18 +39,59 @@ class PromqlCounts(BaseModel):
     ]
 
 
-class Bounds(BaseModel):
+class NewBlackout(Document):
+    """No experiments from `first` to `last`: dates, the last one included, or local times."""
+
+    first: Annotated[Line, Field(max_length=32, examples=["2026-12-18"])]
+    last: Annotated[Line, Field(max_length=32, examples=["2027-01-04"])]
+    why: Annotated[Line, Field(min_length=1, max_length=500, examples=["holidays"])]
+
+
+class NewCalendar(Document):
+    """When experiments may run, by the clock on the wall."""
+
+    timezone: Annotated[Line, Field(max_length=64, examples=["Europe/Berlin"])] = "UTC"
+    days: list[Day] = Field([], max_length=7, description="None: any day.")
+    hours: Annotated[
+        list[Annotated[str, Field(pattern=r"^[0-9]{2}:[0-9]{2}$")]] | None,
+        Field(
+            min_length=2,
+            max_length=2,
+            description="From, to; may pass midnight. Null: the whole day.",
+            examples=[["09:00", "16:00"]],
+        ),
+    ] = None
+    blackouts: list[NewBlackout] = Field([], max_length=1000)
+
+    def meant(self) -> Calendar:
+        """The same in the words of the domain. Raises InvalidCalendar."""
+        return Calendar.from_json(self.model_dump())
+
+
+class NewSchedule(Document):
+    """When a run begins: cron's five fields, read in this time zone."""
+
+    cron: Annotated[Line, Field(max_length=100, examples=["0 9 * * mon"])]
+    timezone: Annotated[Line, Field(max_length=64, examples=["Europe/Berlin"])] = "UTC"
+
+    def meant(self) -> Schedule:
+        """The same in the words of the domain. Raises InvalidCalendar."""
+        return Schedule.from_json(self.model_dump())
+
+
+class Bounds(Document):
     """The bounds and the care of a campaign. Times in seconds, shares of all devices."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(json_schema_extra={"examples": [{"members": 50, "window": 30}]})
 
     max_size: Annotated[int, Field(ge=1, le=4, description="Faults at once, at most.")] = 2
-    kinds: Annotated[list[FaultKind], Field(min_length=1)] = list(KINDS)
+    kinds: list[FaultKind] = Field(list(KINDS), min_length=1, max_length=len(KINDS))
     strategy: Strategy = "union"
     max_union: Annotated[
-        int | None, Field(ge=1, description="Faults that one experiment may unite; null: no cap.")
+        int | None,
+        Field(ge=1, le=10_000, description="Faults that one experiment may unite; null: no cap."),
     ] = _SHOWN.max_union
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     delay: Annotated[
         float, Field(gt=0, le=60, description="How long a delay hangs without a caller's timeout.")
     ] = _SHOWN.delay
@@ -62,7 +105,7 @@ class Bounds(BaseModel):
         int, Field(ge=1, le=100_000, description="Devices that one experiment may expose.")
     ] = _SHOWN.members
     member_budget: Annotated[
-        int, Field(ge=1, description="Devices that one run of the campaign may expose.")
+        int, Field(ge=1, le=_MANY, description="Devices that one run of the campaign may expose.")
     ] = _SHOWN.member_budget
     concurrency: Annotated[int, Field(ge=1, le=100, description="Experiments at once.")] = (
         _SHOWN.concurrency
@@ -84,7 +127,7 @@ class Bounds(BaseModel):
     rechecks: Annotated[
         int, Field(ge=0, le=100, description="Sets inferred to be safe that are tried, per class.")
     ] = _SHOWN.rechecks
-    min_traffic: Annotated[int, Field(ge=1)] = _SHOWN.min_traffic
+    min_traffic: Annotated[int, Field(ge=1, le=_MANY)] = _SHOWN.min_traffic
     min_consistency: Annotated[float, Field(ge=0, le=1)] = _SHOWN.min_consistency
     on_drift: OnDrift = "reopen"
     guardrail: Annotated[
@@ -96,7 +139,7 @@ class Bounds(BaseModel):
     ] = None
     approve_above: Annotated[
         float | None,
-        Field(ge=0, description="Members that may be hurt without an operator's approval."),
+        Field(ge=0, le=_MANY, description="Members that may be hurt without approval."),
     ] = None
 
     def settings(self) -> Settings:
@@ -112,7 +155,6 @@ class NewCampaign(Bounds):
     """A campaign: over which classes, within which bounds, when."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={
             "examples": [
                 {
@@ -134,27 +176,28 @@ class NewCampaign(Bounds):
         },
     )
 
-    name: Annotated[str, Field(max_length=100)] = ""
-    classes: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=1000)]],
-        Field(max_length=1000, description="Names, or patterns with *; none: every fit class."),
-    ] = []
+    name: Annotated[Line, Field(max_length=100)] = ""
+    classes: list[Annotated[Line, Field(min_length=1, max_length=1000)]] = Field(
+        [], max_length=1000, description="Names, or patterns with *; none: every fit class."
+    )
     calendar: Annotated[
-        dict[str, Any] | None, Field(description="When experiments may run; null: at any time.")
+        NewCalendar | None, Field(description="When experiments may run; null: at any time.")
     ] = None
     schedule: Annotated[
-        dict[str, Any] | None, Field(description="When a run begins; null: one run, now.")
+        NewSchedule | None, Field(description="When a run begins; null: one run, now.")
     ] = None
 
-    @field_validator("calendar")
+    @field_validator("calendar", "schedule")
     @classmethod
-    def _is_calendar(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
-        return _checked(value, Calendar)
-
-    @field_validator("schedule")
-    @classmethod
-    def _is_schedule(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
-        return _checked(value, Schedule)
+    def _makes_sense(
+        cls, value: NewCalendar | NewSchedule | None
+    ) -> NewCalendar | NewSchedule | None:
+        try:
+            if value is not None:
+                value.meant()
+        except InvalidCalendar as error:
+            raise ValueError(str(error)) from error
+        return value
 
     def definition(self) -> Definition:
         """The same in the words of the domain."""
@@ -162,17 +205,25 @@ class NewCampaign(Bounds):
             settings=self.settings(),
             classes=tuple(self.classes),
             name=self.name,
-            calendar=Calendar.from_json(self.calendar) if self.calendar else None,
-            schedule=Schedule.from_json(self.schedule) if self.schedule else None,
+            calendar=self.calendar.meant() if self.calendar else None,
+            schedule=self.schedule.meant() if self.schedule else None,
         )
 
 
 class NewExperiment(Bounds):
     """One hypothesis tried on one request class, as soon as the gates are open."""
 
-    request_class: Annotated[str, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"request_class": "GET /boot", "hypothesis": ["error@api>http:GET:playlist/*"]}
+            ]
+        }
+    )
+
+    request_class: Annotated[Line, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
     hypothesis: Annotated[
-        list[Annotated[str, Field(min_length=3, max_length=1000)]],
+        list[Annotated[str, Field(pattern=_VARIABLE, max_length=1000)]],
         Field(
             min_length=1,
             max_length=100,
@@ -189,14 +240,3 @@ class NewExperiment(Bounds):
             name=f"one experiment on {self.request_class}",
             hypotheses=(frozenset(self.hypothesis),),
         )
-
-
-def _checked(
-    value: dict[str, Any] | None, kind: type[Calendar | Schedule]
-) -> dict[str, Any] | None:
-    if value is not None:
-        try:
-            kind.from_json(value)
-        except InvalidCalendar as error:
-            raise ValueError(str(error)) from error
-    return value

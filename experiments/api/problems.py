@@ -73,10 +73,44 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "prometheus": Kind(502, "Prometheus gave no usable answer."),
     "not-delivered": Kind(502, "A notification did not get through."),
+    "not-ready": Kind(503, "The service is up but its engine stands still."),
     "too-many-streams": Kind(503, "As many event streams are open as the service holds."),
     "unavailable": Kind(503, "The database does not answer; try again later."),
 }
 """Every type of problem there is. The names are stable: programs rely on them."""
+
+STATUSES: Final = tuple(sorted({kind.status for kind in KINDS.values()}))
+
+SCHEMA: Final[Mapping[str, Any]] = {
+    "title": "Problem",
+    "description": "An error, as RFC 9457 has it.",
+    "type": "object",
+    "required": ["type", "title", "status"],
+    "properties": {
+        "type": {
+            "type": "string",
+            "format": "uri",
+            "description": f"What went wrong, for programs: `{TYPE}` and a name that stays.",
+        },
+        "title": {"type": "string", "description": "The same name, for people."},
+        "status": {"type": "integer", "minimum": 400, "maximum": 599},
+        "detail": {"type": "string", "description": "What was wrong this time, and the way out."},
+        "errors": {
+            "type": "array",
+            "description": "Where the request does not fit the API, and why not.",
+            "items": {
+                "type": "object",
+                "required": ["at", "what"],
+                "properties": {"at": {"type": "string"}, "what": {"type": "string"}},
+            },
+        },
+        "incident": {
+            "type": "string",
+            "description": "Under this number the service's log has the details.",
+        },
+    },
+}
+"""The JSON Schema of every problem document."""
 
 _OF_ERROR: Final[tuple[tuple[type[ExperimentsError], str], ...]] = (
     (NotFound, "not-found"),
@@ -186,15 +220,16 @@ def _incident(kind: str, request: Request, error: Exception) -> Response:
 def _answer(
     kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any
 ) -> Response:
-    status = KINDS[kind].status
-    document = {
+    return _written({**_document(kind, detail), **more}, KINDS[kind].status, headers)
+
+
+def _document(kind: str, detail: str) -> dict[str, Any]:
+    return {
         "type": TYPE + kind,
         "title": kind.replace("-", " "),
-        "status": status,
+        "status": KINDS[kind].status,
         "detail": detail,
-        **more,
     }
-    return _written(document, status, headers)
 
 
 def _written(
@@ -205,6 +240,30 @@ def _written(
     return Response(
         json.dumps(document), status, {**challenge, **(headers or {})}, media_type=MEDIA_TYPE
     )
+
+
+def described(status: int) -> dict[str, Any]:
+    """The problems of one status as a response object of OpenAPI."""
+    kinds = {name: kind for name, kind in KINDS.items() if kind.status == status}
+    examples = {
+        name: {"value": _document(name, kind.meaning), "summary": kind.meaning}
+        for name, kind in kinds.items()
+    }
+    schema = {"$ref": "#/components/schemas/Problem"}
+    response: dict[str, Any] = {
+        "description": "\n".join(f"`{name}`: {kind.meaning}" for name, kind in kinds.items()),
+        "content": {MEDIA_TYPE: {"schema": schema, "examples": examples}},
+    }
+    if status in _HEADERS:
+        name, meaning = _HEADERS[status]
+        response["headers"] = {name: {"description": meaning, "schema": {"type": "string"}}}
+    return response
+
+
+_HEADERS = {
+    401: ("WWW-Authenticate", "How to say who is calling."),
+    429: ("Retry-After", "Seconds to wait."),
+}
 
 
 def page() -> str:

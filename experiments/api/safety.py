@@ -8,13 +8,14 @@ import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from sqlalchemy import select
 
 from experiments.api.auth import Operator, Viewer
+from experiments.api.documents import Document, Id, Line, Reason
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.service import Db, Reason, Running
+from experiments.api.service import Db, Running
 from experiments.api.views import AuditView, MaintenanceView, WhatIfView
 from experiments.domain.catalogue import KnownClass
 from experiments.domain.maintenance import Maintenance
@@ -28,7 +29,7 @@ from experiments.store.schema import AuditRow, ExperimentRow, MaintenanceRow
 
 router = APIRouter(prefix="/api/v1", tags=["safety"], route_class=IdempotentRoute)
 
-Pattern = Annotated[str, Field(min_length=1, max_length=1000)]
+Pattern = Annotated[Line, Field(min_length=1, max_length=1000)]
 
 
 class Budget(BaseModel):
@@ -59,23 +60,20 @@ class Halt(BaseModel):
     halted: str | None = Field(examples=["checkout is down"])
 
 
-class NewMaintenance(BaseModel):
+class NewMaintenance(Document):
     """What will be down, for how long at most, and why."""
 
-    model_config = ConfigDict(extra="forbid")
-    down: Annotated[
-        list[Pattern],
-        Field(
-            max_length=100,
-            description="Points, services or systems, with *; none: everything.",
-            examples=[["recordsdb"]],
-        ),
-    ] = []
+    down: list[Pattern] = Field(
+        [],
+        max_length=100,
+        description="Points, services or systems, with *; none: everything.",
+        examples=[["recordsdb"]],
+    )
     seconds: Annotated[
         float, Field(gt=0, le=30 * 86_400, description="It ends by itself after so long.")
     ] = 7_200
-    reason: Annotated[str, Field(min_length=1, max_length=500, examples=["rolling upgrade"])]
-    owner: Annotated[str, Field(max_length=64, description="Default: who asks.")] = ""
+    reason: Annotated[Line, Field(min_length=1, max_length=500, examples=["rolling upgrade"])]
+    owner: Annotated[Line, Field(max_length=64, description="Default: who asks.")] = ""
 
 
 @router.get("/status")
@@ -153,7 +151,7 @@ async def maintenance(
 
 
 @router.post("/maintenance/{window_id}/close")
-async def close_maintenance(window_id: str, engine: Running, caller: Operator) -> MaintenanceView:
+async def close_maintenance(window_id: Id, engine: Running, caller: Operator) -> MaintenanceView:
     """Close a maintenance window before its time."""
     return MaintenanceView.of(
         engine.scheduler.close_maintenance(window_id, caller.name, time.time())
@@ -166,10 +164,10 @@ async def whatif(
     db: Db,
     _caller: Viewer,
     down: Annotated[
-        list[str], Query(min_length=1, max_length=100, description="Points, services, systems.")
+        list[Line], Query(min_length=1, max_length=100, description="Points, services, systems.")
     ],
     request_class: Annotated[
-        str | None, Query(max_length=1000, description="A class or a pattern; null: every class.")
+        Line | None, Query(max_length=1000, description="A class or a pattern; null: every class.")
     ] = None,
 ) -> list[WhatIfView]:
     """With these down, which single further failure would now hurt? From the evidence alone."""
@@ -190,7 +188,9 @@ async def audit(
     links: Links,
     cursor: Cursor = None,
     limit: Limit = 50,
-    subject: Annotated[str | None, Query(max_length=64)] = None,
+    subject: Annotated[
+        Line | None, Query(max_length=64, description="Only what was done to this id.")
+    ] = None,
 ) -> Page[AuditView]:
     """Who did what, to what, why and when; newest first."""
     query = select(AuditRow)

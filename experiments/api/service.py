@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, Field
 
 from experiments.api.new_campaign import Bounds
 from experiments.api.problems import Problem
@@ -27,12 +26,6 @@ def _database(request: Request) -> Database:
 
 Running = Annotated[Engine, Depends(_engine)]
 Db = Annotated[Database, Depends(_database)]
-
-
-class Reason(BaseModel):
-    """Why something is done; it goes into the audit."""
-
-    reason: Annotated[str, Field(min_length=1, max_length=500, examples=["release 42 goes out"])]
 
 
 def check_promql(request: Request, bounds: Bounds) -> None:

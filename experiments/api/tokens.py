@@ -13,23 +13,24 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from experiments.api.auth import ROLES, Admin, Role
+from experiments.api.documents import Document, Id
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
+from experiments.api.routes import GuardedRoute
 from experiments.errors import Invalid
 from experiments.store import tokens as stored
 from experiments.store.database import SERVICE, Database
 from experiments.store.schema import TokenRow
 from experiments.store.tokens import TokenEntry
 
-router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
+router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"], route_class=GuardedRoute)
 
 YEAR = 365 * 86_400
 
 
-class NewToken(BaseModel):
+class NewToken(Document):
     """Whom a token is for. ``expires_in``: seconds; null: it never expires."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={"examples": [{"name": "kim", "role": "operator", "expires_in": 86400}]},
     )
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
@@ -58,7 +59,7 @@ def create(new: NewToken, request: Request, response: Response, caller: Admin) -
 
 
 @router.get("")
-def tokens(
+def listing(
     request: Request, links: Links, _caller: Admin, cursor: Cursor = None, limit: Limit = 50
 ) -> Page[TokenEntry]:
     """The tokens that were made here, newest first, also those expired or revoked."""
@@ -69,7 +70,7 @@ def tokens(
 
 
 @router.delete("/{token_id}")
-def revoke(token_id: str, request: Request, caller: Admin) -> TokenEntry:
+def revoke(token_id: Id, request: Request, caller: Admin) -> TokenEntry:
     """Take a token back. Within seconds it opens nothing any more."""
     with _database(request).change(time.time(), caller.name) as change:
         return stored.revoke(change, token_id)

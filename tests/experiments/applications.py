@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 from fastapi import APIRouter, FastAPI
 
 from experiments.api import problems
+from experiments.api.app import Service, create_app
 from experiments.api.auth import ROLES, Tokens
 from experiments.api.rate_limit import RateLimiter
 from experiments.store.database import Database
@@ -29,6 +31,12 @@ def application(
     for router in routers:
         app.include_router(router)
     return app
+
+
+def service(url: str, **settings: Any) -> FastAPI:
+    """The whole service over the database at ``url``, with a token for each role."""
+    tokens = Tokens(",".join(f"{role}:{token}" for role, token in GIVEN.items()))
+    return create_app(Service(tokens=tokens, database=url, **settings))
 
 
 @contextmanager
