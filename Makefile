@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format clean help
+.PHONY: demo test soak check format clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
@@ -13,6 +13,9 @@ demo: $(VENV)/.demo  ## run the demo application and find its planted failures
 
 test: $(VENV)/.dev   ## run the tests
 	$(BIN)/pytest
+
+soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (half an hour)
+	$(BIN)/python -m tests.experiments.crash.soak $(ARGS)
 
 check: $(VENV)/.dev  ## lint, types, the arrows between rooms
 	$(BIN)/ruff check .

@@ -1,0 +1,40 @@
+"""The service is killed at random instants, and nothing it must hold is broken.
+
+This is the short form, for every run of the tests; ``make soak`` runs the long one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.crash.assault import Plan
+from tests.experiments.crash.synthetic import assault
+from tests.experiments.crash.treated import noted
+
+SEED = 0
+PATHS = ("/boot", "/play", "/store", "/top")
+
+
+@pytest.mark.timeout(300)
+def test_nothing_breaks_when_the_service_is_killed(database_url: str, tmp_path: Path) -> None:
+    plan = Plan(kills=12, life=(0.3, 3.5), seed=SEED)
+
+    attack = assault(database_url, tmp_path, plan, paths=PATHS)
+
+    assert not attack.wrong, "\n".join(attack.wrong)
+    assert len(attack.kills) >= 12
+    assert noted(attack.notes), "nobody was treated: the test has shown nothing"
+
+
+@pytest.mark.timeout(300)
+def test_a_budget_holds_across_crashes(database_url: str, tmp_path: Path) -> None:
+    # Given a budget that some experiments use up, since every crash costs what was reserved
+    plan = Plan(kills=4, life=(2.0, 4.0), seed=SEED)
+    # When the service is killed while it is being spent, and while nothing is left of it
+    attack = assault(database_url, tmp_path, plan, paths=PATHS, hour=150, finish=False)
+    # Then the witness has seen at most as many devices, and the service knows of each
+    assert not attack.wrong, "\n".join(attack.wrong)
+    treated = {(each.experiment, each.device) for each in noted(attack.notes)}
+    assert 0 < len(treated) <= 150
