@@ -397,7 +397,8 @@ class Scheduler:
             answer = arm(self._db, change, order, self.limits)
         if isinstance(answer, Refused):
             if experiment.state == "proposed":
-                campaign.hold(experiment, answer.reason, now + RETRY_SECONDS)
+                retry_at = now + RETRY_SECONDS
+                campaign.hold(experiment, answer.reason, retry_at, all_classes=answer.spent)
             return
         first = experiment.purpose in {"explore", "recheck"}
         experiment.arm(now, campaign.fdr.next_level() if first else 1.0)

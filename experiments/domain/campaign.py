@@ -75,6 +75,7 @@ class Campaign:
     record: Record = field(default_factory=Record)
     _by_id: dict[str, Experiment] = field(default_factory=dict)
     _retry_at: dict[str, float] = field(default_factory=dict)
+    _held_until: float = 0.0
     _paused_classes: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -105,6 +106,7 @@ class Campaign:
         self.fdr = OnlineFdr(self.settings.fdr)
         self.waiting.clear()
         self._retry_at.clear()
+        self._held_until = 0.0
 
     def end_run(self, reason: str, now: float) -> None:
         """This run is over: the next one is scheduled, or there is none."""
@@ -136,7 +138,7 @@ class Campaign:
     ) -> None:
         """Take up classes that are ready. ``known``: what was found in a class before."""
         for name, each in classes.items():
-            if name in self.explorations or not self.wants(name):
+            if name in self.explorations or name in self._paused_classes or not self.wants(name):
                 continue
             unfit = each.unfit_for(self.settings.min_consistency)
             if unfit is not None:
@@ -168,6 +170,8 @@ class Campaign:
         """At most ``room`` new experiments, on the classes with the most traffic first."""
         proposed: list[Experiment] = []
         room = min(room, self.settings.concurrency - len(self.active()))
+        if room <= 0 or now < self._held_until:
+            return proposed
         idle = [
             (name, exploration)
             for name, exploration in self.explorations.items()
@@ -177,7 +181,7 @@ class Campaign:
         for name, exploration in idle:
             if len(proposed) >= room:
                 break
-            if now < self._retry_at.get(name, 0.0) or name in self._paused_classes:
+            if now < self._retry_at.get(name, 0.0):
                 continue
             obstacle = gate(name, exploration)
             if obstacle is not None:
@@ -190,11 +194,18 @@ class Campaign:
                 proposed.append(self._experiment(classes[name], exploration, plan, now))
         return proposed
 
-    def hold(self, experiment: Experiment, reason: str, retry_at: float) -> None:
-        """A proposed experiment may not run now; its class is asked again at ``retry_at``."""
+    def hold(
+        self, experiment: Experiment, reason: str, retry_at: float, *, all_classes: bool = False
+    ) -> None:
+        """A proposed experiment may not run now; its class is asked again at ``retry_at``.
+
+        ``all_classes``: and so is every other one, for what stands in the way is not its own.
+        """
         name = experiment.request_class
         self.waiting[name] = reason
         self._retry_at[name] = retry_at
+        if all_classes:
+            self._held_until = retry_at
         self.drop(experiment)
 
     def drop(self, experiment: Experiment) -> None:
@@ -251,17 +262,23 @@ class Campaign:
         """Whether every class that matters has been explored to its end."""
         if self.running:
             return False
-        expected = {
-            name
-            for name, known in classes.items()
-            if self.wants(name)
+        named = [name for name in self.definition.classes if "*" not in name]
+        if any(map(self._unfinished, named)):
+            return False
+        if any(self._unfinished(n) and self._matters(known) for n, known in classes.items()):
+            return False
+        return bool(named) or any(map(self._matters, classes.values()))
+
+    def _unfinished(self, name: str) -> bool:
+        exploration = self.explorations.get(name)
+        return exploration is None or not exploration.finished
+
+    def _matters(self, known: KnownClass) -> bool:
+        return (
+            self.wants(known.name)
             and known.traffic.good >= NOTEWORTHY
             and known.unfit_for(self.settings.min_consistency) is None
-            and name not in self._paused_classes
-        }
-        expected |= {name for name in self.definition.classes if "*" not in name}
-        return bool(expected) and all(
-            name in self.explorations and self.explorations[name].finished for name in expected
+            and known.name not in self._paused_classes
         )
 
     def certificates(self) -> list[dict[str, Any]]:

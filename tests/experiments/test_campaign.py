@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from experiments.domain.campaign import Campaign
+from experiments.domain.catalogue import Change, KnownClass
 from experiments.domain.settings import Settings
+from experiments.domain.traffic import Traffic
 from lineage.span import Span
 from solver import Explorer, OutOfTime
 from solver.check import check
-from tests.experiments.simulated import explore, serving
+from tests.experiments.simulated import (
+    Application,
+    a_campaign,
+    a_class,
+    explore,
+    serving,
+    traffic_of,
+)
 from tests.lineage.programs import Call, Run, faults_of, points_of, programs
 from tests.lineage.spans import span
 
@@ -119,3 +129,63 @@ def test_a_solver_out_of_time_ends_the_exploration_and_leaves_the_rest_open(
     (exploration,) = campaign.explorations.values()
     assert campaign.state == "finished"
     assert exploration.certificate()["certificate"]["open"]
+
+
+def two_classes(bounds: Settings) -> tuple[Campaign, dict[str, KnownClass]]:
+    """A campaign that has just taken up two classes."""
+    application = Application(shared_database)
+    classes = {n: a_class(traffic_of(application, 10), n) for n in ("GET /a", "GET /b")}
+    campaign = a_campaign(bounds)
+    campaign.enroll(classes, lambda _: ())
+    return campaign, classes
+
+
+def propose(campaign: Campaign, classes: dict[str, KnownClass], now: float) -> list[str]:
+    return [e.request_class for e in campaign.propose(classes, lambda _n, _e: None, 9, now)]
+
+
+def test_what_stands_in_the_way_of_all_classes_is_asked_for_once() -> None:
+    # Given a class whose experiment was refused
+    campaign, classes = two_classes(Settings(min_traffic=5, concurrency=1))
+    assert propose(campaign, classes, 100.0) == ["GET /a"]
+    campaign.hold(campaign.running["GET /a"], "another runs on it", 105.0)
+    # Then the other class is next, and once a budget is spent nobody is before the time is over
+    assert propose(campaign, classes, 100.0) == ["GET /b"]
+    campaign.hold(campaign.running["GET /b"], "budget spent", 105.0, all_classes=True)
+    assert propose(campaign, classes, 104.9) == []
+    assert propose(campaign, classes, 105.0) == ["GET /a"]
+
+
+def test_a_class_that_is_held_for_its_drift_says_so_until_it_is_released() -> None:
+    campaign, classes = two_classes(Settings(min_traffic=5, on_drift="pause"))
+    assert not campaign.follow(Change("changed", classes["GET /a"]))
+    for _ in range(2):
+        campaign.enroll(classes, lambda _: ())
+        assert propose(campaign, classes, 100.0) in ([], ["GET /b"])
+    assert "release it" in campaign.waiting["GET /a"]
+
+    assert campaign.release("GET /a")
+    assert not campaign.release("GET /a")
+    campaign.enroll(classes, lambda _: ())
+    assert propose(campaign, classes, 100.0) == ["GET /a"]
+
+
+def test_a_campaign_is_complete_when_every_class_that_matters_is_explored() -> None:
+    campaign, classes = two_classes(Settings(min_traffic=5))
+    assert not campaign.complete(classes)
+    campaign.explorations["GET /a"].finished = True
+    assert not campaign.complete(classes)
+    campaign.explorations["GET /b"].finished = True
+    assert campaign.complete(classes)
+    # A class with hardly a request does not matter, one with some does, held or unfit ones do not
+    young, some = Traffic(), traffic_of(Application(shared_database), 10)
+    assert campaign.complete(classes | {"GET /c": a_class(young, "GET /c")})
+    grown = a_class(some, "GET /c")
+    assert not campaign.complete(classes | {"GET /c": grown})
+    assert campaign.complete(classes | {"GET /c": replace(grown, consistency=0.5)})
+    # Nothing at all is not complete, nor is what was asked for by name and never seen
+    assert not campaign.complete({})
+    named = a_campaign(Settings(min_traffic=5), "GET /a", "GET /x")
+    named.enroll(classes, lambda _: ())
+    named.explorations["GET /a"].finished = True
+    assert not named.complete(classes)
