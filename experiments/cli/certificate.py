@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from experiments.cli import exits
+from experiments.cli.client import segment
 from experiments.cli.control import HERE, AsJson, Token, Url, connected
 from solver.check import check as problems_of
 
@@ -24,7 +25,7 @@ def show(
 ) -> None:
     """Print a campaign's certificates as JSON, one for each request class."""
     with connected(url, token) as client:
-        typer.echo(json.dumps(client.get(f"/campaigns/{campaign}/certificates")))
+        typer.echo(json.dumps(client.get(f"/campaigns/{segment(campaign)}/certificates")))
 
 
 @app.command()

@@ -7,9 +7,27 @@ import sys
 from types import FrameType
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
-from experiments.cli import analyze, certificate, config, control, demo, exits, export, serve, token
+from experiments.cli import (
+    analyze,
+    campaign,
+    certificate,
+    classes,
+    config,
+    demo,
+    exits,
+    experiment,
+    export,
+    findings,
+    maintenance,
+    replay,
+    safety,
+    serve,
+    token,
+    whatif,
+)
+from experiments.cli.terminal import console
 from experiments.errors import Unreachable
 from fit.errors import LdfiError
 
@@ -23,13 +41,21 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("analyze")(analyze.analyze)
+app.command("replay")(replay.replay)
+app.command("classes")(classes.classes)
+app.add_typer(campaign.app, name="campaign")
+app.add_typer(experiment.app, name="experiment")
+app.add_typer(findings.app, name="findings")
 app.add_typer(certificate.app, name="certificate")
+app.command("whatif")(whatif.whatif)
+app.add_typer(maintenance.app, name="maintenance")
+app.command("halt")(safety.halt)
+app.command("resume")(safety.resume)
+app.command("status")(safety.status)
+app.command("audit")(safety.audit)
 app.add_typer(export.app, name="export")
 app.add_typer(config.app, name="config")
 app.add_typer(token.app, name="token")
-app.command("findings")(control.findings)
-app.command("halt")(control.halt)
-app.command("resume")(control.resume)
 
 
 def main() -> None:
@@ -47,7 +73,8 @@ def main() -> None:
 
 
 def _fail(error: LdfiError, code: int) -> None:
-    Console(stderr=True).print(f"[bold red]ldfi:[/] {error}", highlight=False)
+    line = Text("ldfi: ", "bold red").append(str(error), "default")
+    console(stderr=True).print(line, soft_wrap=True)
     sys.exit(code)
 
 

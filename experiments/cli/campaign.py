@@ -1,0 +1,326 @@
+"""``ldfi campaign``: experiments over request classes until nothing is left to try."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from experiments.cli import exits
+from experiments.cli.calendar import calendar, schedule
+from experiments.cli.campaign_view import overview, result
+from experiments.cli.client import Client, segment
+from experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, Watch, connected
+from experiments.cli.experiment_view import experiment_table
+from experiments.cli.settings import Set, checked, pairs, read
+from experiments.cli.terminal import columns, console, show, show_page
+from experiments.cli.watch import follow, newest_event
+from experiments.cli.words import styled, when
+
+app = typer.Typer(
+    help="Experiments over request classes until nothing is left to try.", no_args_is_help=True
+)
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id.")]
+WHAT, WHO, HOW, WHEN = "What is looked for", "Who is exposed", "How it is judged", "When"
+
+HURTING = ("open", "regressed")
+"""States of a finding that hurts and that nobody has acknowledged."""
+
+
+@app.command()
+def start(
+    token: Token,
+    classes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--class",
+            help="A class or pattern with *; repeatable. None: every fit class.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What people call it.")] = None,
+    max_size: Annotated[
+        int | None, typer.Option(help="Faults at once, at most.", rich_help_panel=WHAT)
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="error, delay; repeatable.", rich_help_panel=WHAT)
+    ] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="union, likeliest or smallest.", rich_help_panel=WHAT)
+    ] = None,
+    max_union: Annotated[
+        int | None,
+        typer.Option(help="Faults that one experiment may unite.", rich_help_panel=WHAT),
+    ] = None,
+    min_traffic: Annotated[
+        int | None,
+        typer.Option(help="Good requests that a class must have had.", rich_help_panel=WHAT),
+    ] = None,
+    min_consistency: Annotated[
+        float | None,
+        typer.Option(help="Share of them that must be alike.", rich_help_panel=WHAT),
+    ] = None,
+    on_drift: Annotated[
+        str | None,
+        typer.Option(
+            help="What becomes of a class that changes: reopen, pause or ignore.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
+    treatment: Annotated[
+        float | None, typer.Option(help="Share of devices treated.", rich_help_panel=WHO)
+    ] = None,
+    control: Annotated[
+        float | None, typer.Option(help="Share they are compared with.", rich_help_panel=WHO)
+    ] = None,
+    members: Annotated[
+        int | None, typer.Option(help="Devices one experiment may expose.", rich_help_panel=WHO)
+    ] = None,
+    member_budget: Annotated[
+        int | None, typer.Option(help="Devices one run may expose.", rich_help_panel=WHO)
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Experiments at once.", rich_help_panel=WHO)
+    ] = None,
+    approve_above: Annotated[
+        float | None,
+        typer.Option(
+            help="Members that may be hurt without an operator's approval.", rich_help_panel=WHO
+        ),
+    ] = None,
+    window: Annotated[
+        float | None, typer.Option(help="Seconds to observe, at most.", rich_help_panel=HOW)
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="The rise in failure rate that would matter.", rich_help_panel=HOW),
+    ] = None,
+    confirm: Annotated[
+        bool | None,
+        typer.Option(
+            "--confirm/--no-confirm",
+            help="Announce only what has hurt twice.",
+            rich_help_panel=HOW,
+        ),
+    ] = None,
+    cron: Annotated[
+        str | None, typer.Option(help='Begin at these times: "0 9 * * mon".', rich_help_panel=WHEN)
+    ] = None,
+    timezone: Annotated[
+        str | None, typer.Option(help="Of cron, days and hours; UTC.", rich_help_panel=WHEN)
+    ] = None,
+    days: Annotated[
+        str | None, typer.Option(help="Only on these: mon,tue.", rich_help_panel=WHEN)
+    ] = None,
+    hours: Annotated[
+        str | None, typer.Option(help="Only then: 09:00-16:00.", rich_help_panel=WHEN)
+    ] = None,
+    blackout: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Never then: FIRST..LAST=WHY; repeatable.", metavar="DATES", rich_help_panel=WHEN
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Settings in YAML, TOML or JSON; options go first.")
+    ] = None,
+    settings: Set = None,
+    watch: Watch = False,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Start a campaign, now or when its schedule says.
+
+    With --watch: exit code 1 when something open was found, 0 when nothing was, 3 when it was
+    stopped before its end.
+    """
+    given = {
+        "name": name,
+        "classes": classes or None,
+        "kinds": kind or None,
+        "max_size": max_size,
+        "strategy": strategy,
+        "max_union": max_union,
+        "min_traffic": min_traffic,
+        "min_consistency": min_consistency,
+        "on_drift": on_drift,
+        "treatment": treatment,
+        "control": control,
+        "members": members,
+        "member_budget": member_budget,
+        "concurrency": concurrency,
+        "approve_above": approve_above,
+        "window": window,
+        "delta": delta,
+        "confirm": confirm,
+    }
+    times = {
+        "calendar": calendar(timezone, days, hours, blackout or ()),
+        "schedule": schedule(timezone, cron),
+    }
+    if timezone is not None and not any(times.values()):
+        raise typer.BadParameter(
+            "it goes with --cron, --days, --hours or --blackout", param_hint="--timezone"
+        )
+    document = _document(read(file), given, times, pairs(settings))
+    with connected(url, token) as client:
+        after = newest_event(client) if watch else None
+        campaign = client.post("/campaigns", document)
+        if watch:
+            _watch(client, campaign, after, as_json=as_json)
+        show(campaign, _started(campaign), as_json=as_json)
+
+
+@app.command("list")
+def list_campaigns(
+    token: Token,
+    state: Annotated[
+        str | None, typer.Option(help="scheduled, running, paused, finished or stopped.")
+    ] = None,
+    limit: Limit = 20,
+    everything: All = False,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List campaigns, newest first."""
+    with connected(url, token) as client:
+        page = client.page("/campaigns", None if everything else limit, state=state)
+    table = columns(
+        "campaign", "name", "state", "started (UTC)", "tried", "exposed", "hurt", whole=0
+    )
+    for each in page["items"]:
+        counts = (each[name] for name in ("experiments", "exposed_members", "failed_members"))
+        state_ = styled(each["state"])
+        table.add_row(each["id"], each["name"], state_, when(each["created_at"]), *map(str, counts))
+    show_page(page, table, "No campaign yet. `ldfi campaign start` begins one.", as_json=as_json)
+
+
+@app.command("show")
+def show_campaign(campaign_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+    """Show how far a campaign is, class by class."""
+    with connected(url, token) as client:
+        campaign = client.get(_path(campaign_id))
+    show(campaign, overview(campaign), as_json=as_json)
+
+
+@app.command("watch")
+def watch_campaign(campaign_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+    """Follow a campaign until its run is over. Exit codes as with `start --watch`."""
+    with connected(url, token) as client:
+        _watch(client, client.get(_path(campaign_id)), None, as_json=as_json)
+
+
+@app.command()
+def pause(
+    campaign_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
+) -> None:
+    """Let a campaign start nothing more for now. What is armed is disarmed at once."""
+    with connected(url, token) as client:
+        campaign = client.post(f"{_path(campaign_id)}/pause", {"reason": reason})
+    show(campaign, f"Paused. `ldfi campaign resume {campaign['id']}` goes on.", as_json=as_json)
+
+
+@app.command()
+def resume(campaign_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+    """Let a paused campaign go on."""
+    with connected(url, token) as client:
+        campaign = client.post(f"{_path(campaign_id)}/resume")
+    show(campaign, f"Campaign {campaign['id']} goes on.", as_json=as_json)
+
+
+@app.command()
+def stop(
+    campaign_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
+) -> None:
+    """Stop a campaign for good. What is armed is disarmed at once."""
+    with connected(url, token) as client:
+        campaign = client.post(f"{_path(campaign_id)}/stop", {"reason": reason})
+    show(campaign, f"Campaign {campaign['id']} is stopped.", as_json=as_json)
+
+
+@app.command()
+def release(
+    campaign_id: Id,
+    request_class: Annotated[str, typer.Argument(metavar="CLASS", help="The class's name.")],
+    token: Token,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Let a class that is held since its lineage changed be explored again."""
+    with connected(url, token) as client:
+        held = {"request_class": request_class}
+        campaign = client.post(f"{_path(campaign_id)}/release", held)
+    show(campaign, f"{request_class} is explored again.", as_json=as_json)
+
+
+@app.command()
+def experiments(
+    campaign_id: Id,
+    token: Token,
+    limit: Limit = 50,
+    everything: All = False,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List a campaign's experiments, newest first, with control against treatment."""
+    with connected(url, token) as client:
+        page = client.page(f"{_path(campaign_id)}/experiments", None if everything else limit)
+    table = experiment_table(page["items"])
+    show_page(page, table, "It has tried nothing yet.", as_json=as_json)
+
+
+def findings_of(client: Client, campaign: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a campaign found or found again, as it stands on record."""
+    found = {(c["name"], frozenset(each)) for c in campaign["classes"] for each in c["findings"]}
+    if not found:
+        return []
+    return [
+        each
+        for each in client.page("/findings", None)["items"]
+        if (each["request_class"], frozenset(each["faults"])) in found
+    ]
+
+
+def _watch(client: Client, campaign: dict[str, Any], after: int | None, *, as_json: bool) -> None:
+    """Follow a campaign to the end of its run; never returns. People see it on stderr with JSON."""
+    screen = console(stderr=as_json)
+    screen.print(_started(campaign), soft_wrap=True)
+    campaign = follow(client, campaign, after, screen, "with the run").campaign
+    findings = findings_of(client, campaign)
+    if as_json:
+        show({**campaign, "found": findings}, "", as_json=True)
+    else:
+        screen.print(result(campaign, findings))
+    if any(each["state"] in HURTING for each in findings):
+        raise typer.Exit(exits.FOUND)
+    raise typer.Exit(exits.INCONCLUSIVE if campaign["state"] == "stopped" else exits.FINE)
+
+
+def _document(
+    file: dict[str, Any],
+    given: dict[str, Any],
+    times: dict[str, dict[str, Any]],
+    pairs: dict[str, Any],
+) -> dict[str, Any]:
+    from experiments.api.new_campaign import NewCampaign
+
+    document = file | {name: value for name, value in given.items() if value is not None}
+    for name, part in times.items():
+        if part:
+            document[name] = {**(document.get(name) or {}), **part}
+    return checked(NewCampaign, document | pairs)
+
+
+def _started(campaign: dict[str, Any]) -> Text:
+    line = Text(f"Campaign {campaign['id']} ")
+    line.append_text(styled(campaign["state"]))
+    if campaign["state"] == "scheduled":
+        line.append(f"; run {campaign['run']} begins at {when(campaign['next_run_at'])} UTC")
+    return line.append(".")
+
+
+def _path(campaign_id: str) -> str:
+    return f"/campaigns/{segment(campaign_id)}"

@@ -1,0 +1,165 @@
+"""What a person sees of a campaign: how far it is, what happens, what came of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from experiments.cli.stream import Event
+from experiments.cli.terminal import columns
+from experiments.cli.words import (
+    STYLES,
+    clock,
+    failures,
+    length,
+    short,
+    styled,
+    when,
+)
+
+HEAD: Final = 5
+"""Lines around the table of classes."""
+
+
+def overview(campaign: dict[str, Any]) -> RenderableType:
+    """One campaign: what it is, where it stands, and each of its classes."""
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim")
+    facts.add_column(overflow="fold")
+    state = styled(campaign["state"])
+    if campaign["reason"]:
+        state.append(f": {campaign['reason']}", "default")
+    facts.add_row("campaign", " ".join(filter(None, (campaign["id"], campaign["name"]))))
+    facts.add_row("state", state)
+    if campaign["waiting"]:
+        facts.add_row("waiting", Text(campaign["waiting"], "yellow"))
+    facts.add_row("started", f"{when(campaign['created_at'])} UTC by {campaign['created_by']}")
+    if campaign["next_run_at"]:
+        facts.add_row("next run", f"{when(campaign['next_run_at'])} UTC, run {campaign['run']}")
+    facts.add_row("this run", _totals(campaign))
+    for name, why in campaign["not_yet"].items():
+        facts.add_row("not yet", f"{name}: {why}")
+    return Group(facts, class_table(campaign["classes"])) if campaign["classes"] else facts
+
+
+def class_table(classes: list[dict[str, Any]]) -> Table:
+    """A row for each request class, with what is tried on it now."""
+    table = columns("request class", "now", "control", "treatment", "open", "found", whole=0)
+    for name in ("open", "found"):
+        column = next(each for each in table.columns if each.header == name)
+        column.justify = "right"
+    for each in classes:
+        counts = (each["running"] or {}).get("counts")
+        table.add_row(
+            each["name"],
+            _now(each),
+            *(failures(counts[arm], "\n") if counts else "" for arm in ("control", "treatment")),
+            str(each["open"]),
+            Text(str(len(each["findings"])), STYLES["harmful"] if each["findings"] else ""),
+        )
+    return table
+
+
+def progress(campaign: dict[str, Any], height: int) -> RenderableType:
+    """What is drawn again and again while the campaign runs, on a screen of so many lines."""
+    busy = sorted(
+        campaign["classes"], key=lambda each: (not each["running"], each["finished"], each["name"])
+    )
+    room = max(1, (height - HEAD) // 2)
+    foot = Text(f"{_title(campaign)}: {_totals(campaign)}", "dim")
+    if len(busy) > room:
+        foot.append(f"; {len(busy) - room} more classes")
+    waiting = [Text(line, "yellow") for line in waiting_lines(campaign)[:3]]
+    return Group(*([class_table(busy[:room])] if busy else []), *waiting, foot)
+
+
+def waiting_lines(campaign: dict[str, Any]) -> list[str]:
+    """Why nothing is tried just now, where that is so."""
+    lines = []
+    if campaign["state"] == "scheduled":
+        lines.append(f"Run {campaign['run']} begins at {when(campaign['next_run_at'])} UTC.")
+    if campaign["state"] == "paused":
+        lines.append(f"Paused: {campaign['reason']}")
+    if campaign["waiting"]:
+        lines.append(f"Waiting: {campaign['waiting']}")
+    lines += [f"{each}: {why}" for each, why in campaign["not_yet"].items()]
+    if campaign["state"] == "running" and not (campaign["classes"] or lines):
+        lines.append("Waiting: no request class has been taken up yet")
+    return lines
+
+
+def event_line(event: Event, about: dict[str, Any] | None) -> Text:
+    """One line: when, of what, what, and of an experiment that has ended how it went.
+
+    ``about``: the experiment or the finding that it happened to, if it was one.
+    """
+    kind, _, news = event.what.partition(" ")
+    line = Text(f"{clock(event.at)} ", "dim")
+    if about is None:
+        line.append(event.what, STYLES.get(news, "bold"))
+        return line.append(f": {event.why}" if event.why else "", "default")
+    line.append(f"{about['request_class']} ", "default")
+    line.append(f"finding {news} " if kind == "finding" else f"{news} ", STYLES.get(news, "bold"))
+    if kind == "finding":
+        return line.append(short(about["faults"]), "default")
+    line.append(short(about["hypothesis"]), "default")
+    return line.append(_how(event, news, about), "dim")
+
+
+def result(campaign: dict[str, Any], findings: list[dict[str, Any]]) -> RenderableType:
+    """What a run came to, for people."""
+    line = Text(f"{_title(campaign)} {campaign['state']}", "bold")
+    if campaign["reason"]:
+        line.append(f": {campaign['reason']}", "default")
+    line.append(f". {_totals(campaign)}.", "default")
+    if not findings:
+        return Group(line, Text("Nothing was found that hurts.", "green"))
+    return Group(line, finding_table(findings))
+
+
+def finding_table(findings: list[dict[str, Any]]) -> Table:
+    """Findings, each with its faults below one another."""
+    table = columns("finding", "state", "found (UTC)", "request class", "faults together", whole=3)
+    for each in findings:
+        faults = "\n".join(each["faults"])
+        found = when(each["found_at"])
+        table.add_row(each["id"], styled(each["state"]), found, each["request_class"], faults)
+    return table
+
+
+def _now(item: dict[str, Any]) -> Text:
+    running = item["running"]
+    if running:
+        shown = styled(running["state"])
+        return shown.append(f" {short(running['hypothesis'], 1)}", "default")
+    if item["waiting"]:
+        return Text(item["waiting"], "yellow")
+    return Text("nothing left to try", "green") if item["finished"] else Text("…")
+
+
+def _how(event: Event, news: str, experiment: dict[str, Any]) -> str:
+    if news == "waiting":
+        return f"; {event.why}: `ldfi experiment approve {experiment['id']}`"
+    if news == "armed":
+        return "" if experiment["purpose"] == "explore" else f" to {experiment['purpose']}"
+    said = [event.why] if event.why and news in {"aborted", "inconclusive"} else []
+    counts = experiment["counts"]
+    if counts and counts["treatment"]["devices"]:
+        said += [f"{arm} {failures(counts[arm])}" for arm in ("treatment", "control")]
+    if experiment["armed_at"]:
+        said.append(length((experiment["ended_at"] or event.at) - experiment["armed_at"]))
+    return f"; {', '.join(said)}" if said else ""
+
+
+def _title(campaign: dict[str, Any]) -> str:
+    return f"Campaign {campaign['id']}"
+
+
+def _totals(campaign: dict[str, Any]) -> str:
+    return (
+        f"{campaign['experiments']} experiments, {campaign['exposed_members']} members exposed, "
+        f"{campaign['failed_members']} of them hurt"
+    )

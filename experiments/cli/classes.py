@@ -1,0 +1,44 @@
+"""``ldfi classes``: what the traffic consists of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
+from experiments.cli.terminal import columns, show
+from experiments.cli.words import percent
+
+MOST = 2_000
+"""What the API gives at most."""
+
+
+def classes(
+    token: Token,
+    pattern: Annotated[
+        str | None, typer.Argument(help="A name, or a pattern with *; every class by default.")
+    ] = None,
+    limit: Limit = 200,
+    everything: All = False,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List the request classes, the busiest first: their traffic, and what they rely on."""
+    with connected(url, token) as client:
+        found = client.get("/classes", name=pattern, limit=MOST if everything else min(limit, MOST))
+    table = columns("request class", "per min", "good", "alike", "relies on", whole=0)
+    for each in found:
+        name = Text(each["name"])
+        if each["unfit"]:
+            name.append(f"\nnot explored: {each['unfit']}", "yellow")
+        table.add_row(
+            name,
+            f"{each['per_minute']:.1f}",
+            percent(each["success_rate"]),
+            percent(each["consistency"]),
+            "\n".join(each["support"]),
+        )
+    nothing = f"No class is called {pattern}." if pattern else "No class has been seen yet."
+    show(found, table if found else nothing, as_json=as_json)

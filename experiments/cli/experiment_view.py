@@ -1,0 +1,122 @@
+"""What a person sees of an experiment: control against treatment, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from experiments.cli.terminal import columns
+from experiments.cli.words import (
+    NOTHING,
+    interval,
+    length,
+    milliseconds,
+    outcome,
+    percent,
+    styled,
+    when,
+)
+
+ARMS = ("control", "treatment")
+FAULTS = 4
+"""Faults of one experiment that a list shows."""
+
+
+def experiment_table(experiments: list[dict[str, Any]]) -> Table:
+    """A row for each experiment: failures of devices in either arm."""
+    table = columns("experiment", "verdict", *ARMS, "request class", "faults", whole=4)
+    for each in experiments:
+        counts, faults = each["counts"], each["hypothesis"]
+        shown = [f"and {len(faults) - FAULTS} more"] if len(faults) > FAULTS else []
+        table.add_row(
+            each["id"],
+            styled(outcome(each)),
+            *(_failed(counts[arm]) if counts else NOTHING for arm in ARMS),
+            each["request_class"],
+            "\n".join([*faults[:FAULTS], *shown]),
+        )
+    return table
+
+
+def side_by_side(experiment: dict[str, Any]) -> RenderableType:
+    """One experiment: what was tried, control against treatment, and why it ended."""
+    counts = experiment["counts"]
+    return Group(_facts(experiment), *([_arms(counts), _weighed(counts)] if counts else []))
+
+
+def _facts(experiment: dict[str, Any]) -> Table:
+    facts = _grid()
+    facts.add_row("experiment", f"{experiment['id']}, to {experiment['purpose']}")
+    facts.add_row("campaign", f"{experiment['campaign_id']}, run {experiment['run']}")
+    facts.add_row("request class", experiment["request_class"])
+    facts.add_row("hypothesis", "\n".join(experiment["hypothesis"]))
+    if experiment["faults"] != experiment["hypothesis"]:
+        facts.add_row("injected", "\n".join(experiment["faults"]))
+    verdict = styled(outcome(experiment))
+    if experiment["reason"]:
+        verdict.append(f", {experiment['reason']}", "default")
+    facts.add_row("verdict", verdict)
+    armed, ended = experiment["armed_at"], experiment["ended_at"]
+    lasted = f", for {length(ended - armed)}" if armed and ended else ""
+    facts.add_row("armed", f"{when(armed)} UTC{lasted}" if armed else "never")
+    if experiment["approved_by"]:
+        facts.add_row("approved by", experiment["approved_by"])
+    facts.add_row("risk", f"{experiment['risk']:.0f} members, as told beforehand")
+    facts.add_row(
+        "members",
+        f"{experiment['members_charged']} charged of {experiment['members_reserved']} reserved",
+    )
+    return facts
+
+
+def _arms(counts: dict[str, Any]) -> Table:
+    table = columns("", *ARMS)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in ("devices", "failures"):
+        table.add_row(name, *(str(counts[arm][name]) for arm in ARMS))
+    rates = (
+        _rate(counts[arm]["failure_rate"], counts[arm]["failure_rate_interval"]) for arm in ARMS
+    )
+    table.add_row("failure rate", *rates)
+    for name in ("p50", "p95", "p99"):
+        latencies = (counts[arm]["latency"] for arm in ARMS)
+        shown = (milliseconds(each[name]) if each else NOTHING for each in latencies)
+        table.add_row(f"latency {name}", *shown)
+    return table
+
+
+def _weighed(counts: dict[str, Any]) -> Table:
+    facts = _grid()
+    difference = _rate(counts["difference"], counts["difference_interval"])
+    facts.add_row("difference", f"{difference}, treatment less control")
+    facts.add_row("intervals", f"{percent(counts['confidence'])} each")
+    if counts["curve"]:
+        pairs, worse, not_worse = counts["curve"][-1]
+        facts.add_row(
+            "evidence",
+            f"worse 10^{worse:.1f}, not worse 10^{not_worse:.1f}, after {pairs} treated",
+        )
+    hurt = Text(str(counts["hurt"]), "bold red" if counts["hurt"] else "")
+    facts.add_row("exposed", f"{counts['exposed']} devices in which a fault fired")
+    facts.add_row("hurt", hurt)
+    facts.add_row("passed by", f"{counts['passed_by']} treated devices in which none did")
+    return facts
+
+
+def _failed(arm: dict[str, Any]) -> str:
+    return f"{arm['failures']}/{arm['devices']}" if arm["devices"] else NOTHING
+
+
+def _rate(share: float | None, bounds: list[float] | None) -> str:
+    return f"{percent(share)} {interval(bounds)}".rstrip()
+
+
+def _grid() -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    return grid

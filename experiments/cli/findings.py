@@ -1,0 +1,117 @@
+"""``ldfi findings``: what hurts, and what has become of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from typer.core import TyperGroup
+
+from experiments.cli.campaign_view import finding_table
+from experiments.cli.client import segment
+from experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, Watch, connected
+from experiments.cli.experiment import watched
+from experiments.cli.settings import Set, checked, pairs
+from experiments.cli.terminal import show, show_page
+from experiments.cli.words import styled, when
+
+
+class ListByDefault(TyperGroup):
+    """``ldfi findings`` alone is ``ldfi findings list``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """With options only, the command is ``list``."""
+        if not args or (args[0].startswith("-") and args[0] != "--help"):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(help="What hurts, and what has become of it.", cls=ListByDefault)
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The finding's id.")]
+
+
+@app.command("list")
+def list_findings(
+    token: Token,
+    state: Annotated[
+        str | None,
+        typer.Option(help="suspected, open, acknowledged, fixed, regressed or refuted."),
+    ] = None,
+    request_class: Annotated[str | None, typer.Option("--class", help="Of this class.")] = None,
+    limit: Limit = 50,
+    everything: All = False,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List findings, newest first: the minimal failing sets."""
+    wanted = {"state": state, "request_class": request_class}
+    with connected(url, token) as client:
+        page = client.page("/findings", None if everything else limit, **wanted)
+    empty = (
+        "No such finding."
+        if state or request_class
+        else "Nothing found yet. `ldfi campaign start` looks for failures."
+    )
+    show_page(page, finding_table(page["items"]), empty, as_json=as_json)
+
+
+@app.command("show")
+def show_finding(finding_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+    """Show one finding, with the traces that prove it."""
+    with connected(url, token) as client:
+        finding = client.get(_path(finding_id))
+    show(finding, _picture(finding), as_json=as_json)
+
+
+@app.command()
+def ack(
+    finding_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
+) -> None:
+    """Acknowledge a finding: somebody knows of it, and the reason says what will be done."""
+    with connected(url, token) as client:
+        finding = client.post(f"{_path(finding_id)}/acknowledge", {"reason": reason})
+    show(finding, f"Finding {finding['id']} is acknowledged.", as_json=as_json)
+
+
+@app.command()
+def verify(
+    finding_id: Id,
+    token: Token,
+    settings: Set = None,
+    watch: Watch = False,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Try a finding once more: is it fixed, or does it still hurt?
+
+    With --watch: exit code 1 when it hurts, 0 when it is fixed, 3 when inconclusive or aborted.
+    """
+    from experiments.api.new_campaign import Bounds
+
+    bounds = checked(Bounds, pairs(settings))
+    with connected(url, token) as client:
+        watched(client, f"{_path(finding_id)}/verify", bounds, watch=watch, as_json=as_json)
+
+
+def _picture(finding: dict[str, Any]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    grid.add_row("finding", finding["id"])
+    grid.add_row("state", styled(finding["state"]))
+    grid.add_row("request class", finding["request_class"])
+    grid.add_row("faults", "\n".join(finding["faults"]))
+    grid.add_row("found", f"{when(finding['found_at'])} UTC")
+    grid.add_row(
+        "verified", f"{when(finding['verified_at'])} UTC" if finding["verified_at"] else "never"
+    )
+    grid.add_row("campaign", finding["campaign_id"])
+    grid.add_row("experiment", finding["experiment_id"])
+    grid.add_row("traces", "\n".join(finding["traces"]) or "none kept")
+    return grid
+
+
+def _path(finding_id: str) -> str:
+    return f"/findings/{segment(finding_id)}"

@@ -1,0 +1,87 @@
+"""``ldfi maintenance``: windows in which what is down is left alone."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from experiments.cli.client import segment
+from experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, connected
+from experiments.cli.durations import seconds
+from experiments.cli.terminal import columns, show, show_page
+from experiments.cli.words import styled, when
+
+app = typer.Typer(help="Windows in which what is down is left alone.", no_args_is_help=True)
+
+EVERYTHING = "everything"
+
+
+@app.command("open")
+def open_window(
+    reason: Reason,
+    token: Token,
+    down: Annotated[
+        list[str] | None,
+        typer.Option(help="A point, service or system, with *; repeatable. None: everything."),
+    ] = None,
+    duration: Annotated[
+        str, typer.Option("--for", help="It ends by itself after so long: 90s, 15m, 2h, 1d.")
+    ] = "2h",
+    owner: Annotated[str | None, typer.Option(help="Whose it is; you by default.")] = None,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Open a window. What it touches is disarmed at once; nothing that does starts within it."""
+    wanted = {"down": down or [], "seconds": seconds(duration, "--for"), "reason": reason}
+    if owner is not None:
+        wanted["owner"] = owner
+    with connected(url, token) as client:
+        window = client.post("/maintenance", wanted)
+    names = ", ".join(window["down"]) or EVERYTHING
+    said = f"Window {window['id']} on {names} is open until {when(window['until'])} UTC."
+    show(window, said, as_json=as_json)
+
+
+@app.command("list")
+def list_windows(
+    token: Token,
+    limit: Limit = 50,
+    everything: All = False,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List windows, newest first, those that are over as well."""
+    with connected(url, token) as client:
+        page = client.page("/maintenance", None if everything else limit)
+    table = columns("window", "state", "down", "until (UTC)", "owner", "reason", whole=2)
+    for window in page["items"]:
+        table.add_row(
+            window["id"],
+            styled(_state(window, time.time())),
+            "\n".join(window["down"]) or EVERYTHING,
+            when(window["closed_at"] or window["until"]),
+            window["owner"],
+            window["reason"],
+        )
+    show_page(page, table, "There has been no maintenance window.", as_json=as_json)
+
+
+@app.command()
+def close(
+    window_id: Annotated[str, typer.Argument(metavar="ID", help="The window's id.")],
+    token: Token,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Close a window before its time."""
+    with connected(url, token) as client:
+        window = client.post(f"/maintenance/{segment(window_id)}/close")
+    show(window, f"Window {window['id']} is closed.", as_json=as_json)
+
+
+def _state(window: dict[str, Any], now: float) -> str:
+    if window["closed_at"] is not None:
+        return "closed"
+    return "now" if now < window["until"] else "over"

@@ -1,0 +1,82 @@
+"""``ldfi halt``, ``resume``, ``status`` and ``audit``: the kill switch, and what is going on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
+from experiments.cli.terminal import columns, show, show_page
+from experiments.cli.words import when
+
+
+def halt(
+    reason: Annotated[str, typer.Argument(help="Why; it goes into the audit.")],
+    token: Token,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Disarm everything at once. Nothing starts again before `ldfi resume`."""
+    with connected(url, token) as client:
+        answer = client.post("/halt", {"reason": reason})
+    show(answer, f"Halted: {reason}. `ldfi resume` ends it.", as_json=as_json)
+
+
+def resume(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+    """Let experiments start again after `ldfi halt`."""
+    with connected(url, token) as client:
+        answer = client.post("/resume")
+    show(answer, "Experiments may start again.", as_json=as_json)
+
+
+def status(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+    """Show whether anything is halted or armed, and what the budgets have left."""
+    with connected(url, token) as client:
+        answer = client.get("/status")
+    show(answer, _status(answer), as_json=as_json)
+
+
+def audit(
+    token: Token,
+    subject: Annotated[
+        str | None, typer.Option(help="Of one campaign, experiment or finding, by id.")
+    ] = None,
+    limit: Limit = 50,
+    everything: All = False,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """List who did what, to what, why and when; newest first."""
+    with connected(url, token) as client:
+        page = client.page("/audit", None if everything else limit, subject=subject)
+    table = columns("when (UTC)", "who", "what", "of", "why")
+    for row in page["items"]:
+        table.add_row(when(row["at"]), row["who"], row["what"], row["subject"], row["why"])
+    show_page(page, table, "Nothing has happened yet.", as_json=as_json)
+
+
+def _status(status: dict[str, Any]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    halted, breach = status["halted"], status["guardrail"]
+    table.add_row("halted", Text(halted, "bold red") if halted else "no")
+    table.add_row("guardrail", Text(f"breached: {breach}", "bold red") if breach else "holds")
+    table.add_row("armed", ", ".join(status["armed"]) or "nothing")
+    edges = status["edges"]
+    table.add_row("edges", str(edges) if edges else Text("none asks for rules", "yellow"))
+    for name, of in (("hour", "this hour"), ("day", "these 24 hours")):
+        budget = status[name]
+        table.add_row("members", f"{budget['charged']} of {budget['limit']} charged {of}")
+    for window in status["maintenance"]:
+        down = ", ".join(window["down"]) or "everything"
+        table.add_row(
+            "maintenance", f"{down} until {when(window['until'])} UTC: {window['reason']}"
+        )
+    table.add_row("received", f"{status['spans']} spans, {status['outcomes']} outcomes")
+    dropped = [f"{name} {count}" for name, count in status["dropped"].items() if count]
+    table.add_row("dropped", ", ".join(dropped) or "nothing")
+    return table

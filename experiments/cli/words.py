@@ -1,0 +1,96 @@
+"""Times, shares, faults and verdicts as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from rich.text import Text
+
+STYLES: Final = {
+    "harmful": "bold red",
+    "open": "bold red",
+    "regressed": "bold red",
+    "suspected": "yellow",
+    "inconclusive": "yellow",
+    "waiting": "yellow",
+    "paused": "yellow",
+    "tolerated": "green",
+    "fixed": "green",
+    "running": "green",
+    "armed": "cyan",
+    "observing": "cyan",
+    "settling": "cyan",
+    "aborted": "dim",
+    "refuted": "dim",
+    "stopped": "dim",
+}
+NOTHING: Final = "–"
+
+
+def when(at: float | None) -> str:
+    """A moment, in UTC, as a column of that name shows it."""
+    return NOTHING if not at else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
+
+
+def clock(at: float) -> str:
+    """The time of day, in UTC."""
+    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S}"
+
+
+def length(seconds: float | None) -> str:
+    """A length of time, in the largest unit that keeps two digits."""
+    if seconds is None:
+        return NOTHING
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def milliseconds(seconds: float) -> str:
+    """A latency."""
+    return f"{seconds * 1000:.0f} ms"
+
+
+def percent(share: float | None) -> str:
+    """A share, to the tenth of a percent where it is small."""
+    if share is None:
+        return NOTHING
+    digits = 1 if 0 < abs(share) < 0.1 else 0
+    return f"{share * 100:.{digits}f} %"
+
+
+def interval(bounds: Sequence[float] | None) -> str:
+    """The interval of a share, in percent."""
+    if bounds is None:
+        return ""
+    low, high = (f"{bound * 100:.0f}" for bound in bounds)
+    return f"({'−' if low.startswith('-') else ''}{low.lstrip('-')} to {high.replace('-', '−')} %)"
+
+
+def failures(arm: dict[str, Any], between: str = " ") -> str:
+    """How many devices of an arm failed, and the interval of the rate."""
+    if not arm["devices"]:
+        return NOTHING
+    shown = f"{arm['failures']}/{arm['devices']}"
+    return f"{shown}{between}{interval(arm['failure_rate_interval'])}"
+
+
+def styled(word: str | None) -> Text:
+    """A state or verdict in its colour."""
+    return Text(word or NOTHING, STYLES.get(word or "", ""))
+
+
+def outcome(experiment: dict[str, Any]) -> str:
+    """An experiment's verdict, or its state as long as there is none."""
+    return str(experiment["verdict"] or experiment["state"])
+
+
+def short(faults: Sequence[str], most: int = 3) -> str:
+    """Some of the faults, and how many there are besides."""
+    more = len(faults) - most
+    return " + ".join(faults[:most]) + (f" and {more} more" if more > 0 else "")
