@@ -100,6 +100,7 @@ class Exploration:
                 self._verification()
                 or self._confirmation()
                 or self._exploration()
+                or self._confirmation(ripe=False)
                 or self._recheck()
             )
         self.finished = plan is None
@@ -214,14 +215,16 @@ class Exploration:
         self.to_verify = [each for each in self.to_verify if self._knowledge.knows(each)]
         return Plan(self.to_verify[0], "verify") if self.to_verify else None
 
-    def _confirmation(self) -> Plan | None:
+    def _confirmation(self, *, ripe: bool = True) -> Plan | None:
+        """``ripe``: leave out what a broader finding, still to be tried, may replace."""
         suspected = [
             faults
             for faults, state in self.states.items()
-            if state == "suspected" and self._tries["confirm", faults] < MAX_TRIES
+            if state == "suspected"
+            and self._tries["confirm", faults] < MAX_TRIES
+            and not (ripe and self._knowledge.superseded_soon(faults))
         ]
-        ripe = [each for each in suspected if not self._knowledge.superseded_soon(each)]
-        return Plan(min(ripe, key=sorted), "confirm") if ripe else None
+        return Plan(min(suspected, key=sorted), "confirm") if suspected else None
 
     def _exploration(self) -> Plan | None:
         proposed = self._knowledge.propose()

@@ -99,13 +99,22 @@ def run_experiment(
     experiment.settle(now + 60, disarmed=True)
 
 
+def traffic_of(application: Application, requests: int) -> Traffic:
+    """What is known after so many requests that nobody disturbed."""
+    traffic = Traffic()
+    for _ in range(requests):
+        traffic.observe(application.request())
+    return traffic
+
+
 def explore(serve: Serve, settings: Settings, limit: int = 500) -> Campaign:
     """Run a campaign over an application to its end."""
-    application = Application(serve)
-    traffic = Traffic()
-    for _ in range(settings.min_traffic):
-        traffic.observe(application.request())
-    classes = {"GET /": a_class(traffic)}
+    return explore_application(Application(serve), settings, limit)
+
+
+def explore_application(application: Application, settings: Settings, limit: int = 500) -> Campaign:
+    """The same, over any application."""
+    classes = {"GET /": a_class(traffic_of(application, settings.min_traffic))}
     campaign = a_campaign(settings)
     for step in range(limit):
         now = 100.0 * step

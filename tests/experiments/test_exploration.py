@@ -1,0 +1,404 @@
+"""What becomes of suspicions, and whether what is known can be learned again from the lessons."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from experiments.domain.experiment import Experiment
+from experiments.domain.exploration import MAX_TRIES, Exploration, Plan
+from experiments.domain.lesson import Lesson, lesson_of
+from experiments.domain.observation import Observation
+from experiments.domain.settings import Settings
+from experiments.domain.traffic import Traffic
+from fit.context import Arm
+from solver.check import check
+from tests.experiments.simulated import (
+    BOOT,
+    Application,
+    Serve,
+    explore_application,
+    run_experiment,
+    serving,
+    traffic_of,
+)
+from tests.experiments.test_campaign import failing_sets, shared_database
+from tests.lineage.programs import Call, Run, Step, points_of, programs
+
+BOUNDS = Settings(kinds=("error",), max_union=None, min_traffic=5, rechecks=0)
+PROGRAM = Call(
+    "root",
+    (
+        Step("optional", (Call("ratings"),)),
+        Step("fallback", (Call("playlist"), Call("popular"))),
+        Step("critical", (Call("layout"),)),
+    ),
+)
+LAYOUT = frozenset({"error@layout"})
+PLAYLIST = frozenset({"error@playlist"})
+RATINGS = frozenset({"error@ratings"})
+LISTS = frozenset({"error@playlist", "error@popular"})
+DELAY = frozenset({"delay@layout"})
+DELAYED = Lesson(
+    DELAY,
+    succeeded=False,
+    fired=DELAY,
+    implications=frozenset({("delay@layout", "error@layout")}),
+)
+"""It hung, its caller gave up, and that hurt."""
+
+
+class Lab:
+    """An exploration, and the program that its experiments are tried on."""
+
+    def __init__(
+        self,
+        serve: Serve,
+        bounds: Settings = BOUNDS,
+        only: Iterable[frozenset[str]] = (),
+        application: Application | None = None,
+    ) -> None:
+        self.application = application or Application(serve)
+        self.bounds = bounds
+        self.only = tuple(only)
+        self.traffic = traffic_of(self.application, bounds.min_traffic)
+        self.exploration = self.fresh()
+        self.lessons: list[Lesson] = []
+
+    def fresh(self) -> Exploration:
+        return Exploration("GET /", self.bounds, self.traffic, only=self.only)
+
+    def learn(self, lesson: Lesson) -> dict[frozenset[str], str]:
+        self.lessons.append(lesson)
+        return {each.faults: each.state for each in self.exploration.learn(lesson)}
+
+    def carry_out(self, plan: Plan) -> dict[frozenset[str], str]:
+        """Do the experiment; what it does to the findings."""
+        experiment = Experiment(
+            id=f"e{len(self.lessons)}",
+            request_class="GET /",
+            predicate=BOOT,
+            hypothesis=plan.hypothesis,
+            faults=self.exploration.expand(plan.hypothesis),
+            settings=self.bounds,
+            purpose=plan.purpose,
+        )
+        run_experiment(self.application, experiment, 0.0)
+        for each in (*experiment.good, *experiment.bad):
+            self.traffic.topology.learn(each.lineage)
+        return self.learn(lesson_of(experiment, self.traffic.usual_support()))
+
+    def plans(self, limit: int = 300) -> list[Plan]:
+        """Go on to the end; what was tried."""
+        tried = []
+        while (plan := self.exploration.plan()) is not None:
+            tried.append(plan)
+            self.carry_out(plan)
+            assert len(tried) < limit
+        return tried
+
+
+def harm(faults: frozenset[str], purpose: str = "explore") -> Lesson:
+    """The lesson of an experiment in which these faults hurt, truly or not."""
+    return Lesson(faults, succeeded=False, fired=faults, purpose=purpose)  # type: ignore[arg-type]
+
+
+# --- A finding's way ---------------------------------------------------------------------------
+
+
+def test_what_hurt_once_is_suspected_and_open_when_it_hurts_again() -> None:
+    lab = Lab(serving(PROGRAM))
+
+    assert lab.learn(harm(LAYOUT)) == {LAYOUT: "suspected"}
+    plan = lab.exploration.plan()
+    assert plan == Plan(LAYOUT, "confirm")
+    assert lab.carry_out(plan) == {LAYOUT: "open"}
+
+
+def test_without_confirmation_it_is_open_at_once() -> None:
+    lab = Lab(serving(PROGRAM), Settings(kinds=("error",), min_traffic=5, confirm=False))
+
+    assert lab.learn(harm(LAYOUT)) == {LAYOUT: "open"}
+
+
+def test_a_suspicion_that_is_survived_is_refuted_and_all_of_it_forgotten() -> None:
+    # Given a suspicion that is not true, and harm of a larger set that was put down to it as well
+    lab = Lab(serving(PROGRAM))
+    lab.learn(harm(RATINGS | LISTS))
+    assert lab.learn(harm(RATINGS)) == {RATINGS: "suspected"}
+    # When an experiment of its own is survived
+    assert lab.carry_out(Plan(RATINGS, "confirm")) == {RATINGS: "refuted"}
+    # Then nothing is put down to it any more, and the exploration comes to the truth
+    assert not lab.exploration.findings()
+    lab.plans()
+    assert {faults for faults, _ in lab.exploration.findings()} == {LAYOUT, LISTS}
+    assert lab.exploration.states == {RATINGS: "refuted", LAYOUT: "open", LISTS: "open"}
+
+
+def test_a_refuted_finding_may_be_suspected_again() -> None:
+    lab = Lab(serving(PROGRAM))
+    lab.learn(harm(RATINGS))
+    lab.carry_out(Plan(RATINGS, "confirm"))
+
+    assert lab.learn(harm(RATINGS)) == {RATINGS: "suspected"}
+
+
+def test_a_confirmation_that_stays_inconclusive_is_given_up() -> None:
+    lab = Lab(serving(PROGRAM))
+    lab.learn(harm(LAYOUT))
+    for _ in range(MAX_TRIES):
+        assert lab.exploration.plan() == Plan(LAYOUT, "confirm")
+        assert lab.learn(Lesson(LAYOUT, succeeded=None, purpose="confirm")) == {}
+
+    plan = lab.exploration.plan()
+    assert plan is None or plan.purpose != "confirm"
+    assert lab.exploration.states[LAYOUT] == "suspected"
+
+
+def test_a_suspicion_that_a_broader_one_explains_is_none_any_more() -> None:
+    # Given a delay that hurts because its caller gives up, and then an error there that hurts too
+    lab = Lab(serving(PROGRAM), Settings(min_traffic=5))
+    assert lab.learn(DELAYED) == {DELAY: "suspected"}
+
+    assert lab.learn(harm(LAYOUT)) == {LAYOUT: "suspected"}
+    assert lab.exploration.states == {LAYOUT: "suspected"}
+
+
+def test_a_delay_waits_for_the_error_and_is_confirmed_by_itself_where_that_stays_unknown() -> None:
+    # Given a delay that hurts, whose caller gives up, so that an error would say more
+    bounds = Settings(min_traffic=5, max_union=None, rechecks=0)
+    impatient = Call("root", (Step("critical", (Call("layout", impatient=True),)),))
+    lab = Lab(serving(impatient), bounds)
+    lab.learn(DELAYED)
+    # When the error is tried and never fires
+    tried = []
+    while (plan := lab.exploration.plan()) is not None and plan.purpose != "confirm":
+        tried.append(plan.hypothesis)
+        lab.learn(Lesson(plan.hypothesis, succeeded=None))
+        assert len(tried) < 20
+    # Then it had its turns first, and the delay is confirmed as it is
+    assert LAYOUT in tried
+    assert plan == Plan(DELAY, "confirm")
+
+
+# --- Verification ------------------------------------------------------------------------------
+
+
+def test_what_was_found_before_is_verified_first() -> None:
+    lab = Lab(serving(PROGRAM))
+    lab.exploration.begin_run([RATINGS, LAYOUT])
+
+    tried = lab.plans()
+
+    assert tried[:2] == [Plan(RATINGS, "verify"), Plan(LAYOUT, "verify")]
+    assert lab.exploration.states == {RATINGS: "fixed", LAYOUT: "open", LISTS: "open"}
+    assert Plan(LAYOUT, "confirm") not in tried  # it has just hurt once more
+
+
+def test_still_open_is_told_again_and_fixed_once() -> None:
+    lab = Lab(serving(PROGRAM))
+    lab.exploration.begin_run([LAYOUT, RATINGS])
+
+    assert lab.carry_out(Plan(LAYOUT, "verify")) == {LAYOUT: "open"}
+    assert lab.carry_out(Plan(LAYOUT, "verify")) == {LAYOUT: "open"}
+    assert lab.carry_out(Plan(RATINGS, "verify")) == {RATINGS: "fixed"}
+
+
+def test_what_hurts_no_more_is_fixed_and_what_it_hid_is_found() -> None:
+    # Given a program that was explored, and then repaired at one place but broken at another
+    lab = Lab(serving(PROGRAM))
+    lab.plans()
+    broken = Step("critical", (Call("ratings"),))
+    repaired = Step("optional", (Call("layout"),))
+    now = Call("root", (broken, PROGRAM.steps[1], repaired))
+    lab.application = Application(serving(now))
+    # When the next run verifies what was found
+    lab.exploration.begin_run([LAYOUT, LISTS])
+    lab.plans()
+    # Then what is repaired is fixed; and what was once survived is found where it is met
+    assert lab.exploration.states == {LAYOUT: "fixed", LISTS: "open", RATINGS: "open"}
+
+
+def test_a_verification_is_tried_three_times_and_not_at_all_where_the_point_is_gone() -> None:
+    lab = Lab(serving(PROGRAM))
+    gone = frozenset({"error@gone"})
+    lab.exploration.begin_run([LAYOUT, gone])
+    tries = 0
+    while (plan := lab.exploration.plan()) == Plan(LAYOUT, "verify"):
+        lab.learn(Lesson(LAYOUT, succeeded=None, purpose="verify"))
+        tries += 1
+
+    assert tries == MAX_TRIES
+    assert plan is not None
+    assert plan.purpose != "verify"
+
+
+def test_nothing_is_verified_where_that_is_switched_off() -> None:
+    lab = Lab(serving(PROGRAM), Settings(kinds=("error",), min_traffic=5, verify=False))
+    lab.exploration.begin_run([LAYOUT])
+
+    assert "verify" not in {plan.purpose for plan in lab.plans()}
+
+
+# --- Only, rejected, rechecked -----------------------------------------------------------------
+
+
+def test_hypotheses_that_were_asked_for_are_tried_once_each_and_nothing_else() -> None:
+    lab = Lab(serving(PROGRAM), only=[RATINGS, LAYOUT, frozenset({"error@unknown"})])
+
+    assert lab.plans() == [Plan(RATINGS, "explore"), Plan(LAYOUT, "explore")]
+    assert lab.exploration.finished
+
+
+def test_of_those_asked_for_what_is_known_is_verified() -> None:
+    lab = Lab(serving(PROGRAM), only=[RATINGS, LAYOUT])
+    lab.exploration.begin_run([LAYOUT, LISTS])
+
+    assert lab.plans() == [Plan(LAYOUT, "verify"), Plan(RATINGS, "explore")]
+
+
+@given(st.sets(st.sampled_from([LAYOUT, RATINGS, PLAYLIST, LISTS])), st.integers(0, 5))
+def test_what_was_rejected_is_never_proposed_nor_anything_around_it(
+    rejected: set[frozenset[str]], seed: int
+) -> None:
+    lab = Lab(serving(PROGRAM), Settings(kinds=("error",), min_traffic=5, seed=seed))
+    for faults in sorted(rejected, key=sorted):
+        lab.learn(Lesson(faults, succeeded=None, purpose="rejected"))
+    lab.learn(harm(RATINGS | PLAYLIST))  # and not when a suspicion is refuted and forgotten either
+
+    tried = [plan.hypothesis for plan in lab.plans() if plan.purpose in {"explore", "recheck"}]
+
+    assert not any(faults <= hypothesis for faults in rejected for hypothesis in tried)
+
+
+def test_rechecks_that_came_to_something_are_counted_on_the_certificate() -> None:
+    lab = Lab(serving(PROGRAM), Settings(kinds=("error",), min_traffic=5, rechecks=2))
+    lab.plans()
+
+    rechecked = [each for each in lab.lessons if each.purpose == "recheck"]
+    decided = [each for each in rechecked if each.succeeded is not None]
+    rechecks = lab.exploration.certificate()["certificate"]["rechecks"]
+    assert len(rechecked) == 2
+    assert rechecks["tried"] == len(decided) > 0
+    assert rechecks["violated"] == 0
+
+
+# --- A liar ------------------------------------------------------------------------------------
+
+
+class Liar(Application):
+    """In some experiments, drawn by lot, every treated device says that it saw a failure.
+
+    Not in those that confirm: what a finding rests on is that it hurt twice, and no more is
+    claimed. ``lies`` at most, since a liar without end can be explored without end.
+    """
+
+    def __init__(self, serve: Serve, seed: int, lies: int) -> None:
+        super().__init__(serve)
+        self.rng = random.Random(seed)
+        self.left = lies
+        self.told: set[str] = set()
+        self.honest: set[str] = set()
+
+    def request(self, experiment: Experiment | None = None, arm: Arm = "treatment") -> Observation:
+        seen = super().request(experiment, arm)
+        if experiment is None or arm == "control" or not self._lies(experiment):
+            return seen
+        outcome = seen.outcome
+        return Observation(
+            seen.lineage, type(outcome)(outcome.trace_id, outcome.device, "", success=False)
+        )
+
+    def _lies(self, experiment: Experiment) -> bool:
+        name = experiment.id
+        if name not in self.told | self.honest:
+            lie = experiment.purpose in {"explore", "recheck"} and self.rng.random() < 0.4
+            (self.told if lie and self.left else self.honest).add(name)
+            self.left -= lie and self.left > 0
+        return name in self.told
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(points=5), st.integers(0, 50), st.integers(1, 4), st.sampled_from([None, 3]))
+def test_false_harm_leaves_no_false_finding_and_hides_no_true_one(
+    program: Call, seed: int, lies: int, cap: int | None
+) -> None:
+    # Given a program, and devices that say that it failed in experiments in which it did not
+    assume(points_of(program))
+    assume(Run(frozenset()).execute(program).good)
+    liar = Liar(serving(program), seed, lies)
+    bounds = Settings(kinds=("error",), seed=seed, max_union=cap, min_traffic=5)
+    # When a campaign over errors has nothing left to try
+    (exploration,) = explore_application(liar, bounds).explorations.values()
+    # Then its findings are the minimal failing sets, exactly, and every one is confirmed
+    truth = failing_sets(program, [f"error@{point}" for point in points_of(program)], 2)
+    assert {faults for faults, _ in exploration.findings()} == truth
+    assert {faults for faults, state in exploration.states.items() if state == "open"} == truth
+    assert set(exploration.states.values()) <= {"open", "refuted"}
+    assert check(exploration.certificate()["certificate"]) == []
+
+
+# --- Learned again -----------------------------------------------------------------------------
+
+
+def same(one: Exploration, other: Exploration) -> None:
+    """Whether two explorations know the same, and go on alike."""
+    assert one.findings() == other.findings()
+    assert one.states == other.states
+    assert one.plan() == other.plan()
+    assert one.open == other.open
+    assert one.finished == other.finished
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    programs(points=5),
+    st.integers(0, 50),
+    st.integers(0, 3),
+    st.sampled_from([("error",), ("error", "delay")]),
+)
+def test_lessons_learned_again_give_what_was_known(
+    program: Call, seed: int, lies: int, kinds: tuple[str, ...]
+) -> None:
+    # Given an exploration with true and false harm, refuted suspicions and rejected hypotheses
+    assume(points_of(program))
+    assume(Run(frozenset()).execute(program).good)
+    bounds = Settings(kinds=kinds, seed=seed, max_union=4, min_traffic=5)  # type: ignore[arg-type]
+    lab = Lab(serving(program), bounds, application=Liar(serving(program), seed, lies))
+    for step in range(200):
+        plan = lab.exploration.plan()
+        # When it is broken off anywhere, and the same lessons are learned in the same order
+        again = lab.fresh()
+        again.replay(lab.lessons)
+        # Then the same is known
+        assert again.findings() == lab.exploration.findings()
+        assert again.states == lab.exploration.states
+        told = again.plan()
+        assert (told is None) == (plan is None)
+        if plan is None or told is None:
+            assert again.open == lab.exploration.open
+            return
+        assert told.purpose == plan.purpose
+        if plan.purpose in {"verify", "confirm"}:
+            assert told == plan
+        else:
+            assert again.open == lab.exploration.open
+        if step == 2 and plan.purpose == "explore":
+            lab.learn(Lesson(plan.hypothesis, succeeded=None, purpose="rejected"))
+        else:
+            lab.carry_out(plan)
+    raise AssertionError("200 experiments were not enough")
+
+
+def test_a_shared_database_learned_again() -> None:
+    lab = Lab(shared_database)
+    lab.plans()
+    again = lab.fresh()
+    again.replay(lab.lessons)
+
+    same(again, lab.exploration)
+    assert again.states == {frozenset({"down@db"}): "open"}
+    assert isinstance(again.traffic, Traffic)
