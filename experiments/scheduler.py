@@ -56,6 +56,9 @@ SYNC_SECONDS = 1.0
 RETRY_SECONDS = 5.0
 """How long a class waits whose experiment was refused."""
 
+SPENT_SECONDS = 30.0
+"""How long a campaign waits that found a budget spent: such budgets are those of hours and days."""
+
 LATE_SECONDS = 60.0
 """How long after its end an experiment still counts what comes in for it."""
 
@@ -92,6 +95,7 @@ class Scheduler:
         self._catalogue = catalogue
         self._lease = lease
         self._halted: str | None = None
+        self._halt_unsaved: tuple[str, str] | None = None
         self._windows: list[Maintenance] = []
         self._late: deque[_Late] = deque()
         self._next_pass = self._next_sync = self._next_renewal = 0.0
@@ -170,19 +174,31 @@ class Scheduler:
         return campaign
 
     def halt(self, reason: str, who: str, now: float) -> None:
-        """Disarm everything, at once, and let nothing start until :meth:`resume`."""
+        """Disarm everything, at once, and let nothing start until :meth:`resume`.
+
+        It holds in this process even when it cannot be put on record; that is tried again then.
+        """
         self._board.clear()
         self._halted = reason
-        with self._db.change(now, who) as change:
-            switches.set_halted(change, reason)
-        for campaign in self.campaigns.values():
-            self._abort_all(campaign, f"halted: {reason}", now)
+        self._halt_unsaved = (reason, who)
+        try:
+            self._save_halt(now)
+        finally:
+            for campaign in self.campaigns.values():
+                self._abort_all(campaign, f"halted: {reason}", now)
 
     def resume(self, who: str, now: float) -> None:
         """Let experiments start again."""
         with self._db.change(now, who) as change:
             switches.set_halted(change, None)
-        self._halted = None
+        self._halted = self._halt_unsaved = None
+
+    def _save_halt(self, now: float) -> None:
+        if self._halt_unsaved is not None:
+            reason, who = self._halt_unsaved
+            with self._db.change(now, who) as change:
+                switches.set_halted(change, reason)
+            self._halt_unsaved = None
 
     def approve(self, experiment_id: str, who: str, now: float) -> Experiment:
         """Let an experiment that waits for it be armed. Raises NotFound or Conflict."""
@@ -280,6 +296,14 @@ class Scheduler:
             if len(late.experiment.hurt) != late.hurt:
                 with self._db.change(now) as change:
                     experiments.recount(change, late.experiment)
+        self._drop_over()
+
+    def _drop_over(self) -> None:
+        """Campaigns that are over are on record; here they would only take room."""
+        busy = {late.campaign.id for late in self._late}
+        for campaign in list(self.campaigns.values()):
+            if not campaign.live() and not campaign.running and campaign.id not in busy:
+                del self.campaigns[campaign.id]
 
     def _review(self, campaign: Campaign, now: float) -> None:
         """Follow the experiments that are armed."""
@@ -397,7 +421,7 @@ class Scheduler:
             answer = arm(self._db, change, order, self.limits)
         if isinstance(answer, Refused):
             if experiment.state == "proposed":
-                retry_at = now + RETRY_SECONDS
+                retry_at = now + (SPENT_SECONDS if answer.spent else RETRY_SECONDS)
                 campaign.hold(experiment, answer.reason, retry_at, all_classes=answer.spent)
             return
         first = experiment.purpose in {"explore", "recheck"}
@@ -426,14 +450,16 @@ class Scheduler:
         kept = [e for e in kept if e.active or e.state == "waiting"]
         until = now + self._lease
         with self._db.change(now) as change:
-            if kept:
-                ours = experiments.renew(change, [e.id for e in kept], until)
-                if ours != len(kept):
-                    raise Conflict("another scheduler has closed experiments of this one")
+            ours = experiments.renew(change, [e.id for e in kept], until)
             experiments.close_abandoned(change)
+        for experiment in kept:
+            if experiment.id not in ours:  # we had stalled, and another scheduler has closed it
+                self._board.take_down(experiment.id)
+                experiment.abort("another scheduler has closed it", now)
         self._board.renew(until)
 
     def _sync(self, now: float) -> None:
+        self._save_halt(now)
         with self._db.read() as session:
             halted = switches.halted(session)
             self._windows = maintenance.open_windows(session, now)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import CursorResult, func, select, tuple_, update
+from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from experiments.domain.experiment import ACTIVE, Experiment
@@ -39,14 +39,13 @@ def propose(
     )
 
 
-def renew(change: Change, ids: Collection[str], lease_until: float) -> int:
-    """Keep experiments alive; how many of them are still ours to keep."""
-    done = change.session.execute(
-        update(ExperimentRow)
-        .where(ExperimentRow.id.in_(ids), ExperimentRow.state.in_([*ACTIVE, *_PENDING]))
-        .values(lease_until=lease_until)
-    )
-    return cast(CursorResult[Any], done).rowcount
+def renew(change: Change, ids: Collection[str], lease_until: float) -> set[str]:
+    """Keep experiments alive; those of them that are still ours to keep."""
+    if not ids:
+        return set()
+    mine = (ExperimentRow.id.in_(ids), ExperimentRow.state.in_([*ACTIVE, *_PENDING]))
+    change.session.execute(update(ExperimentRow).where(*mine).values(lease_until=lease_until))
+    return set(change.session.scalars(select(ExperimentRow.id).where(*mine)))
 
 
 def move(change: Change, experiment: Experiment) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
 
 from experiments.domain.campaign import Campaign, Definition
 from experiments.domain.maintenance import Maintenance
@@ -351,3 +352,59 @@ def test_campaigns_are_stopped_paused_and_found_by_name(db: Database) -> None:
     with db.read() as session:
         states = {row.id: row.state for row in session.scalars(select(CampaignRow))}
     assert states == {first.id: "stopped", second.id: "running"}
+
+
+def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = a_world(db)
+    start(world)
+    world.until_armed()
+    # Given a database that is away just when everything has to stop
+    away = OperationalError("COMMIT", {}, Exception("gone"))
+    with monkeypatch.context() as patch:
+        patch.setattr("experiments.scheduler.switches.set_halted", _raising(away))
+        with pytest.raises(OperationalError):
+            world.engine.scheduler.halt("now", "ann", world.now)
+        assert not world.rules()
+        with pytest.raises(OperationalError):
+            world.step()
+        assert not world.rules()
+    # Then it is put on record when the database is back, and nothing has started meanwhile
+    world.steps(5)
+    assert not world.rules()
+    assert Engine(db, now=world.now).scheduler.halted == "now"
+
+
+def _raising(error: Exception) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
+
+
+def test_a_scheduler_that_stalled_gives_up_what_another_one_has_closed(db: Database) -> None:
+    world, other = a_world(db), Engine(db, now=1000.0)
+    start(world)
+    first = world.until_armed()
+    # Given a scheduler that did nothing for longer than a lease, and another that was there
+    world.now += 30
+    other.tick(world.now)
+    (row,) = (row for row in experiments_of(db) if row.id == first)
+    assert (row.state, row.reason) == ("aborted", "whoever ran it was gone")
+    # Then it disarms that experiment alone and goes on
+    world.step()
+    assert first not in world.rules()
+    world.until_armed()
+    (row,) = (row for row in experiments_of(db) if row.id == first)
+    assert row.verdict is None
+
+
+def test_a_campaign_that_is_over_takes_no_room(db: Database) -> None:
+    world = a_world(db)
+    campaign = start(world, replace(SETTINGS, max_size=1, rechecks=0))
+    world.steps(150)
+    assert campaign.state == "finished"
+    assert campaign.id not in world.engine.scheduler.campaigns
+    with db.read() as session:
+        assert session.get_one(CampaignRow, campaign.id).certificates
