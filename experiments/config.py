@@ -99,7 +99,8 @@ class Config(BaseSettings):
     tokens: SecretStr = Field(
         SecretStr(""),
         description="Bearer tokens, `ROLE:TOKEN` or `NAME@ROLE:TOKEN`, separated by commas; roles "
-        "viewer, operator, admin, ingest, devices, edge. More can be made with `ldfi token`.",
+        "viewer, operator, admin, ingest, devices, edge, metrics. More can be made with "
+        "`ldfi token`.",
     )
     member_key: SecretStr | None = Field(
         None,

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
+from experiments import instruments
 from experiments.domain.catalogue import Catalogue
 from experiments.domain.observation import Join, Observation, Outcome
 from experiments.domain.root_outcome import root_outcome
@@ -78,6 +79,16 @@ class Engine:
             **self.dropped,
         }
 
+    @property
+    def open_traces(self) -> int:
+        """How many traces are being put together."""
+        return len(self._assembler)
+
+    @property
+    def oldest_trace(self) -> float | None:
+        """When the oldest of them got its first span (Unix seconds); None where there is none."""
+        return self._assembler.oldest
+
     def receive_spans(self, spans: Iterable[Span], now: float) -> None:
         """Spans have arrived, in any order."""
         spans = list(spans)
@@ -108,14 +119,19 @@ class Engine:
 
     async def run(self) -> None:
         """Tick until cancelled. A tick that fails is logged; the next one comes all the same."""
+        due = time.time()
         while True:
             started = time.time()
+            instruments.TICK_LAG_SECONDS.observe(max(0.0, started - due))
             try:
-                self.tick(started)
+                with instruments.TICK_SECONDS.time():
+                    self.tick(started)
             except Exception:  # noqa: BLE001 - one bad trace must not stop the watch
+                instruments.TICKS_FAILED.inc()
                 _log.exception("a tick failed; everything armed is disarmed")
                 self.board.clear()
-            await asyncio.sleep(max(0.0, TICK_SECONDS - (time.time() - started)))
+            due = max(time.time(), started + TICK_SECONDS)
+            await asyncio.sleep(due - time.time())
 
     def _route(self, observation: Observation | None, now: float) -> None:
         if observation is None:

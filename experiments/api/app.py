@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel
 
-from experiments import counts
+from experiments import counts, instruments
 from experiments.api import (
     auth,
     campaigns,
@@ -23,6 +23,7 @@ from experiments.api import (
     experiments,
     findings,
     ingest,
+    metrics,
     openapi,
     problems,
     safety,
@@ -48,6 +49,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     safety.router,
     events.router,
     tokens.router,
+    metrics.router,
 )
 
 
@@ -89,6 +91,7 @@ def create_app(service: Service) -> FastAPI:
     async def running(app: FastAPI) -> AsyncIterator[None]:
         database = Database(service.database)
         service.tokens.database = database
+        instruments.time_transactions(database.engine)
         engine = Engine(
             database,
             now=time.time(),
@@ -126,6 +129,7 @@ def create_app(service: Service) -> FastAPI:
         openapi_url=None,
         generate_unique_id_function=openapi.operation_id,
     )
+    app.add_middleware(metrics.CountRequests)
     app.state.tokens = service.tokens
     app.state.member_key = service.member_key
     app.state.rate_limiter = RateLimiter()

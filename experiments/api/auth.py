@@ -2,8 +2,8 @@
 
 People have ``viewer`` (look), ``operator`` (start, stop, halt, resume) or ``admin`` (all). Machines
 have ``ingest`` (send spans and device metrics), ``devices`` (send device metrics only: the token in
-an app is on every phone, so it must not be able to forge spans) or ``edge`` (fetch rules), and can
-do nothing else.
+an app is on every phone, so it must not be able to forge spans), ``edge`` (fetch rules) or
+``metrics`` (read what the service tells Prometheus of itself), and can do nothing else.
 
 Tokens come from the configuration and from the database. What the database said is believed for
 :data:`BELIEVED` seconds, so a revoked token dies within that time in every process.
@@ -28,7 +28,7 @@ from experiments.api.rate_limit import Rate, RateLimiter
 from experiments.store import tokens as stored
 from experiments.store.database import Database
 
-Role = Literal["viewer", "operator", "admin", "ingest", "devices", "edge"]
+Role = Literal["viewer", "operator", "admin", "ingest", "devices", "edge", "metrics"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 MIN_TOKEN_LENGTH: Final = 16
@@ -37,12 +37,13 @@ BELIEVED: Final = 3.0
 _MAX_BELIEVED: Final = 10_000
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _INCLUDES: Final[Mapping[Role, frozenset[Role]]] = {
-    "viewer": frozenset({"viewer"}),
-    "operator": frozenset({"viewer", "operator"}),
+    "viewer": frozenset({"viewer", "metrics"}),
+    "operator": frozenset({"viewer", "operator", "metrics"}),
     "admin": frozenset(ROLES),
     "ingest": frozenset({"ingest", "devices"}),
     "devices": frozenset({"devices"}),
     "edge": frozenset({"edge"}),
+    "metrics": frozenset({"metrics"}),
 }
 _RATES: Final[Mapping[Role, Rate]] = {
     "viewer": rate_limit.PEOPLE,
@@ -51,6 +52,7 @@ _RATES: Final[Mapping[Role, Rate]] = {
     "ingest": rate_limit.INGEST,
     "devices": rate_limit.DEVICES,
     "edge": rate_limit.EDGES,
+    "metrics": rate_limit.PEOPLE,
 }
 
 
@@ -206,3 +208,4 @@ Admin = Annotated[Caller, Depends(Needs("admin"))]
 Ingest = Annotated[Caller, Depends(Needs("ingest"))]
 Devices = Annotated[Caller, Depends(Needs("devices"))]
 Edge = Annotated[Caller, Depends(Needs("edge"))]
+Metrics = Annotated[Caller, Depends(Needs("metrics"))]

@@ -23,6 +23,7 @@ RULE = {"admin"}
 ALLOWED: dict[tuple[str, str], set[str]] = {
     ("GET", "/healthz"): set(ROLES),
     ("GET", "/readyz"): set(ROLES),
+    ("GET", "/metrics"): {*LOOK, "metrics"},
     ("POST", "/v1/traces"): {"ingest", "admin"},
     ("POST", "/api/v1/device-metrics"): {"ingest", "devices", "admin"},
     ("GET", "/api/v1/edge/rules"): {"edge", "admin"},

@@ -1,0 +1,62 @@
+"""The route that Prometheus scrapes, and the middleware that counts requests for it."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from experiments import metrics
+from experiments.api.auth import Metrics
+from experiments.api.routes import GuardedRoute
+from experiments.api.service import Db, Running
+from experiments.instruments import HTTP_REQUESTS, HTTP_SECONDS
+
+router = APIRouter(tags=["about"], route_class=GuardedRoute)
+
+_TEXT: Final = {"text/plain": {"schema": {"type": "string"}, "example": "ldfi_halted 0.0\n"}}
+_NO_ROUTE: Final = "none"
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
+async def scrape(engine: Running, database: Db, _caller: Metrics) -> Response:
+    """What the service tells Prometheus of itself, in its text format."""
+    now = time.time()
+    in_memory = list(metrics.of_engine(engine, now))
+    on_record = await run_in_threadpool(metrics.of_database, database, engine.scheduler.limits, now)
+    return Response(metrics.text([*in_memory, *on_record]), media_type=CONTENT_TYPE_LATEST)
+
+
+class CountRequests:
+    """Counts every request and times it until its answer begins."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, counted = time.perf_counter(), False
+
+        async def counting(message: Message) -> None:
+            nonlocal counted
+            if message["type"] == "http.response.start" and not counted:
+                counted = True
+                _count(scope, str(message["status"]), time.perf_counter() - began)
+            await send(message)
+
+        await self._app(scope, receive, counting)
+
+
+def _count(scope: Scope, status: str, seconds: float) -> None:
+    route = getattr(scope.get("route"), "path", _NO_ROUTE)
+    method = scope["method"] if scope["method"] in _METHODS else "other"
+    HTTP_REQUESTS.labels(method, route, status).inc()
+    HTTP_SECONDS.labels(route).observe(seconds)
