@@ -12,6 +12,7 @@ import secrets
 from collections import deque
 from dataclasses import dataclass
 
+from experiments import tracing
 from experiments.domain.campaign import Campaign, Definition
 from experiments.domain.catalogue import Catalogue
 from experiments.domain.catalogue import Change as ClassChange
@@ -24,6 +25,7 @@ from experiments.domain.observation import Observation
 from experiments.domain.safety import class_obstacle, first_window, touched, unsteady
 from experiments.domain.settings import Limits
 from experiments.errors import Conflict, Halted, NotFound
+from experiments.instruments import PROPOSE_SECONDS
 from experiments.restore import restored
 from experiments.rules_board import RulesBoard
 from experiments.store import (
@@ -337,6 +339,7 @@ class Scheduler:
 
     def _end(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
         """An experiment is over: what it taught goes on record with it."""
+        began = tracing.clock()
         spent = self._board.spent(experiment.id) if experiment.armed_at is not None else 0
         experiment.used = max(experiment.used, spent)
         lesson, changes = campaign.close(experiment)
@@ -347,6 +350,7 @@ class Scheduler:
                 classes.save(change, experiment.request_class, known.version, known.to_json())
         self._board.forget(experiment.id)
         self._late.append(_Late(campaign, experiment, now + LATE_SECONDS, len(experiment.hurt)))
+        tracing.tell("end", experiment, began)
 
     def _pass(self, campaign: Campaign, now: float) -> None:
         """Ask a campaign what to try next, and try it."""
@@ -364,7 +368,11 @@ class Scheduler:
             if experiment.state == "waiting" and experiment.approved_by is not None:
                 self._try(campaign, experiment, now)
         room = self.limits.max_concurrent - len(self._board.armed())
-        for experiment in campaign.propose(self._catalogue.classes, self._gate, room, now):
+        began = tracing.clock()
+        with PROPOSE_SECONDS.time():
+            proposed = campaign.propose(self._catalogue.classes, self._gate, room, now)
+        for experiment in proposed:
+            tracing.tell("propose", experiment, began)
             self._consider(campaign, experiment, now)
         if campaign.complete(self._catalogue.classes):
             campaign.end_run("nothing left to try within the bounds", now)
@@ -408,6 +416,7 @@ class Scheduler:
             self._try(campaign, experiment, now)
 
     def _try(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
+        began = tracing.clock()
         exploration = campaign.explorations[experiment.request_class]
         until = now + self._lease
         order = Order(
@@ -440,6 +449,7 @@ class Scheduler:
         if len(self._board.armed()) == 0:
             self._board.renew(until)
         self._board.put(rule, answer.members, now)
+        tracing.tell("arm", experiment, began)
 
     def _renew(self, now: float) -> None:
         """Keep on record that what is armed is alive; what is not ours any more is disarmed."""

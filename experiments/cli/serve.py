@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from experiments.cli.processes import end_with_parent
 from experiments.config import Config
 from experiments.notify import Slack, Target, Webhook
 from experiments.prometheus import Prometheus
+from experiments.tracing import traced, wanted
 
 
 def serve(
@@ -38,8 +40,9 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs URLs, and Slack's is a secret
     end_with_parent()
+    app = create_app(service_of(config))
     uvicorn.run(
-        create_app(service_of(config)),
+        traced(app) if wanted(os.environ) else app,
         host=config.host,
         port=config.port,
         log_level="warning",
