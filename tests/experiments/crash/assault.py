@@ -39,7 +39,7 @@ AIMS = {
 AIMING = 2.0
 """An aimed kill waits so many times as long as a blind one at most for what it is aimed at."""
 
-LOOK_SECONDS = 0.004
+LOOK_SECONDS = 0.01
 """How often an aimed kill looks for its row."""
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -29,8 +29,11 @@ from experiments.cli.processes import end_with_parent
 from lineage.readers.otlp import decode_protobuf
 from tests.experiments.crash.treated import Treated, note
 
-KEPT_BODIES = 1_000
-"""Bodies that wait for the service while it is down; more are refused, never in practice."""
+KEPT_BODIES = 3_000
+"""Bodies that wait for the service while it is down; the rest it never sees."""
+
+SENDERS = 8
+"""Bodies on their way at once."""
 
 LATEST_SECONDS = 8.0
 """After the first span of a treated request, for its others and the device's report to come."""
@@ -87,7 +90,8 @@ class Witness:
 
 
 class Recorder:
-    """The application. Bodies are passed on in their order; each waits until the service is up."""
+    """The application. Bodies are passed on in about their order; they wait until the service is
+    up."""
 
     def __init__(self, service: str, witness: Witness) -> None:
         self._service, self._witness = service, witness
@@ -106,7 +110,8 @@ class Recorder:
     async def _running(self, _app: Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         async with httpx.AsyncClient(base_url=self._service, trust_env=False) as self._client:
-            tasks = [loop.create_task(self._pass_on()), loop.create_task(self._write())]
+            tasks = [loop.create_task(self._pass_on()) for _ in range(SENDERS)]
+            tasks.append(loop.create_task(self._write()))
             yield
             for task in tasks:
                 task.cancel()
@@ -130,7 +135,8 @@ class Recorder:
             for name, value in request.headers.items()
             if name in {"authorization", "content-type", "content-encoding"}
         }
-        self._bodies.put_nowait((path, headers, body))
+        if not self._bodies.full():
+            self._bodies.put_nowait((path, headers, body))
         return Response(answer, media_type=kind)
 
     async def _rules(self, request: Request) -> Response:
@@ -157,10 +163,9 @@ class Recorder:
         return answer.status_code < 500
 
     async def _write(self) -> None:
-        with suppress(asyncio.CancelledError):
-            while True:
-                await asyncio.sleep(1.0)
-                self._witness.write(asyncio.get_running_loop().time() - LATEST_SECONDS)
+        while True:
+            await asyncio.sleep(1.0)
+            self._witness.write(asyncio.get_running_loop().time() - LATEST_SECONDS)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -54,6 +55,7 @@ class Row:
 def main() -> int:
     """Run the assaults asked for, one after the other."""
     options = _options()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # leave nothing behind
     rows = []
     for traffic in options.traffic or LIVES:
         for database in options.database or DATABASES:

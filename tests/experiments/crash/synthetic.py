@@ -14,9 +14,10 @@ from tests.experiments.crash.traffic import planted
 CAMPAIGN = {
     "kinds": ["error"],
     "max_union": None,
-    "treatment": 0.15,
-    "control": 0.15,
-    "window": 8.0,
+    "treatment": 0.25,
+    "control": 0.25,
+    "concurrency": 2,
+    "window": 5.0,
     "settle": 0.5,
     "delta": 0.4,
     "min_samples": 6,

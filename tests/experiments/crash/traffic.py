@@ -28,7 +28,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans
 
 from experiments.cli.processes import end_with_parent
-from fit import attributes, baggage
+from fit import attributes, baggage, poll
 from fit.context import FailureContext, decode
 from fit.edge import Edge
 from fit.features import request_features
@@ -45,9 +45,12 @@ from tests.lineage.programs import Call, Run, Step, points_of
 DEVICES = 3_000
 EDGES = 2
 EVERY_SECONDS = 0.05
+RETRY_SECONDS = 0.5
+"""The edges ask again as soon as this; real ones wait longer, and then nothing would be armed."""
+
 HELD = 0.1
 HELD_SECONDS = 3.0
-KEPT_BODIES = 200
+KEPT_BODIES = 60
 """Bodies that wait for the service while it is down; the oldest are dropped."""
 
 STORE = Call(
@@ -88,13 +91,13 @@ class Request:
 
 
 class Gate:
-    """One edge, the services behind it, and the devices before it; in a thread of its own."""
+    """One edge, the services behind it, and the devices before it."""
 
     def __init__(self, url: str, keys: Keys, notes: TextIO, paths: list[str], seed: int) -> None:
         self._keys, self._notes, self._paths = keys, notes, paths
         self._chance = random.Random(seed)
         self._edge = Edge(RulesPoll(url, TOKENS["edge"]))
-        self._client = httpx.Client(base_url=url, timeout=2.0, trust_env=False)
+        self._client = httpx.Client(base_url=url, timeout=5.0, trust_env=False)
         self._held: list[tuple[float, int, Request]] = []
         self._numbers = itertools.count()
         self._unsent: deque[tuple[str, dict[str, str], bytes]] = deque(maxlen=KEPT_BODIES)
@@ -105,7 +108,7 @@ class Gate:
             for _ in range(round(rate * EVERY_SECONDS)):
                 self._arrive()
             self._serve(until=time.time())
-        self._serve(until=float("inf"))
+        self._serve(until=float("inf"))  # for the notes; nobody waits for the outcomes any more
 
     def _arrive(self) -> None:
         path = self._chance.choice(self._paths)
@@ -138,7 +141,6 @@ class Gate:
             metrics = f'{{"metrics": [{",".join(outcomes)}]}}'.encode()
             self._send("/v1/traces", "ingest", "x-protobuf", spans.SerializeToString())
             self._send("/api/v1/device-metrics", "devices", "json", metrics)
-        self._deliver()
 
     def _send(self, path: str, role: str, kind: str, body: bytes) -> None:
         headers = {
@@ -147,14 +149,24 @@ class Gate:
         }
         self._unsent.append((path, headers, body))
 
-    def _deliver(self) -> None:
-        with suppress(httpx.TransportError):  # it is down: all of it is sent again later
-            while self._unsent:
-                path, headers, body = self._unsent[0]
-                answer = self._client.post(path, content=body, headers=headers)
-                if answer.status_code < 500:
-                    answer.raise_for_status()
-                self._unsent.popleft()
+    def deliver(self, stopping: threading.Event) -> None:
+        """Send what there is, and again what failed: while the service is down, it waits."""
+        while not stopping.wait(EVERY_SECONDS):
+            with suppress(IndexError):
+                while not stopping.is_set():
+                    body = self._unsent.popleft()
+                    if not self._delivered(*body):
+                        self._unsent.appendleft(body)
+                        break
+
+    def _delivered(self, path: str, headers: dict[str, str], body: bytes) -> bool:
+        try:
+            answer = self._client.post(path, content=body, headers=headers)
+        except httpx.TransportError:
+            return False
+        if answer.status_code < 500:
+            answer.raise_for_status()
+        return answer.is_success
 
 
 def _served(request: Request, trace_id: bytes, scope: ScopeSpans) -> tuple[bool, Treated | None]:
@@ -222,7 +234,7 @@ def main() -> None:
     parser.add_argument("--url", required=True)
     parser.add_argument("--notes", required=True, type=Path)
     parser.add_argument("--paths", default=",".join(PROGRAMS))
-    parser.add_argument("--rate", type=float, default=250.0, help="requests a second, in all")
+    parser.add_argument("--rate", type=float, default=320.0, help="requests a second, in all")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     stopping = threading.Event()
@@ -230,6 +242,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keys = Keys.parse("crash:" + "k" * 32)
     activate(Runtime("api", keys))
+    poll.LONGEST_RETRY_SECONDS = RETRY_SECONDS  # type: ignore[misc]
     end_with_parent()
     with options.notes.open("a") as notes:
         gates = [
@@ -237,8 +250,12 @@ def main() -> None:
             for number in range(EDGES)
         ]
         threads = [
-            threading.Thread(target=gate.run, args=(options.rate / EDGES, stopping))
+            threading.Thread(target=work, args=arguments)
             for gate in gates
+            for work, arguments in (
+                (gate.run, (options.rate / EDGES, stopping)),
+                (gate.deliver, (stopping,)),
+            )
         ]
         for thread in threads:
             thread.start()
