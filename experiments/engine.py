@@ -101,6 +101,17 @@ class Engine:
             self.outcomes += 1
             self._route(self._join.add_outcome(outcome, now), now)
 
+    def receive_observation(
+        self, observation: Observation, now: float, at: tuple[int, int]
+    ) -> None:
+        """An ingest worker has joined both halves of a request, each request once.
+
+        ``at``: partition and offset where it stands in the stream.
+        """
+        self.spans += observation.lineage.spans
+        self.outcomes += 1
+        self._route(observation, now, at)
+
     def tick(self, now: float) -> None:
         """Move everything on by one step."""
         for trace in self._assembler.pop(now):
@@ -133,10 +144,12 @@ class Engine:
             due = max(time.time(), started + TICK_SECONDS)
             await asyncio.sleep(due - time.time())
 
-    def _route(self, observation: Observation | None, now: float) -> None:
+    def _route(
+        self, observation: Observation | None, now: float, at: tuple[int, int] | None = None
+    ) -> None:
         if observation is None:
             return
         if not observation.lineage.experiment:
-            self.catalogue.observe(observation, now)
+            self.catalogue.observe(observation, now, at)
         elif not self.scheduler.observe(observation):
             self.dropped["unknown_experiment"] += 1

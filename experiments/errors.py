@@ -16,7 +16,10 @@ LdfiError
     │   └── InvalidConfig       an option that is unknown or out of range
     ├── NotExpressible  a fault that the target of an export cannot carry out
     ├── PrometheusError  Prometheus gave no usable answer
-    └── NotDelivered     a notification that did not get through
+    ├── NotDelivered     a notification that did not get through
+    ├── StreamError      a stream does not do what it is asked
+    │   └── MessageTooLarge     a message larger than brokers take
+    └── UnreadableMessage  a message of a stream that cannot be read
 """
 
 from __future__ import annotations
@@ -82,3 +85,15 @@ class NotDelivered(ExperimentsError):  # noqa: N818
 
 class NotExpressible(ExperimentsError):  # noqa: N818
     """Raised for a fault that the target of an export cannot carry out as it is meant."""
+
+
+class StreamError(ExperimentsError):
+    """Raised when a stream cannot be read or written now; it may have been, nobody knows."""
+
+
+class MessageTooLarge(StreamError):  # noqa: N818
+    """Raised for a message larger than brokers take; no use in trying again."""
+
+
+class UnreadableMessage(ExperimentsError):  # noqa: N818
+    """Raised for a message that cannot be read; it goes to the dead letters."""

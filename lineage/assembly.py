@@ -66,6 +66,10 @@ class Assembler:
         """How many traces are open."""
         return len(self._by_age)
 
+    def __contains__(self, trace_id: str) -> bool:
+        """Whether a trace is open."""
+        return trace_id in self._by_age
+
     @property
     def oldest(self) -> float | None:
         """When the oldest open trace got its first span; None where nothing is open."""

@@ -90,6 +90,9 @@ class KnownClass:
     first_seen: float
     last_seen: float
     """Unix seconds."""
+    counted: dict[int, int] = field(default_factory=dict)
+    """Where requests come from a stream: its partitions → the offset up to which those of this
+    class are in ``traffic``. Kept with it, so that none is counted twice after a restart."""
     _watch: Watch = field(default_factory=Watch)
     _weight: float = 0.0
     """Requests seen, each counting less the longer ago it was."""
@@ -147,6 +150,7 @@ class KnownClass:
             "first_seen": self.first_seen,
             "last_seen": self.last_seen,
             "weight": self._weight,
+            "counted": sorted(self.counted.items()),
             "watch": {"known": known, "fresh": fresh, "points": points.names},
             "traffic": self.traffic.to_json(),
         }
@@ -169,6 +173,7 @@ class KnownClass:
             sample=data["sample"],
             first_seen=data["first_seen"],
             last_seen=data["last_seen"],
+            counted=dict(data.get("counted", ())),
             _watch=Watch(known, fresh),
             _weight=data["weight"],
         )
@@ -222,6 +227,8 @@ class _Entry:
     first: bool = True
     """No sample of this entry was ever completed."""
     last_seen: float = 0.0
+    began: dict[int, int] = field(default_factory=dict)
+    """While it has no class: partitions of a stream → the offset of its first request there."""
 
 
 class Catalogue:
@@ -250,6 +257,7 @@ class Catalogue:
         self._young: dict[Entry, None] = {}
         """Entries without a class, the one longest without a request first."""
         self._changes: list[Change] = []
+        self._counted: dict[int, int] = {}
         self._next_sweep = -math.inf
 
     @property
@@ -257,16 +265,26 @@ class Catalogue:
         """Every known class by its name. A view: it changes with what is learned."""
         return MappingProxyType(self._classes)
 
-    def observe(self, observation: Observation, now: float) -> None:
-        """Take in a request that nobody injected anything into. ``now``: Unix seconds."""
+    def observe(
+        self, observation: Observation, now: float, at: tuple[int, int] | None = None
+    ) -> None:
+        """Take in a request that nobody injected anything into. ``now``: Unix seconds.
+
+        ``at``: partition and offset where it stands in a stream, if it comes from one. A class
+        leaves out what it has counted already, as after a restart that reads some of it again.
+        """
         if now >= self._next_sweep:
             self.expire(now)
         lineage = observation.lineage
         where = entry_of(lineage.service, lineage.features)
+        if at is not None and not self._comes_to(where, lineage.features, at):
+            return
         entry = self._entry(where, now)
         if entry is None:
             self.dropped["too_many_classes"] += 1
             return
+        if at is not None and not entry.classes:
+            entry.began.setdefault(*at)
         entry.requests += 1
         entry.last_seen = now
         entry.shapes.add(lineage, observation.outcome.success)
@@ -275,6 +293,8 @@ class Catalogue:
             known = self._woken(entry, lineage, now)
         if known is not None:
             known.observe(observation, now)
+            if at is not None:
+                known.counted[at[0]] = at[1] + 1
         else:
             entry.topology.learn(lineage)
             self._count_unused(entry)
@@ -282,13 +302,28 @@ class Catalogue:
         if not entry.classes:
             self._young.pop(where, None)
             self._young[where] = None
-        elif where in self._young:
-            del self._young[where]
+        else:
+            self._young.pop(where, None)
+            entry.began.clear()
 
     def class_of(self, features: Features, service: str) -> KnownClass | None:
         """The class of a request that enters this service; None where none is known."""
         entry = self._entries.get(entry_of(service, features))
         return None if entry is None else _holding(entry.classes, features)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether there are changes that nobody has asked for yet."""
+        return bool(self._changes)
+
+    def uncounted(self) -> dict[int, int]:
+        """Partitions of a stream → the first offset of a request that no class has counted, since
+        there is none yet where it belongs. A sample begun is not kept: it is read again."""
+        first: dict[int, int] = {}
+        for where in self._young:
+            for partition, offset in self._entries[where].began.items():
+                first[partition] = min(offset, first.get(partition, offset))
+        return first
 
     def changes(self) -> list[Change]:
         """What has changed since this was last asked, in the order in which it did."""
@@ -332,6 +367,14 @@ class Catalogue:
         for data in classes:
             catalogue._restore(KnownClass.from_json(data))
         return catalogue
+
+    def _comes_to(self, where: Entry, features: Features, at: tuple[int, int]) -> bool:
+        """Note how far a stream has come; whether what stands there has not been counted yet."""
+        partition, offset = at
+        self._counted[partition] = max(offset + 1, self._counted.get(partition, 0))
+        entry = self._entries.get(where)
+        known = None if entry is None else _holding(entry.classes, features)
+        return known is None or offset >= known.counted.get(partition, 0)
 
     def _restore(self, known: KnownClass) -> None:
         conditions = known.predicate.conditions
@@ -431,6 +474,7 @@ class Catalogue:
             sample=found.sample,
             first_seen=entry.opened,
             last_seen=now,
+            counted=dict(self._counted),
             _weight=found.traces * (_remembered(seconds) / seconds if seconds > 0 else 1.0),
         )
         entry.classes.append(known)

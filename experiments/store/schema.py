@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Float, Index, Integer, String, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Float, Index, Integer, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -170,3 +170,15 @@ class FlagRow(Base):
     __tablename__ = "flag"
     name: Mapped[str] = mapped_column(String(32), primary_key=True)
     value: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
+class PositionRow(Base):
+    """How far a partition of a stream has been taken in: ``next_offset`` is the first that may not
+    have been. ``read_from``, not above it, is where reading has to begin so that what comes twice
+    is recognised."""
+
+    __tablename__ = "position"
+    topic: Mapped[str] = mapped_column(String(255), primary_key=True)
+    partition: Mapped[int] = mapped_column(Integer, primary_key=True)
+    next_offset: Mapped[int] = mapped_column(BigInteger)
+    read_from: Mapped[int] = mapped_column(BigInteger)

@@ -1,0 +1,301 @@
+"""A stream in Kafka, by kafka-python.
+
+What is asked of the broker, and why:
+
+- Producers are idempotent and wait for all replicas: a message sent again after a lost answer is
+  there once, and one that is acknowledged is not lost with a broker.
+- Partitions are dealt by *range*: alone of the strategies it gives the partitions of the same
+  number, of topics with as many partitions, to the same member.
+- Spans, metrics and observations carry the broker's time (``LogAppendTime``): one clock for all
+  producers, and time never runs backwards within a partition.
+- Nothing is committed by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kafka import (
+    ConsumerRebalanceListener,
+    KafkaAdminClient,
+    KafkaConsumer,
+    KafkaProducer,
+    OffsetAndMetadata,
+    TopicPartition,
+)
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError
+
+from experiments.errors import MessageTooLarge, StreamError
+from experiments.streams.stream import Header, Listener, Message, Place
+
+SESSION_MS: Final = 6_000
+"""Without a heartbeat for so long, a member's partitions go to the others."""
+
+ANSWER_MS: Final = 5_000
+"""How long we wait for an answer before we do something else, and then ask again."""
+
+LARGEST: Final = 1_000_000
+"""Bytes of a message: what a broker takes unless it is told otherwise."""
+
+_RECONNECT: Final = {"reconnect_backoff_ms": 50, "reconnect_backoff_max_ms": 500}
+"""A broker that comes back is noticed within half a second: while it is away no log's time passes,
+and afterwards everybody has to write what is left before a trace is taken for whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """How to reach brokers that do not speak to everybody. ``password`` is never shown."""
+
+    protocol: str = "PLAINTEXT"
+    mechanism: str | None = None
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        """As kafka-python calls them."""
+        given = {
+            "security_protocol": self.protocol,
+            "sasl_mechanism": self.mechanism,
+            "sasl_plain_username": self.username,
+            "sasl_plain_password": self.password,
+            "ssl_cafile": self.ca_file,
+            "ssl_certfile": self.cert_file,
+            "ssl_keyfile": self.key_file,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class KafkaStream:
+    """``bootstrap``: addresses of brokers. ``replicas``: of each topic that is made here; -1 leaves
+    that to the brokers, as does ``retention`` (seconds) if it is None."""
+
+    def __init__(
+        self,
+        bootstrap: Sequence[str],
+        security: Security | None = None,
+        *,
+        client: str = "ldfi",
+        replicas: int = -1,
+        retention: float | None = None,
+    ) -> None:
+        self._replicas = replicas
+        self._retention = retention
+        self._options = {
+            "bootstrap_servers": list(bootstrap),
+            "client_id": client,
+            **_RECONNECT,
+            **(security or Security()).options(),
+        }
+
+    def ensure(self, topics: Mapping[str, int]) -> None:
+        """See :class:`experiments.streams.stream.Stream`."""
+        configs: dict[str, str] = {"message.timestamp.type": "LogAppendTime"}
+        if self._retention is not None:
+            configs["retention.ms"] = str(int(self._retention * 1000))
+        with _failing("topics cannot be made"):
+            admin = KafkaAdminClient(**self._options)
+            try:
+                there = set(admin.list_topics())
+                new = {
+                    topic: {
+                        "num_partitions": count,
+                        "replication_factor": self._replicas,
+                        "configs": configs,
+                    }
+                    for topic, count in topics.items()
+                    if topic not in there
+                }
+                if new:
+                    with suppress(TopicAlreadyExistsError):  # another process was faster
+                        admin.create_topics(new, wait_for_metadata=True)
+                known = admin.describe_topics(list(topics))
+            finally:
+                admin.close()
+        for each in known:
+            topic, count = _described(each)
+            if count != topics[topic]:
+                raise StreamError(
+                    f"topic {topic} has {count} partitions, wanted {topics[topic]}: spans, metrics "
+                    "and observations must have the same number"
+                )
+
+    def producer(self) -> KafkaWriter:
+        """See :class:`experiments.streams.stream.Stream`."""
+        with _failing("no producer"):
+            return KafkaWriter(
+                KafkaProducer(
+                    **self._options,
+                    acks="all",
+                    enable_idempotence=True,
+                    linger_ms=5,
+                    batch_size=256 * 1024,
+                    max_request_size=LARGEST,
+                    request_timeout_ms=10_000,
+                    delivery_timeout_ms=60_000,
+                    metrics_enabled=False,
+                )
+            )
+
+    def group(self, name: str, topics: Sequence[str], listener: Listener) -> KafkaReader:
+        """See :class:`experiments.streams.stream.Stream`."""
+        with _failing("no consumer"):
+            consumer = self._consumer(
+                group_id=name,
+                session_timeout_ms=SESSION_MS,
+                heartbeat_interval_ms=SESSION_MS // 4,
+                partition_assignment_strategy=(RangePartitionAssignor,),
+            )
+            consumer.subscribe(topics=list(topics), listener=_Listener(listener))
+            return KafkaReader(consumer)
+
+    def reader(self, topic: str, starts: Mapping[int, int]) -> KafkaReader:
+        """See :class:`experiments.streams.stream.Stream`."""
+        with _failing("no consumer"):
+            consumer = self._consumer(group_id=None)
+            numbers = consumer.partitions_for_topic(topic)
+            if not numbers:
+                consumer.close()
+                raise StreamError(f"there is no topic {topic!r}")
+            consumer.assign([TopicPartition(topic, number) for number in sorted(numbers)])
+            for number in numbers & starts.keys():
+                consumer.seek(TopicPartition(topic, number), starts[number])
+            return KafkaReader(consumer)
+
+    def _consumer(self, **options: Any) -> Any:
+        return KafkaConsumer(
+            **self._options,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_poll_records=2_000,
+            fetch_max_wait_ms=100,
+            metrics_enabled=False,
+            **options,
+        )
+
+
+class KafkaWriter:
+    """Writes."""
+
+    def __init__(self, producer: Any) -> None:
+        self._producer = producer
+        self._sent: list[Any] = []
+
+    def send(
+        self, topic: str, key: bytes | None, value: bytes, headers: Sequence[Header] = ()
+    ) -> None:
+        """See :class:`experiments.streams.stream.Producer`."""
+        with _failing(f"{topic} cannot be written to"):
+            self._sent.append(self._producer.send(topic, value, key, list(headers)))
+
+    def flush(self) -> None:
+        """See :class:`experiments.streams.stream.Producer`."""
+        if not self._sent:
+            return
+        sent, self._sent = self._sent, []
+        with _failing("not everything was acknowledged"):
+            self._producer.flush()
+            for future in sent:
+                if future.failed():
+                    raise future.exception
+
+    def close(self) -> None:
+        """See :class:`experiments.streams.stream.Producer`."""
+        self._producer.close(timeout=1)
+
+
+class KafkaReader:
+    """Reads."""
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+
+    def poll(self, seconds: float) -> list[Message]:
+        """See :class:`experiments.streams.stream.Consumer`."""
+        with _failing("nothing can be read"):
+            batches = self._consumer.poll(timeout_ms=int(seconds * 1000))
+        return [
+            Message(
+                each.topic,
+                each.partition,
+                each.offset,
+                each.key,
+                each.value,
+                each.timestamp / 1000,
+                each.headers,
+            )
+            for batch in batches.values()
+            for each in batch
+        ]
+
+    def positions(self) -> dict[Place, int]:
+        """See :class:`experiments.streams.stream.Consumer`."""
+        found = {}
+        with _failing("positions are not known"):
+            for place in self._consumer.assignment():
+                at = self._consumer.position(place, timeout_ms=ANSWER_MS)
+                if at is not None:
+                    found[place.topic, place.partition] = at
+        return found
+
+    def ends(self) -> dict[Place, int]:
+        """See :class:`experiments.streams.stream.Consumer`."""
+        places = list(self._consumer.assignment())
+        if not places:
+            return {}
+        with _failing("the broker does not say how far its partitions go"):
+            ends = self._consumer.end_offsets(places, timeout_ms=ANSWER_MS)
+        return {(place.topic, place.partition): end for place, end in ends.items()}
+
+    def commit(self, offsets: Mapping[Place, int]) -> None:
+        """See :class:`experiments.streams.stream.Consumer`."""
+        with _failing("not committed"):
+            self._consumer.commit(
+                {
+                    TopicPartition(*place): OffsetAndMetadata(offset, "", -1)
+                    for place, offset in offsets.items()
+                },
+                timeout_ms=ANSWER_MS,
+            )
+
+    def close(self) -> None:
+        """See :class:`experiments.streams.stream.Consumer`."""
+        with _failing("the group was not left"):
+            self._consumer.close(autocommit=False, timeout_ms=ANSWER_MS)
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def on_partitions_revoked(self, _revoked: Collection[Any]) -> None:
+        self._listener.forget()
+
+    def on_partitions_lost(self, _lost: Collection[Any]) -> None:
+        self._listener.forget()
+
+    def on_partitions_assigned(self, _assigned: Collection[Any]) -> None:
+        self._listener.forget()
+
+
+def _described(topic: Any) -> tuple[str, int]:
+    name = topic["name"] if isinstance(topic, dict) else topic.name
+    partitions = topic["partitions"] if isinstance(topic, dict) else topic.partitions
+    return str(name), len(partitions)
+
+
+@contextmanager
+def _failing(what: str) -> Iterator[None]:
+    """Errors of kafka-python become ours."""
+    try:
+        yield
+    except MessageSizeTooLargeError as error:
+        raise MessageTooLarge(f"{what}: {error}") from error
+    except (KafkaError, OSError, ValueError, TypeError) as error:
+        raise StreamError(f"{what}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,214 @@
+"""The work on one partition: spans and device metrics in, observations out, and how far it is safe.
+
+Both topics have the same partitions and keys, so everything of a request is here. Nothing in here
+outlives its owner. Whoever takes over reads again from the *safe* offsets, which stand behind the
+oldest message of a request that is not finished: joined and acknowledged, or given up. That next
+owner may see the rest of a request whose beginning is finished, and may finish a request once more;
+who counts observations leaves out those that it knows (:mod:`experiments.streams.intake`).
+
+No clock in here but the logs' own (:mod:`experiments.streams.log_time`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from experiments.domain.observation import Observation, Outcome
+from experiments.domain.root_outcome import root_outcome
+from experiments.streams.log_time import LogTime
+from experiments.streams.wire import Halves
+from lineage.assembly import Assembler
+from lineage.lineage import Lineage, learn
+from lineage.span import Span
+
+Half = Literal["spans", "metrics"]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds of the log. ``quiet``: without a span, until a trace is whole. ``max_age``: until it
+    is taken as it is. ``other_half``: how long one half of a request waits for the other.
+    ``traces``, ``halves``: how many may be open at most, for each partition."""
+
+    quiet: float = 2.0
+    max_age: float = 60.0
+    other_half: float = 30.0
+    traces: int = 50_000
+    halves: int = 100_000
+
+    @property
+    def step(self) -> float:
+        """What a silence of the log counts at most: nobody may have been able to write."""
+        return self.quiet / 2
+
+
+class _Offsets:
+    """Of one topic: the messages of requests that may not be finished, first and last of each."""
+
+    def __init__(self) -> None:
+        self.next: int | None = None
+        self._of: OrderedDict[str, list[int]] = OrderedDict()
+
+    def take(self, trace_id: str, offset: int) -> None:
+        self._of.setdefault(trace_id, [offset, offset])[1] = offset
+
+    def last(self, trace_id: str) -> int:
+        found = self._of.get(trace_id)
+        return found[1] if found is not None else -1
+
+    def forget(self, trace_id: str) -> None:
+        self._of.pop(trace_id, None)
+
+    def oldest(self) -> Iterator[tuple[str, int]]:
+        """The request whose first message is oldest, again and again while it is forgotten."""
+        while self._of:
+            trace_id, (first, _) = next(iter(self._of.items()))
+            yield trace_id, first
+
+
+class PartitionWork:
+    """What an owner of a partition has in memory.
+
+    With ``believes_root`` outcomes are read from root spans and nobody waits for devices.
+    """
+
+    def __init__(self, patience: Patience, believes_root: bool = False) -> None:
+        self.dropped: Counter[str] = Counter()
+        """Requests that were given up, by reason; :meth:`drops` counts spans, too."""
+        self._patience = patience
+        self._believes_root = believes_root
+        self._times: dict[Half, LogTime] = {
+            "spans": LogTime(patience.step),
+            "metrics": LogTime(patience.step),
+        }
+        self._offsets: dict[Half, _Offsets] = {"spans": _Offsets(), "metrics": _Offsets()}
+        self.committed: dict[Half, int] = {"spans": 0, "metrics": 0}
+        """From where a next owner will begin; 0 where nobody knows, which is always safe."""
+        self._assembler = Assembler(patience.quiet, patience.max_age, patience.traces)
+        self._lineages: OrderedDict[str, tuple[float, Lineage]] = OrderedDict()
+        self._outcomes: OrderedDict[str, tuple[float, Outcome]] = OrderedDict()
+        self._joined: dict[str, Observation] = {}
+        self._done: OrderedDict[str, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many requests are neither finished nor given up."""
+        return len(self._assembler) + len(self._lineages) + len(self._outcomes) + len(self._joined)
+
+    def read(self, half: Half, offset: int, written: float, now: float) -> None:
+        """A message was read, whatever it holds. Goes before what it holds is taken."""
+        self._times[half].read(written, now)
+        self._offsets[half].next = offset + 1
+
+    def idle(self, half: Half, end: int, now: float) -> None:
+        """Everything before offset ``end`` has been read, and nothing is written beyond."""
+        self._times[half].idle(now)
+        self._offsets[half].next = end
+
+    def take_spans(self, trace_id: str, spans: Iterable[Span], offset: int) -> None:
+        """Spans of one trace."""
+        self._assembler.add(spans, self._times["spans"].now)
+        if trace_id in self._assembler or trace_id in self._lineages or trace_id in self._joined:
+            self._offsets["spans"].take(trace_id, offset)
+
+    def take_outcome(self, outcome: Outcome, offset: int) -> None:
+        """What a device saw."""
+        trace_id = outcome.trace_id
+        if trace_id in self._done or trace_id in self._joined or trace_id in self._outcomes:
+            self.dropped["join_duplicate"] += 1
+            return
+        self._offsets["metrics"].take(trace_id, offset)
+        waiting = self._lineages.pop(trace_id, None)
+        if waiting is not None:
+            self._joined[trace_id] = Observation(waiting[1], outcome)
+        else:
+            self._outcomes[trace_id] = (self._times["spans"].now, outcome)
+
+    def advance(self) -> None:
+        """Finish what is whole, give up what has waited too long."""
+        for trace in self._assembler.pop(self._times["spans"].now):
+            lineage = learn(trace)
+            if lineage is None:
+                self.dropped["trace_without_root"] += 1
+            elif lineage.orphans:
+                self.dropped["trace_incomplete"] += 1
+            else:
+                self._take_lineage(lineage)
+        self._expire()
+
+    def joined(self) -> list[tuple[Observation, Halves]]:
+        """What is to be written and acknowledged: all of it, until :meth:`acknowledged`."""
+        spans, metrics = self._offsets["spans"], self._offsets["metrics"]
+        committed = (self.committed["spans"], self.committed["metrics"])
+        return [
+            (observation, Halves(spans.last(trace_id), metrics.last(trace_id), *committed))
+            for trace_id, observation in self._joined.items()
+        ]
+
+    def acknowledged(self, trace_ids: Iterable[str]) -> None:
+        """The observations of these requests are where they cannot be lost."""
+        for trace_id in trace_ids:
+            del self._joined[trace_id]
+            self._done[trace_id] = None
+        while len(self._done) > self._patience.halves:
+            self._done.popitem(last=False)
+
+    def safe(self, half: Half) -> int | None:
+        """The offset up to which everything is finished: a next owner may begin there. None where
+        nothing is known yet."""
+        offsets = self._offsets[half]
+        for trace_id, first in offsets.oldest():
+            if self._unfinished(half, trace_id):
+                return first
+            offsets.forget(trace_id)
+        return offsets.next
+
+    def drops(self) -> Counter[str]:
+        """Everything that was read and could not be used, by reason."""
+        spans = {f"span_{reason}": count for reason, count in self._assembler.dropped.items()}
+        return self.dropped + Counter(spans)
+
+    def _unfinished(self, half: Half, trace_id: str) -> bool:
+        if trace_id in self._joined:
+            return True
+        if half == "metrics":
+            return trace_id in self._outcomes
+        return trace_id in self._assembler or trace_id in self._lineages
+
+    def _take_lineage(self, lineage: Lineage) -> None:
+        trace_id = lineage.trace_id
+        if trace_id in self._done:
+            self.dropped["join_duplicate"] += 1
+            return
+        waiting = self._outcomes.pop(trace_id, None)
+        if waiting is not None:
+            self._joined[trace_id] = Observation(lineage, waiting[1])
+        elif self._believes_root:
+            self._joined[trace_id] = Observation(lineage, root_outcome(lineage))
+        else:
+            self._lineages[trace_id] = (self._times["metrics"].now, lineage)
+
+    def _expire(self) -> None:
+        """A half waits for what comes on the *other* topic: it is that one's time that counts."""
+        patience = self._patience
+        before = self._times["metrics"].now - patience.other_half
+        while self._lineages:
+            trace_id, (since, _) = next(iter(self._lineages.items()))
+            if since >= before and len(self._lineages) <= patience.halves:
+                break
+            del self._lineages[trace_id]
+            self.dropped["join_no_outcome"] += 1
+        before = self._times["spans"].now - patience.other_half
+        while self._outcomes:
+            trace_id, (since, outcome) = next(iter(self._outcomes.items()))
+            if since >= before and len(self._outcomes) <= patience.halves:
+                break
+            del self._outcomes[trace_id]
+            if trace_id in self._assembler:  # its spans are here and not yet whole: it is not late
+                self._outcomes[trace_id] = (self._times["spans"].now, outcome)
+                if len(self._outcomes) > patience.halves:
+                    break
+                continue
+            self.dropped["join_unknown_trace"] += 1

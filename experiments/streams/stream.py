@@ -1,0 +1,134 @@
+"""What a stream is to us: topics of keyed messages, in partitions, read by offset.
+
+Two things stand behind it: :mod:`experiments.streams.memory` and :mod:`experiments.streams.kafka`.
+Messages of one key are in one partition, in the order in which they were written. Whoever reads
+says how far it has come; what a group has committed is where its next reader begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+Place = tuple[str, int]
+"""A topic and one of its partitions."""
+
+Header = tuple[str, bytes]
+
+
+class Message(NamedTuple):
+    """One message. ``time``: when the broker wrote it, Unix seconds by its clock."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes
+    time: float
+    headers: Sequence[Header] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The names of our topics. All begin with the same ``prefix``, so that sites can share."""
+
+    prefix: str = "ldfi"
+
+    @property
+    def spans(self) -> str:
+        """OTLP requests (protobuf), as the Collector's Kafka exporter writes them."""
+        return f"{self.prefix}.spans"
+
+    @property
+    def metrics(self) -> str:
+        """Device metrics (JSON)."""
+        return f"{self.prefix}.device-metrics"
+
+    @property
+    def observations(self) -> str:
+        """Requests of which both halves are known."""
+        return f"{self.prefix}.observations"
+
+    @property
+    def events(self) -> str:
+        """What the service did: its audit, as it is written."""
+        return f"{self.prefix}.events"
+
+    @property
+    def dead_letters(self) -> str:
+        """What could not be read, with the reason as a header."""
+        return f"{self.prefix}.dead-letters"
+
+    def partitions(self, count: int) -> dict[str, int]:
+        """How many partitions each topic has. The halves of a request must meet in one worker, so
+        spans and metrics have the same number; observations too, which keeps them in order."""
+        keyed = dict.fromkeys((self.spans, self.metrics, self.observations), count)
+        return {**keyed, self.events: 1, self.dead_letters: 1}
+
+
+class Producer(Protocol):
+    """Writes messages. Not acknowledged before :meth:`flush` has returned."""
+
+    def send(
+        self, topic: str, key: bytes | None, value: bytes, headers: Sequence[Header] = ()
+    ) -> None:
+        """Write a message, some time soon. Raises StreamError when that cannot even begin, and
+        MessageTooLarge when it never will."""
+
+    def flush(self) -> None:
+        """Wait until everything sent is acknowledged. Raises StreamError when something is not:
+        it may be there all the same."""
+
+    def close(self) -> None:
+        """Give up the connection. What was not flushed may be lost."""
+
+
+class Listener(Protocol):
+    """Is told from within :meth:`Consumer.poll` that partitions change hands."""
+
+    def forget(self) -> None:
+        """Whatever is known of partitions is void. What comes next is read from what is committed
+        on. The stream must not be asked for anything in here."""
+
+
+class Consumer(Protocol):
+    """Reads messages."""
+
+    def poll(self, seconds: float) -> list[Message]:
+        """The next messages, oldest first in each partition; after so many seconds, none."""
+
+    def positions(self) -> dict[Place, int]:
+        """For each partition that is ours: the offset of the message that comes next."""
+
+    def ends(self) -> dict[Place, int]:
+        """For each partition that is ours: the offset that the next message written will have.
+
+        Asks the broker. Raises StreamError when it does not answer.
+        """
+
+    def commit(self, offsets: Mapping[Place, int]) -> None:
+        """Let the group's next reader begin here. Raises StreamError when that did not succeed,
+        also because a partition is not ours any more."""
+
+    def close(self) -> None:
+        """Leave. Commits nothing."""
+
+
+class Stream(Protocol):
+    """Where messages are kept."""
+
+    def ensure(self, topics: Mapping[str, int]) -> None:
+        """Make the topics that are not there, with so many partitions. Raises StreamError, also
+        where a topic is there with another number of partitions."""
+
+    def producer(self) -> Producer:
+        """Somebody who writes. Raises StreamError."""
+
+    def group(self, name: str, topics: Sequence[str], listener: Listener) -> Consumer:
+        """A reader among others of this group. Partitions of the same number of all these topics
+        are always one reader's. A group begins with the oldest message. Raises StreamError."""
+
+    def reader(self, topic: str, starts: Mapping[int, int]) -> Consumer:
+        """Somebody who reads all partitions by itself, from these offsets on or from the oldest
+        message there is. Raises StreamError."""

@@ -1,0 +1,186 @@
+"""How observations and device metrics look on the wire.
+
+An observation is two lines of JSON. The first is about the request: ids, times, outcome, and where
+its halves stood in the stream. The second is about the *shape* of its lineage: the spans of a
+request that went the same way, with their times only where somebody may ask for them, which is
+under an experiment. So the second line recurs, and is worked out once at either end.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any, Final, NamedTuple
+
+from experiments.domain.observation import Observation, Outcome
+from experiments.errors import UnreadableMessage
+from lineage.lineage import Lineage, learn_in_full
+from lineage.operation import Operation
+from lineage.span import Span, Trace
+
+REMEMBERED: Final = 20_000
+"""Shapes that are recognised by their bytes."""
+
+_OPERATION: Final = tuple(field.name for field in fields(Operation))
+
+
+class Halves(NamedTuple):
+    """Where the halves of a request stand in their topics, and what will be read again.
+
+    ``spans``, ``metrics``: the last offset of a message of it. ``spans_from``, ``metrics_from``:
+    the offsets that were committed when this was written; nothing before them is ever read again.
+    """
+
+    spans: int
+    metrics: int
+    spans_from: int
+    metrics_from: int
+
+
+class Sighting(NamedTuple):
+    """An observation as it came, and where its halves stood."""
+
+    observation: Observation
+    halves: Halves
+
+
+class ObservationWriter:
+    """Writes observations."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[int, tuple[object, bytes]] = {}
+        self._operations: dict[Operation, str] = {}
+
+    def write(self, observation: Observation, halves: Halves) -> bytes:
+        """One observation as bytes."""
+        run, seen = observation.lineage, observation.outcome
+        outcome = [seen.device, seen.member, seen.success, seen.error_code, seen.duration]
+        head = [run.trace_id, run.start, run.duration, run.spans, outcome, halves]
+        return json.dumps(head, separators=(",", ":")).encode() + b"\n" + self._shape(run)
+
+    def _shape(self, run: Lineage) -> bytes:
+        if run.experiment:
+            return self._spans(run.trace)
+        # `learn` gives the same object to all traces of one shape, and we keep it: its id is safe
+        known = self._shapes.get(id(run.callees))
+        if known is None:
+            if len(self._shapes) >= REMEMBERED:
+                self._shapes.clear()
+            known = self._shapes[id(run.callees)] = (run.callees, self._spans(run.trace))
+        return known[1]
+
+    def _spans(self, trace: Trace) -> bytes:
+        used: dict[Operation, int] = {}
+        rows = []
+        for span in trace.spans:
+            number = used.setdefault(span.operation, len(used))
+            rows.append([span.span_id, span.parent_id, span.start, span.end, number])
+        operations = ",".join(map(self._operation, used))
+        return f"[{json.dumps(rows, separators=(',', ':'))},[{operations}]]".encode()
+
+    def _operation(self, what: Operation) -> str:
+        known = self._operations.get(what)
+        if known is None:
+            if len(self._operations) >= REMEMBERED:
+                self._operations.clear()
+            values = [getattr(what, name) for name in _OPERATION]
+            known = self._operations[what] = json.dumps(values, separators=(",", ":"))
+        return known
+
+
+class ObservationReader:
+    """Reads what :class:`ObservationWriter` wrote."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[bytes, Lineage] = {}
+        self._operations: dict[str, Operation] = {}
+
+    def read(self, value: bytes) -> Sighting:
+        """Raises UnreadableMessage."""
+        try:
+            head, _, shape = value.partition(b"\n")
+            trace_id, start, duration, spans, outcome, halves = json.loads(head)
+            known = self._lineage(shape)
+            lineage = _of_another(known, trace_id, start, duration, spans)
+            seen = Outcome(trace_id, *outcome)
+            return Sighting(Observation(lineage, seen), Halves(*halves))
+        except (ValueError, TypeError, LookupError) as error:
+            raise UnreadableMessage(f"no observation: {error}") from error
+
+    def _lineage(self, shape: bytes) -> Lineage:
+        known = self._shapes.get(shape)
+        if known is None:
+            known = learn_in_full(Trace("", tuple(self._spans(shape))))
+            if known is None:
+                raise ValueError("its spans are no tree")
+            if not known.experiment:
+                if len(self._shapes) >= REMEMBERED:
+                    self._shapes.clear()
+                self._shapes[shape] = known
+        return known
+
+    def _spans(self, shape: bytes) -> list[Span]:
+        rows, written = json.loads(shape)
+        operations = [self._operation(values) for values in written]
+        return [
+            Span("", span_id, parent_id, start, end, operations[number])
+            for span_id, parent_id, start, end, number in rows
+        ]
+
+    def _operation(self, values: list[Any]) -> Operation:
+        """Equal operations must be the same object."""
+        key = json.dumps(values)
+        known = self._operations.get(key)
+        if known is None:
+            if len(self._operations) >= REMEMBERED:
+                self._operations.clear()
+            given = dict(zip(_OPERATION, values, strict=True))
+            given |= {name: tuple(given[name]) for name in ("fired", "would_fire")}
+            given["fields"] = tuple((name, value) for name, value in given["fields"])
+            known = self._operations[key] = Operation(**given)
+        return known
+
+
+def _of_another(known: Lineage, trace_id: str, start: int, duration: float, spans: int) -> Lineage:
+    """The lineage of another request that went the same way."""
+    return Lineage(
+        trace_id,
+        start,
+        duration,
+        known.service,
+        known.route,
+        known.features,
+        known.root_error,
+        known.refused,
+        known.support,
+        known.called,
+        known.failed,
+        known.fired,
+        known.would_fire,
+        known.timed_out,
+        known.relied_on,
+        known.experiment,
+        known.arm,
+        known.callees,
+        spans,
+        known.orphans,
+        known.strangers,
+        Trace(trace_id, known.trace.spans),
+    )
+
+
+def write_outcome(outcome: Outcome) -> bytes:
+    """A device metric as bytes: hashed at the door, so no one's name is in it."""
+    values = {name: getattr(outcome, name) for name in Outcome.__slots__}
+    return json.dumps(values, separators=(",", ":")).encode()
+
+
+def read_outcome(value: bytes) -> Outcome:
+    """Read what :func:`write_outcome` wrote. Raises UnreadableMessage."""
+    try:
+        given = json.loads(value)
+        trace_id, device, member = (str(given[name]) for name in ("trace_id", "device", "member"))
+        code, duration = given.get("error_code"), float(given.get("duration", 0.0))
+        return Outcome(trace_id, device, member, bool(given["success"]), code, duration)
+    except (ValueError, TypeError, LookupError) as error:
+        raise UnreadableMessage(f"no device metric: {error!r}") from error

@@ -1,0 +1,227 @@
+"""The ingest worker: reads spans and device metrics of its partitions, writes observations.
+
+One of a group, in a thread or a process of its own. It may be killed at any instant: nothing that
+Kafka has acknowledged is lost, because offsets are committed only behind the oldest request that
+is not finished, and after its observation was acknowledged.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from experiments.domain.observation import Observation
+from experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
+from experiments.streams.partition import Half, PartitionWork, Patience
+from experiments.streams.stream import Message, Place, Stream, Topics
+from experiments.streams.wire import Halves, ObservationWriter, read_outcome
+from lineage.errors import UnreadableTraces
+from lineage.readers.otlp import decode_protobuf
+from lineage.span import Span
+
+_log = logging.getLogger("ldfi")
+
+GROUP = "ingest"
+POLL_SECONDS = 0.2
+WATCH_SECONDS = 0.25
+"""How often is asked how far the partitions go."""
+
+COMMIT_SECONDS = 1.0
+LETTER = 512 * 1024
+"""Bytes of a message that are kept in the dead letters."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a worker has done and where it stands; read it at any time."""
+
+    messages: int = 0
+    spans: int = 0
+    observations: int = 0
+    dead_letters: int = 0
+    lag: int = 0
+    """Messages written and not yet read, in all partitions of this worker."""
+    open: int = 0
+    """Requests that are not finished."""
+    partitions: int = 0
+    watched_at: float = 0.0
+    """When the broker last answered: Unix seconds."""
+
+
+class Worker:
+    """``name``: of the group, without the prefix. ``clock``: our time, in seconds."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        topics: Topics,
+        patience: Patience,
+        *,
+        believes_root: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.seen = Seen()
+        self._gone: Counter[str] = Counter()
+        self._topics = topics
+        self._halves: dict[str, Half] = {topics.spans: "spans", topics.metrics: "metrics"}
+        self._patience = patience
+        self._believes_root = believes_root
+        self._clock = clock
+        self._works: dict[int, PartitionWork] = {}
+        self._writer = ObservationWriter()
+        self._next_watch = self._next_commit = 0.0
+        self._producer = stream.producer()
+        self._consumer = stream.group(
+            f"{topics.prefix}.{GROUP}", [topics.spans, topics.metrics], self
+        )
+
+    def step(self, seconds: float = POLL_SECONDS) -> None:
+        """Read for so long at most, and do what there is to do."""
+        messages = self._consumer.poll(seconds)
+        now = self._clock()
+        for message in messages:
+            self._take(message, now)
+        if now >= self._next_watch:
+            self._next_watch = now + WATCH_SECONDS
+            self._watch(now)
+        for work in self._works.values():
+            work.advance()
+        if self._write() and now >= self._next_commit:
+            self._next_commit = now + COMMIT_SECONDS
+            self._commit()
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Work until stopped, then hand over. What the broker refuses is tried again."""
+        while not stopped():
+            try:
+                self.step()
+            except StreamError as error:
+                _log.warning("ingest: %s", error)
+        self.close()
+
+    def close(self) -> None:
+        """Write what is finished, commit, and leave the group."""
+        if self._write():
+            self._commit()
+        self._consumer.close()
+        self._producer.close()
+
+    def drops(self) -> Counter[str]:
+        """Everything that was read and could not be used, by reason."""
+        return sum((work.drops() for work in self._works.values()), Counter(self._gone))
+
+    def forget(self) -> None:
+        """Partitions change hands: whoever owns them reads again what is not finished."""
+        for work in self._works.values():
+            self._gone += work.drops()
+        self._works.clear()
+
+    def _work(self, number: int) -> PartitionWork:
+        work = self._works.get(number)
+        if work is None:
+            work = self._works[number] = PartitionWork(self._patience, self._believes_root)
+        return work
+
+    def _take(self, message: Message, now: float) -> None:
+        half, work = self._halves[message.topic], self._work(message.partition)
+        work.read(half, message.offset, message.time, now)
+        self.seen.messages += 1
+        try:
+            if half == "spans":
+                trace_id, spans = _spans(message)
+                self.seen.spans += len(spans)
+                work.take_spans(trace_id, spans, message.offset)
+            else:
+                outcome = read_outcome(message.value)
+                _check_key(message, outcome.trace_id)
+                work.take_outcome(outcome, message.offset)
+        except (UnreadableTraces, UnreadableMessage) as error:
+            self._bury(message, str(error))
+
+    def _bury(self, message: Message, reason: str) -> None:
+        self.seen.dead_letters += 1
+        where = f"{message.topic}/{message.partition}/{message.offset}"
+        headers = [("reason", reason.encode()), ("from", where.encode())]
+        letter = message.value[:LETTER]
+        self._producer.send(self._topics.dead_letters, message.key, letter, headers)
+
+    def _watch(self, now: float) -> None:
+        """See how far the partitions go, and let time pass in those that are read to the end."""
+        try:
+            ends = self._consumer.ends()
+        except StreamError as error:
+            _log.warning("ingest: %s", error)
+            return
+        at = self._consumer.positions()
+        self.seen.lag = sum(max(0, end - at.get(place, 0)) for place, end in ends.items())
+        self.seen.partitions = len({number for _, number in at})
+        self.seen.open = sum(map(len, self._works.values()))
+        self.seen.watched_at = time.time()
+        for (topic, number), end in ends.items():
+            if at.get((topic, number), -1) >= end:
+                self._work(number).idle(self._halves[topic], end, now)
+
+    def _write(self) -> bool:
+        """Write what is joined; whether everything written so far is acknowledged."""
+        joined = {number: work.joined() for number, work in self._works.items()}
+        for observation, halves in _flat(joined):
+            key = observation.lineage.trace_id.encode()
+            value = self._writer.write(observation, halves)
+            try:
+                self._producer.send(self._topics.observations, key, value)
+            except MessageTooLarge:
+                self._gone["observation_too_large"] += 1
+        try:
+            self._producer.flush()
+        except StreamError as error:
+            _log.warning("ingest: %s; it is written once more", error)
+            return False
+        for number, done in joined.items():
+            self.seen.observations += len(done)
+            self._works[number].acknowledged(each.lineage.trace_id for each, _ in done)
+        return True
+
+    def _commit(self) -> None:
+        offsets: dict[Place, int] = {}
+        for number, work in self._works.items():
+            for topic, half in self._halves.items():
+                safe = work.safe(half)
+                if safe is not None and safe != work.committed[half]:
+                    offsets[topic, number] = safe
+        if not offsets:
+            return
+        try:
+            self._consumer.commit(offsets)
+        except StreamError as error:
+            _log.warning("ingest: not committed: %s", error)
+            return
+        for (topic, number), offset in offsets.items():
+            self._works[number].committed[self._halves[topic]] = offset
+
+
+def _spans(message: Message) -> tuple[str, list[Span]]:
+    """The spans of a message, all of one trace, whose id is its key."""
+    batch = decode_protobuf(message.value)
+    if not batch.spans:
+        raise UnreadableMessage(f"no spans, {batch.rejected} without usable ids or times")
+    trace_id = batch.spans[0].trace_id
+    _check_key(message, trace_id)
+    if any(span[0] != trace_id for span in batch.spans):
+        raise UnreadableMessage("spans of several traces: turn on partition_traces_by_id")
+    return trace_id, batch.spans
+
+
+def _check_key(message: Message, trace_id: str) -> None:
+    """Without its trace id as its key, a request's halves would be in different partitions."""
+    if message.key != trace_id.encode():
+        raise UnreadableMessage(f"its key is {message.key!r}, not the trace id {trace_id}")
+
+
+def _flat(
+    joined: dict[int, list[tuple[Observation, Halves]]],
+) -> Iterator[tuple[Observation, Halves]]:
+    for each in joined.values():
+        yield from each

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from experiments.domain.observation import Observation, Outcome
+from experiments.errors import UnreadableMessage
+from experiments.streams.wire import (
+    Halves,
+    ObservationReader,
+    ObservationWriter,
+    read_outcome,
+    write_outcome,
+)
+from lineage.lineage import Lineage, learn
+from lineage.readers.otlp import decode_protobuf
+from lineage.span import Trace
+from tests.experiments.streams.requests import request
+
+HALVES = Halves(7, 8, 1, 2)
+FIELDS = [name for name in Lineage.__slots__ if name != "trace"]
+
+
+def observation(trace_id: str, experiment: str = "") -> Observation:
+    *spans, metric = request(trace_id, experiment=experiment)
+    found = [span for each in spans for span in decode_protobuf(each.value).spans]
+    lineage = learn(Trace.of(trace_id, found))
+    assert lineage is not None
+    return Observation(lineage, read_outcome(metric.value))
+
+
+@pytest.mark.parametrize("experiment", ["", "an-experiment"])
+def test_everything_that_is_known_of_a_request_comes_through(experiment: str) -> None:
+    # Given two requests that went the same way
+    writer, reader = ObservationWriter(), ObservationReader()
+    for number in (1, 2):
+        written = observation(f"{number:032x}", experiment)
+        # When one is written and read
+        read, halves = reader.read(writer.write(written, HALVES))
+        # Then nothing is lost, the tree included
+        assert halves == HALVES
+        assert read.outcome == written.outcome
+        for name in FIELDS:
+            assert getattr(read.lineage, name) == getattr(written.lineage, name), name
+        assert _tree(read.lineage) == _tree(written.lineage)
+        assert read.lineage.support
+        assert read.lineage.experiment == experiment
+
+
+def test_requests_of_one_shape_share_what_was_learned() -> None:
+    writer, reader = ObservationWriter(), ObservationReader()
+    one, two = (
+        reader.read(writer.write(observation(f"{number:032x}"), HALVES)).observation.lineage
+        for number in (1, 2)
+    )
+    assert one.callees is two.callees  # what the topology goes by
+    assert one.trace_id != two.trace_id
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"", b"{}", b"[1,2]\n[]", b"\xff\xfe", b'["t",1,1,1,["d","m",true,null,0],[1,2]]\n[[],[]]'],
+)
+def test_what_is_no_observation_is_refused(value: bytes) -> None:
+    with pytest.raises(UnreadableMessage):
+        ObservationReader().read(value)
+
+
+def test_a_device_metric_comes_through() -> None:
+    outcome = Outcome("ab" * 16, "device", "member", False, "PLAYBACK-7", 1.5)
+    assert read_outcome(write_outcome(outcome)) == outcome
+
+
+@pytest.mark.parametrize("value", [b"", b"[]", b"{}", json.dumps({"trace_id": "x"}).encode()])
+def test_what_is_no_device_metric_is_refused(value: bytes) -> None:
+    with pytest.raises(UnreadableMessage):
+        read_outcome(value)
+
+
+def _tree(lineage: Lineage) -> list[tuple[str, str, bool, int, int]]:
+    found, pending = [], list(lineage.tree.calls)
+    while pending:
+        call = pending.pop()
+        found.append((call.point, call.callee, call.failed, call.end - call.start, len(call.calls)))
+        pending.extend(call.calls)
+    return found
