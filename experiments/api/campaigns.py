@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -56,7 +57,9 @@ async def listing(
     links: Links,
     cursor: Cursor = None,
     limit: Limit = 50,
-    state: Annotated[State | None, Query(description="Only those in this state.")] = None,
+    state: Annotated[
+        State | SkipJsonSchema[None], Query(description="Only those in this state.")
+    ] = None,
 ) -> Page[CampaignView]:
     """Every campaign, newest first."""
     query = select(CampaignRow)

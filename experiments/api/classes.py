@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from experiments.api.auth import Viewer
-from experiments.api.documents import Line
+from experiments.api.documents import Filter
 from experiments.api.routes import GuardedRoute
 from experiments.api.service import Running
 from experiments.api.views import ClassView
@@ -21,9 +21,7 @@ router = APIRouter(prefix="/api/v1/classes", tags=["classes"], route_class=Guard
 async def listing(
     engine: Running,
     _caller: Viewer,
-    name: Annotated[
-        Line | None, Query(max_length=1000, description="A name or a pattern with *.")
-    ] = None,
+    name: Annotated[Filter, Query(description="A name or a pattern with *.")] = None,
     limit: Annotated[int, Query(ge=1, le=2000, description="How many at most.")] = 200,
 ) -> list[ClassView]:
     """The request classes learned so far, the busiest first."""

@@ -6,10 +6,14 @@ from typing import Annotated, Final
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 LINE: Final = r"^[^\x00-\x1f\x7f]*$"
 Line = Annotated[str, Field(pattern=LINE)]
 """No control characters: a database may not take them, and a terminal may obey them."""
+
+Filter = Annotated[str, Field(pattern=LINE, min_length=1, max_length=1000)] | SkipJsonSchema[None]
+"""What a list is to be cut down to; it may be left out, but "null" means nothing in a URL."""
 
 Id = Annotated[str, Path(pattern=LINE, min_length=1, max_length=64, examples=["3f1c9a52b7de"])]
 

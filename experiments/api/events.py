@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Request
+from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import func, select
 from sse_starlette import EventSourceResponse
 from starlette.types import Receive, Scope, Send
@@ -61,6 +62,15 @@ class Stream(EventSourceResponse):
             self._open.discard(self)
 
 
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"enum": ["open", "audit", "progress"]},
+        "id": {"type": "string", "pattern": "^[0-9]+$"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
 _EXAMPLE = """\
 event: audit
 id: 17
@@ -75,7 +85,8 @@ data: {"id": 17, "at": 1767225600.0, "who": "ann", "what": "halt", "subject": ""
     response_class=EventSourceResponse,
     responses={
         200: {
-            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}}
+            "description": "A stream; the schema is that of each event.",
+            "content": {"text/event-stream": {"schema": _EVENT, "example": _EXAMPLE}},
         },
         422: {},
     },
@@ -86,7 +97,7 @@ async def events(
     db: Db,
     _caller: Viewer,
     last_event_id: Annotated[
-        str | None,
+        str | SkipJsonSchema[None],
         Header(pattern=r"^[0-9]{1,19}$", description="Go on after this event.", examples=["17"]),
     ] = None,
 ) -> Stream:

@@ -6,10 +6,11 @@ import time
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
+from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
 from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Id, Line, Reason
+from experiments.api.documents import Filter, Id, Reason
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.new_campaign import Bounds
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
@@ -33,10 +34,10 @@ async def listing(
     links: Links,
     cursor: Cursor = None,
     limit: Limit = 50,
-    state: Annotated[State | None, Query(description="Only those in this state.")] = None,
-    request_class: Annotated[
-        Line | None, Query(max_length=1000, description="Only those of this class.")
+    state: Annotated[
+        State | SkipJsonSchema[None], Query(description="Only those in this state.")
     ] = None,
+    request_class: Annotated[Filter, Query(description="Only those of this class.")] = None,
 ) -> Page[FindingView]:
     """Every finding, newest first; those that were refuted as well."""
     wanted = {"state": state, "request_class": request_class}

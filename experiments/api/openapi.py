@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.routing import APIRoute
 
 from experiments.api import problems
@@ -20,7 +20,7 @@ from experiments.api.routes import CHANGING, GuardedRoute
 
 Document = dict[str, Any]
 
-_SENTENCE = re.compile(r"(.+?)(?:[.;:](?=\s|$)|$)", re.DOTALL)
+_SENTENCE = re.compile(r"(.+?)(?:[.;](?=\s|$)|$)", re.DOTALL)
 _IDEMPOTENCY_KEY: Document = {
     "name": HEADER,
     "in": "header",
@@ -45,6 +45,13 @@ def install(app: FastAPI, routers: Iterable[APIRouter]) -> None:
         assert app.openapi_schema is not None  # noqa: S101 - `plain` has set it
         return app.openapi_schema
 
+    def allowed(request: Request) -> list[str]:
+        path = request.url.path
+        return sorted(
+            {m for each in routes if each.path_regex.match(path) for m in each.methods or ()}
+        )
+
+    app.state.allowed = allowed
     app.openapi = openapi  # type: ignore[method-assign]
 
 
@@ -88,15 +95,15 @@ def _usual(route: APIRoute, method: str) -> set[int]:
     """The problems that the shape of a route lets one expect."""
     if not isinstance(route, GuardedRoute):
         return set()
-    statuses = {401, 403, 429, 500, 503}
+    statuses = {401, 403, 422, 429, 500, 503}
     if route.param_convertors:
-        statuses |= {404, 422}
+        statuses |= {404}
     if method in CHANGING:
         statuses |= {400, 413}
     if route.body_field is not None:
-        statuses |= {415, 422}
+        statuses |= {415}
     if isinstance(route, IdempotentRoute) and method in CHANGING:
-        statuses |= {409, 422}
+        statuses |= {409}
     return statuses
 
 

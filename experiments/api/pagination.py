@@ -16,6 +16,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Depends, Query, Request, Response
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import Select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -38,7 +39,8 @@ class Page(BaseModel, Generic[Item]):
 
 
 Cursor = Annotated[
-    str | None, Query(max_length=_MAX_CURSOR, description="`next` of the page before.")
+    str | SkipJsonSchema[None],
+    Query(max_length=_MAX_CURSOR, description="`next` of the page before."),
 ]
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items at most.")]
 

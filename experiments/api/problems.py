@@ -166,8 +166,10 @@ def install(app: FastAPI) -> None:
         return _answer("invalid", "the request does not fit the API", errors=places)
 
     @app.exception_handler(HTTPException)
-    async def on_http(_request: Request, error: HTTPException) -> Response:
+    async def on_http(request: Request, error: HTTPException) -> Response:
         kind = _OF_STATUS.get(error.status_code)
+        if kind == "method-not-allowed":
+            return _answer(kind, f"{request.method} is not for this path", _allow(request, error))
         if kind is not None:
             return _answer(kind, str(error.detail), error.headers)
         document = {"type": "about:blank", "status": error.status_code, "title": str(error.detail)}
@@ -179,6 +181,12 @@ def install(app: FastAPI) -> None:
         return _incident("unavailable", request, error)
 
     app.add_middleware(_Incidents)
+
+
+def _allow(request: Request, error: HTTPException) -> Mapping[str, str] | None:
+    """Every method of the path: Starlette names those of the first route there only."""
+    allowed = getattr(request.app.state, "allowed", None)
+    return error.headers if allowed is None else {"Allow": ", ".join(allowed(request))}
 
 
 class _Incidents:

@@ -37,10 +37,13 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Handler:
         """What FastAPI calls for a request."""
         guards, handle = self.guards(), self.handler()
+        dependants = [self.dependant, *self.dependant.dependencies]
+        known = {each.alias for dependant in dependants for each in dependant.query_params}
 
         async def guarded(request: Request) -> Response:
             for guard in guards:
                 await guard.admit(request)
+            _check_names(request, known)
             if request.method in CHANGING:
                 request = await _with_body(request, self.max_body)
                 if self.body_field is not None:
@@ -52,6 +55,14 @@ class GuardedRoute(APIRoute):
     def handler(self) -> Handler:
         """The route's own work. The body is read by then."""
         return super().get_route_handler()
+
+
+def _check_names(request: Request, known: set[str]) -> None:
+    """A filter with its name misspelt would silently let everything through."""
+    for name in request.query_params:
+        if name not in known:
+            there_are = ", ".join(sorted(known)) or "none"
+            raise Problem(422, "invalid", f"unknown query parameter {name!r}; known: {there_are}")
 
 
 async def _with_body(request: Request, most: int) -> Request:

@@ -8,11 +8,11 @@ import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Document, Id, Line, Reason
+from experiments.api.documents import Document, Filter, Id, Line, Reason
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
 from experiments.api.service import Db, Running
@@ -62,6 +62,12 @@ class Halt(BaseModel):
 
 class NewMaintenance(Document):
     """What will be down, for how long at most, and why."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"down": ["recordsdb"], "seconds": 7200, "reason": "rolling upgrade"}]
+        }
+    )
 
     down: list[Pattern] = Field(
         [],
@@ -167,7 +173,7 @@ async def whatif(
         list[Line], Query(min_length=1, max_length=100, description="Points, services, systems.")
     ],
     request_class: Annotated[
-        Line | None, Query(max_length=1000, description="A class or a pattern; null: every class.")
+        Filter, Query(description="A class or a pattern; null: every class.")
     ] = None,
 ) -> list[WhatIfView]:
     """With these down, which single further failure would now hurt? From the evidence alone."""
@@ -188,9 +194,7 @@ async def audit(
     links: Links,
     cursor: Cursor = None,
     limit: Limit = 50,
-    subject: Annotated[
-        Line | None, Query(max_length=64, description="Only what was done to this id.")
-    ] = None,
+    subject: Annotated[Filter, Query(description="Only what was done to this id.")] = None,
 ) -> Page[AuditView]:
     """Who did what, to what, why and when; newest first."""
     query = select(AuditRow)

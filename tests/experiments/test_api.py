@@ -1,266 +1,262 @@
-"""The API over its ASGI interface, with a real engine and a real SQLite file behind it."""
+"""The whole service over a socket: campaigns, the kill switch, and what holds for every route."""
 
 from __future__ import annotations
 
-import gc
-import gzip
+import itertools
+import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-    ExportTraceServiceResponse,
-)
 
-from experiments.api.app import create_app
-from experiments.api.auth import Tokens
-from experiments.domain.observation import Outcome
+from experiments.api.idempotency import REPLAYED
+from experiments.api.rate_limit import PEOPLE
+from experiments.api.routes import MAX_BODY
 from experiments.engine import Engine
-from tests.fit.applications import served
+from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 
-ROLES = ("viewer", "operator", "admin", "ingest", "edge")
-TOKENS = {role: f"{role}-0123456789abcdef" for role in ROLES}
-PROTOBUF = {"content-type": "application/x-protobuf"}
-
-
-def bearer(role: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {TOKENS[role]}"}
+VIEWER, OPERATOR, EDGE = (bearer(GIVEN[role]) for role in ("viewer", "operator", "edge"))
+WHY = {"reason": "release"}
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> FastAPI:
-    tokens = Tokens(",".join(f"{role}:{token}" for role, token in TOKENS.items()))
-    return create_app(tokens, f"sqlite:///{tmp_path / 'x.sqlite3'}")
+def app(database_url: str) -> FastAPI:
+    return service(database_url)
 
 
 @pytest.fixture
 def client(app: FastAPI) -> Iterator[httpx.Client]:
-    with served(app) as url, httpx.Client(base_url=url, trust_env=False, timeout=20) as running:
+    with client_of(app, GIVEN["operator"]) as running:
         yield running
 
 
-def a_body(spans: int = 1, trace_id: bytes = b"\1" * 16, span_id: bytes = b"\2" * 8) -> bytes:
-    request = ExportTraceServiceRequest()
-    scope = request.resource_spans.add().scope_spans.add()
-    for number in range(spans):
-        span = scope.spans.add()
-        span.trace_id, span.span_id, span.name = trace_id, span_id, f"s{number}"
-        span.start_time_unix_nano, span.end_time_unix_nano = 1, 2
-    return request.SerializeToString()
+def items(client: httpx.Client, path: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(f"/api/v1/{path}").raise_for_status().json()["items"]
+    return found
 
 
-def problem(response: httpx.Response) -> dict[str, object]:
-    """The answer, which must be a problem document."""
-    assert response.headers["content-type"] == "application/problem+json"
-    document: dict[str, object] = response.json()
-    assert document["status"] == response.status_code
-    assert str(document["type"]).startswith("https://")
-    return document
-
-
-ROUTES = [
-    ("POST", "/v1/traces", {"ingest"}),
-    ("POST", "/api/v1/device-metrics", {"ingest"}),
-    ("GET", "/api/v1/edge/rules", {"edge"}),
-    ("GET", "/api/v1/status", {"viewer", "operator"}),
-    ("GET", "/api/v1/classes", {"viewer", "operator"}),
-    ("POST", "/api/v1/campaigns", {"operator"}),
-    ("GET", "/api/v1/campaigns", {"viewer", "operator"}),
-    ("GET", "/api/v1/campaigns/x", {"viewer", "operator"}),
-    ("POST", "/api/v1/campaigns/x/stop", {"operator"}),
-    ("GET", "/api/v1/campaigns/x/experiments", {"viewer", "operator"}),
-    ("GET", "/api/v1/campaigns/x/certificates", {"viewer", "operator"}),
-    ("GET", "/api/v1/findings", {"viewer", "operator"}),
-    ("GET", "/api/v1/audit", {"viewer", "operator"}),
-    ("POST", "/api/v1/halt", {"operator"}),
-    ("POST", "/api/v1/resume", {"operator"}),
-]
-
-
-@pytest.mark.parametrize(("method", "path", "allowed"), ROUTES)
-def test_every_route_wants_a_token_of_its_role(
-    client: httpx.Client, method: str, path: str, allowed: set[str]
+def test_health_needs_no_token_and_tells_when_the_engine_stands_still(
+    app: FastAPI, client: httpx.Client
 ) -> None:
-    assert problem(client.request(method, path))["title"] == "unauthorized"
-    assert client.request(method, path, headers={"authorization": "Bearer x"}).status_code == 401
-    for role in ROLES:
-        status = client.request(method, path, headers=bearer(role)).status_code
-        assert (status != 403) is (role in allowed | {"admin"}), role
-
-
-def test_no_route_is_missing_from_the_table_above(app: FastAPI) -> None:
-    listed = {(method, path.replace("/x", "/{campaign_id}")) for method, path, _ in ROUTES}
-    paths = app.openapi()["paths"]
-    served = {(method.upper(), path) for path, item in paths.items() for method in item}
-
-    assert served - listed == {("GET", "/healthz"), ("GET", "/readyz")}
-
-
-def test_health_needs_no_token(client: httpx.Client) -> None:
-    assert client.get("/healthz").json() == {"status": "ok"}
-    assert client.get("/readyz").is_success
-
-
-def test_spans_are_taken_as_protobuf_and_json_plain_and_gzipped(client: httpx.Client) -> None:
-    plain, headers = a_body(), {**bearer("ingest"), **PROTOBUF}
-    assert client.post("/v1/traces", content=plain, headers=headers).is_success
-    zipped = {**headers, "content-encoding": "gzip"}
-    assert client.post("/v1/traces", content=gzip.compress(plain), headers=zipped).is_success
-    document = {
-        "resourceSpans": [
-            {
-                "scopeSpans": [
-                    {
-                        "spans": [
-                            {
-                                "traceId": "01" * 16,
-                                "spanId": "03" * 8,
-                                "name": "n",
-                                "startTimeUnixNano": "1",
-                                "endTimeUnixNano": "2",
-                            }
-                        ]
-                    }
-                ]
-            }
-        ]
-    }
-    answer = client.post("/v1/traces", json=document, headers=bearer("ingest"))
-    assert answer.json() == {}
-
-    assert client.get("/api/v1/status", headers=bearer("viewer")).json()["spans"] == 3
-
-
-def test_unusable_spans_are_answered_with_partial_success(client: httpx.Client) -> None:
-    headers = {**bearer("ingest"), **PROTOBUF}
-    response = client.post("/v1/traces", content=a_body(3, span_id=b""), headers=headers)
-
-    answer = ExportTraceServiceResponse.FromString(response.content)
-    assert (response.status_code, answer.partial_success.rejected_spans) == (200, 3)
-
-
-@pytest.mark.parametrize(
-    ("content", "headers", "status"),
-    [
-        (b"\xff\xff\xff", PROTOBUF, 400),
-        (b"{", {"content-type": "application/json"}, 400),
-        (b"[]", {"content-type": "application/json"}, 400),
-        (b"x", {"content-type": "text/plain"}, 415),
-        (b"x", {**PROTOBUF, "content-encoding": "gzip"}, 400),
-        (b"x", {**PROTOBUF, "content-encoding": "br"}, 415),
-        (gzip.compress(b"x" * 100)[:-4], {**PROTOBUF, "content-encoding": "gzip"}, 400),
-        (gzip.compress(b"\0" * 20_000_000), {**PROTOBUF, "content-encoding": "gzip"}, 413),
-        (b"\0" * 17_000_000, PROTOBUF, 413),
-    ],
-)
-def test_what_is_no_otlp_is_refused_in_plain_words(
-    client: httpx.Client, content: bytes, headers: dict[str, str], status: int
-) -> None:
-    response = client.post("/v1/traces", content=content, headers={**bearer("ingest"), **headers})
-
-    assert response.status_code == status
-    assert problem(response)["detail"]
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.binary(max_size=200), st.sampled_from(["application/x-protobuf", "application/json"]))
-def test_no_body_breaks_the_service(client: httpx.Client, content: bytes, kind: str) -> None:
-    headers = {**bearer("ingest"), "content-type": kind}
-    assert client.post("/v1/traces", content=content, headers=headers).status_code in {200, 400}
-
-
-def test_device_metrics_are_checked_one_by_one_and_counted(client: httpx.Client) -> None:
-    good = {"device": "d1", "trace_id": "ab" * 16, "outcome": "success"}
-    batch = [
-        good,
-        {**good, "outcome": "maybe"},
-        {**good, "trace_id": "zz" * 16},
-        {**good, "device": ""},
-        {**good, "duration_ms": -1},
-        {},
-    ]
-    answer = client.post(
-        "/api/v1/device-metrics", json={"metrics": batch}, headers=bearer("ingest")
-    )
-
-    assert answer.json() == {"accepted": 1, "rejected": 5}
-    status = client.get("/api/v1/status", headers=bearer("viewer")).json()
-    assert (status["outcomes"], status["dropped"]["metric_unreadable"]) == (1, 5)
+    with httpx.Client(base_url=client.base_url, trust_env=False) as stranger:
+        assert stranger.get("/healthz").json() == {"status": "ok"}
+        assert stranger.get("/readyz").json() == {"status": "ready"}
+        engine: Engine = app.state.engine
+        engine.tick = lambda now: None  # type: ignore[method-assign]
+        engine.ticked_at -= 60
+        assert problem(stranger.get("/readyz")) == "not-ready"
+        assert stranger.get("/healthz").is_success
 
 
 def test_halt_stays_until_resume_and_is_in_the_audit(client: httpx.Client) -> None:
-    halted = client.post("/api/v1/halt", json={"reason": "release"}, headers=bearer("operator"))
-    refused = client.post("/api/v1/campaigns", json={}, headers=bearer("operator"))
+    halted = client.post("/api/v1/halt", json=WHY)
+    refused = client.post("/api/v1/campaigns", json={})
 
     assert halted.json() == {"halted": "release"}
-    assert problem(refused)["title"] == "halted"
-    client.post("/api/v1/resume", headers=bearer("operator"))
-    assert client.post("/api/v1/campaigns", json={}, headers=bearer("operator")).status_code == 201
-    done = [row["what"] for row in client.get("/api/v1/audit", headers=bearer("viewer")).json()]
-    assert done == ["campaign started", "resume", "halt"]
+    assert client.get("/api/v1/status").json()["halted"] == "release"
+    assert problem(refused) == "halted"
+    assert client.post("/api/v1/resume").json() == {"halted": None}
+    assert client.post("/api/v1/campaigns", json={}).status_code == 201
+    done = [(row["what"], row["who"], row["why"]) for row in items(client, "audit")]
+    assert [what for what, _, _ in done] == ["campaign running", "resume", "halt"]
+    assert done[-1] == ("halt", "operator", "release")
 
 
-def test_a_second_campaign_has_to_wait_for_the_first(client: httpx.Client) -> None:
-    first = client.post("/api/v1/campaigns", json={}, headers=bearer("operator")).json()
-    second = client.post("/api/v1/campaigns", json={}, headers=bearer("operator"))
-    assert problem(second)["title"] == "conflict"
+def test_a_halt_outlives_the_service(database_url: str) -> None:
+    with client_of(service(database_url), GIVEN["operator"]) as client:
+        client.post("/api/v1/halt", json=WHY)
+    with client_of(service(database_url), GIVEN["operator"]) as client:
+        assert problem(client.post("/api/v1/campaigns", json={})) == "halted"
 
-    stopped = client.post(
-        f"/api/v1/campaigns/{first['id']}/stop", json={"reason": "x"}, headers=bearer("operator")
-    )
-    assert stopped.json()["state"] == "stopped"
+
+def test_a_campaign_goes_through_its_states(client: httpx.Client) -> None:
+    started = client.post("/api/v1/campaigns", json={"name": "nightly"}).json()
+    path = f"/api/v1/campaigns/{started['id']}"
+
+    assert (started["state"], started["created_by"]) == ("running", "operator")
+    assert problem(client.post(f"{path}/resume")) == "conflict"
+    assert client.post(f"{path}/pause", json=WHY).json()["state"] == "paused"
+    assert problem(client.post(f"{path}/pause", json=WHY)) == "conflict"
+    assert client.post(f"{path}/resume").json()["state"] == "running"
+    assert client.post(f"{path}/stop", json=WHY).json()["state"] == "stopped"
+    assert problem(client.post(f"{path}/resume")) in {"conflict", "not-found"}
+    assert client.get(path).json()["reason"] == "release"
+    assert client.get(f"{path}/certificates").json() == []
+    assert [each["id"] for each in items(client, "campaigns?state=stopped")] == [started["id"]]
+    assert items(client, "campaigns?state=running") == []
+
+
+def test_campaigns_are_asked_for_in_time_zones_and_cron(client: httpx.Client) -> None:
+    asked: dict[str, dict[str, Any]] = {
+        "calendar": {"timezone": "Europe/Berlin", "days": ["mon"], "hours": ["22:00", "06:00"]},
+        "schedule": {"cron": "0 9 * * mon", "timezone": "Europe/Berlin"},
+    }
+    started = client.post("/api/v1/campaigns", json=asked).json()
+
+    assert started["state"] == "scheduled"
+    assert started["next_run_at"] > time.time()
+    assert started["definition"]["calendar"] == {**asked["calendar"], "blackouts": []}
 
 
 @pytest.mark.parametrize(
-    "settings_",
-    [{"max_size": 0}, {"treatment": 0.9}, {"kinds": ["fire"]}, {"colour": 1}, {"strategy": "x"}],
+    "asked",
+    [
+        {"max_size": 0},
+        {"max_size": "2"},
+        {"max_size": True},
+        {"treatment": 0.9},
+        {"treatment": float("nan")},
+        {"approve_above": float("inf")},
+        {"member_budget": 10**30},
+        {"seed": -1},
+        {"kinds": ["fire"]},
+        {"kinds": []},
+        {"colour": 1},
+        {"strategy": "x"},
+        {"name": "nul\0"},
+        {"name": "bell\a"},
+        {"classes": ["half a \ud83d"]},
+        {"calendar": {"timezone": "Mars/Olympus"}},
+        {"calendar": {"hours": ["25:00", "26:00"]}},
+        {"calendar": {"hours": ["09:00"]}},
+        {"calendar": {"days": ["Monday"]}},
+        {"calendar": {"blackouts": [{"first": "2026-12-24", "last": "2026-01-01", "why": "x"}]}},
+        {"schedule": {"cron": "0 0 30 2 *"}},
+        {"schedule": {"cron": "now"}},
+    ],
+    ids=str,
 )
 def test_bounds_that_make_no_sense_are_refused(
-    client: httpx.Client, settings_: dict[str, object]
+    client: httpx.Client, asked: dict[str, object]
 ) -> None:
-    response = client.post("/api/v1/campaigns", json=settings_, headers=bearer("operator"))
+    body = json.dumps(asked).encode()
+    answer = client.post(
+        "/api/v1/campaigns", content=body, headers={"content-type": "application/json"}
+    )
 
-    assert response.status_code == 422
-    assert problem(response)["errors"]
+    assert problem(answer) == "invalid"
+    assert answer.json()["errors"]
+    assert items(client, "campaigns") == []
 
 
-def test_an_unknown_campaign_is_not_found(client: httpx.Client) -> None:
-    assert problem(client.get("/api/v1/campaigns/x", headers=bearer("viewer")))["status"] == 404
+@pytest.mark.parametrize(
+    "path", ["campaigns/x", "experiments/x", "findings/x", "campaigns/x/experiments"]
+)
+def test_what_is_not_there_is_not_found(client: httpx.Client, path: str) -> None:
+    assert problem(client.get(f"/api/v1/{path}")) == "not-found"
+
+
+@pytest.mark.parametrize("path", ["campaigns/%00", "campaigns/a%0Ab", f"findings/{'x' * 65}"])
+def test_what_can_be_no_id_is_refused_before_the_database_sees_it(
+    client: httpx.Client, path: str
+) -> None:
+    assert problem(client.get(f"/api/v1/{path}")) == "invalid"
+
+
+def test_a_filter_with_its_name_misspelt_is_refused(client: httpx.Client) -> None:
+    answer = client.get("/api/v1/findings?sate=open")
+
+    assert problem(answer) == "invalid"
+    assert "sate" in answer.json()["detail"]
+    assert "state" in answer.json()["detail"]
+
+
+def test_lists_come_in_pages(client: httpx.Client) -> None:
+    started = [client.post("/api/v1/campaigns", json={}).json()["id"] for _ in range(5)]
+    seen: list[str] = []
+    url: str | None = "/api/v1/campaigns?limit=2"
+    while url is not None:
+        answer = client.get(url)
+        seen += [each["id"] for each in answer.json()["items"]]
+        url = answer.links.get("next", {}).get("url")
+
+    assert seen == started[::-1]
+
+
+ROUTES_WITH_BODIES = [
+    "halt",
+    "campaigns",
+    "campaigns/x/stop",
+    "experiments",
+    "experiments/x/abort",
+    "findings/x/verify",
+    "maintenance",
+    "resume",
+]
+
+
+@pytest.mark.parametrize("path", ROUTES_WITH_BODIES)
+def test_bodies_have_a_limit(client: httpx.Client, path: str) -> None:
+    headers = {"content-type": "application/json"}
+
+    def parts() -> Iterator[bytes]:
+        yield from itertools.repeat(b" " * 65_536, MAX_BODY // 65_536 + 1)
+
+    for body in (b" " * (MAX_BODY + 1), parts()):
+        answer = client.post(f"/api/v1/{path}", content=body, headers=headers)
+        assert problem(answer) == "too-large"
+    just = client.post(f"/api/v1/{path}", content=b" " * MAX_BODY, headers=headers)
+    assert just.status_code != 413
+
+
+def test_what_is_not_said_to_be_json_is_not_read(client: httpx.Client) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        answer = client.post(
+            "/api/v1/halt", content=b'{"reason": "x"}', headers={"content-type": kind}
+        )
+        assert problem(answer) == "unsupported-media-type"
+
+
+def test_a_method_that_a_path_does_not_have_is_told_those_it_has(client: httpx.Client) -> None:
+    answer = client.put("/api/v1/campaigns", json={})
+
+    assert problem(answer) == "method-not-allowed"
+    assert answer.headers["allow"] == "GET, POST"
+
+
+def test_callers_are_held_back_when_they_call_too_often(client: httpx.Client) -> None:
+    called = (client.get("/api/v1/status", headers=VIEWER) for _ in range(PEOPLE.burst * 5))
+    answer = next(answer for answer in called if answer.is_error)
+    assert problem(answer) == "rate-limited"
+    assert int(answer.headers["retry-after"]) >= 1
+    assert client.get("/api/v1/status", headers=OPERATOR).is_success
+
+
+def test_a_campaign_that_is_started_twice_with_one_key_is_one(client: httpx.Client) -> None:
+    headers = {"Idempotency-Key": "8e03978e"}
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(
+            pool.map(
+                lambda _: client.post("/api/v1/campaigns", json={"seed": 7}, headers=headers),
+                range(8),
+            )
+        )
+    again = client.post("/api/v1/campaigns", json={"seed": 7}, headers=headers)
+
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    (campaign,) = items(client, "campaigns")
+    assert {a.json()["id"] for a in (*answers, again) if a.is_success} == {campaign["id"]}
+    assert again.headers[REPLAYED] == "true"
+    other = client.post("/api/v1/campaigns", json={"seed": 8}, headers=headers)
+    assert problem(other) == "idempotency-key-reused"
 
 
 def test_the_edge_waits_for_news_no_longer_than_it_asked_to(client: httpx.Client) -> None:
-    first = client.get("/api/v1/edge/rules", headers=bearer("edge")).json()
+    first = client.get("/api/v1/edge/rules", params={"edge": "e1"}, headers=EDGE).json()
     started = time.monotonic()
-    query = {"version": first["version"], "wait": "0.2"}
-    again = client.get("/api/v1/edge/rules", params=query, headers=bearer("edge")).json()
+    query = {"edge": "e1", "version": first["version"], "wait": "0.2"}
+    again = client.get("/api/v1/edge/rules", params=query, headers=EDGE).json()
 
     assert first["rules"] == []
     assert again == first
     assert time.monotonic() - started >= 0.2
+    assert client.get("/api/v1/status").json()["edges"] == 1
 
 
-def test_identities_are_hashed_at_the_door(client: httpx.Client, app: FastAPI) -> None:
-    metric = {"device": "kims-phone", "member": "kim@example.org", "trace_id": "ab" * 16}
-    batch = {"metrics": [{**metric, "outcome": "success"}]}
-    client.post("/api/v1/device-metrics", json=batch, headers=bearer("ingest"))
-
-    engine: Engine = app.state.engine
-    assert engine.outcomes == 1
-    assert not [
-        found
-        for found in gc.get_objects()
-        if isinstance(found, Outcome) and ("kim" in found.device + found.member)
-    ]
-
-
-@pytest.mark.parametrize("text", ["root:0123456789abcdef0", "viewer:short", "viewer"])
-def test_tokens_that_cannot_be_read_are_refused_without_being_shown(text: str) -> None:
-    with pytest.raises(ValueError, match="ROLE:TOKEN") as caught:
-        Tokens(text)
-    assert "0123456789abcdef0" not in str(caught.value)
+def test_an_edge_has_to_say_which_one_it_is(client: httpx.Client) -> None:
+    for query in ({}, {"edge": ""}, {"edge": "A B"}, {"edge": "e1", "used": "x"}):
+        assert problem(client.get("/api/v1/edge/rules", params=query, headers=EDGE)) == "invalid"

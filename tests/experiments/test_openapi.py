@@ -1,0 +1,226 @@
+"""The OpenAPI document, and the service held against it: requests made up by schemathesis.
+
+In CI a bounded, repeatable sample. ``LDFI_API_EXAMPLES=1000`` makes so many up for each operation,
+others each time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, assume, settings
+from openapi_schema_validator import validate
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from schemathesis.config import SchemathesisConfig
+
+from experiments.api import events, problems
+from experiments.api.routes import CHANGING
+from experiments.domain.campaign import Definition
+from experiments.domain.settings import Settings
+from experiments.engine import Engine
+from experiments.store import Database
+from tests.experiments.applications import GIVEN, bearer, service
+from tests.experiments.test_roles import OPEN, Unlimited
+from tests.experiments.world import World
+from tests.fit.applications import served
+
+EXAMPLES = int(os.environ.get("LDFI_API_EXAMPLES", "0"))
+DOCUMENT: dict[str, Any] = service("sqlite://").openapi()
+OPERATIONS = [
+    (method.upper(), path, operation)
+    for path, item in DOCUMENT["paths"].items()
+    for method, operation in item.items()
+]
+each_operation = pytest.mark.parametrize(
+    ("method", "path", "operation"), OPERATIONS, ids=[f"{m} {p}" for m, p, _ in OPERATIONS]
+)
+
+
+def test_the_document_is_openapi() -> None:
+    assert [str(error) for error in OpenAPIV31SpecValidator(DOCUMENT).iter_errors()] == []
+
+
+def test_operations_have_names_of_their_own() -> None:
+    names = [operation["operationId"] for _, _, operation in OPERATIONS]
+
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+_[a-z_]+", name) for name in names)
+
+
+@each_operation
+def test_every_operation_says_what_it_is(method: str, path: str, operation: Any) -> None:
+    assert len(operation["tags"]) == 1
+    assert operation["operationId"].startswith(operation["tags"][0])
+    assert 10 < len(operation["summary"]) < 100
+    assert operation["description"].startswith(operation["summary"].split()[0])
+    for parameter in operation.get("parameters", []):
+        given = parameter["schema"]
+        assert parameter.get("description") or given.get("examples"), parameter["name"]
+
+
+@each_operation
+def test_every_operation_declares_its_problems(method: str, path: str, operation: Any) -> None:
+    statuses = {int(code) for code in operation["responses"]}
+    errors = {status for status in statuses if status >= 400}
+    for status in errors:
+        assert operation["responses"][str(status)] == {
+            "$ref": f"#/components/responses/Problem{status}"
+        }
+        described = DOCUMENT["components"]["responses"][f"Problem{status}"]
+        assert list(described["content"]) == [problems.MEDIA_TYPE]
+    assert len(statuses - errors) == 1
+    if (method, path) not in OPEN:
+        assert errors >= {401, 403, 429, 503}
+    if "{" in path:
+        assert 404 in errors
+    if method in CHANGING:
+        assert 413 in errors
+
+
+@each_operation
+def test_every_body_has_an_example_that_fits(method: str, path: str, operation: Any) -> None:
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+        schema = content["schema"]
+        if schema.get("format") == "binary":
+            continue
+        name = schema.get("$ref", "").rpartition("/")[2]
+        model = DOCUMENT["components"]["schemas"].get(name, schema)
+        examples = model.get("examples", [content["example"]] if "example" in content else [])
+        if not examples:  # made of those of its fields
+            examples = [{f: p["examples"][0] for f, p in model["properties"].items()}]
+        assert examples, kind
+        for example in examples:
+            validate(example, {**schema, "components": DOCUMENT["components"]})
+
+
+def test_examples_of_problems_are_problems() -> None:
+    for response in DOCUMENT["components"]["responses"].values():
+        for example in response["content"][problems.MEDIA_TYPE]["examples"].values():
+            validate(example["value"], dict(problems.SCHEMA))
+
+
+# ------------------------------------------------------------------ the service itself
+
+
+@schemathesis.serializer("application/x-protobuf")
+def protobuf(_context: Any, value: Any) -> bytes:
+    """Whatever is made up for a binary body."""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def live_through(url: str) -> None:
+    """Give a database a past: classes, a campaign with its experiments and findings, and one that
+    goes on."""
+    db = Database(url)
+    world = World(Engine(db, now=time.time()))
+    world.now = time.time() - 300
+    scheduler = world.engine.scheduler
+    asked = Settings(kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0)
+    scheduler.start(Definition(asked, name="past"), "kim", world.now)
+    world.steps(60)
+    scheduler.start(Definition(asked, name="present"), "kim", world.now)
+    scheduler.shut_down("the test begins", world.now)
+    db.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service that has a past, with streams that end soon and no limit on how often one calls."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('api') / 'x.sqlite3'}"
+    live_through(url)
+    app = service(url)
+    app.state.rate_limiter = Unlimited()
+    with pytest.MonkeyPatch.context() as patch, served(app) as address:
+        patch.setattr(events, "STREAM_SECONDS", 0.05)
+        patch.setattr(events, "LOOK_SECONDS", 0.05)
+        yield address
+
+
+@pytest.fixture(scope="module")
+def known(address: str) -> dict[str, Iterator[str]]:
+    """Parameter of a path → ids that there are, over and over."""
+    with httpx.Client(base_url=address, headers=bearer(GIVEN["admin"]), trust_env=False) as client:
+        window = {"reason": "upgrade", "down": ["nothing"]}
+        client.post("/api/v1/maintenance", json=window).raise_for_status()
+        client.post("/api/v1/tokens", json={"name": "kim", "role": "viewer"}).raise_for_status()
+        lists = {
+            f"{name}_id": [item["id"] for item in client.get(f"/api/v1/{path}").json()["items"]]
+            for name, path in (
+                ("campaign", "campaigns"),
+                ("experiment", "experiments"),
+                ("finding", "findings"),
+                ("window", "maintenance"),
+                ("token", "tokens"),
+            )
+        }
+    assert all(lists.values()), lists
+    return {name: cycle(ids) for name, ids in lists.items()}
+
+
+def made_up(mode: str) -> Any:
+    """The document as a source of requests: ``positive`` ones fit it, ``negative`` ones do not."""
+    config = SchemathesisConfig.from_dict(
+        {
+            "generation": {"mode": mode, "with-security-parameters": False},
+            "checks": {
+                # What a schema cannot say (a cursor, a time zone, a point that is never reached) is
+                # refused as well.
+                "positive_data_acceptance": {
+                    "expected-statuses": ["2xx", "400", "404", "409", "422"]
+                },
+            },
+            "operations": [
+                {  # bad metrics are refused one by one within their batch
+                    "include-operation-id": "ingest_receive_device_metrics",
+                    "checks": {"negative_data_rejection": {"enabled": False}},
+                }
+            ],
+        }
+    )
+    return schemathesis.openapi.from_dict(DOCUMENT, config=config)
+
+
+FITTING, UNFITTING = made_up("positive"), made_up("negative")
+bounded = settings(
+    max_examples=EXAMPLES or 8,
+    derandomize=not EXAMPLES,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+SERVER_TAKES = 60_000
+"""Longer request lines are refused by the HTTP server itself, before there is an application."""
+
+
+def checked(case: Any, address: str) -> None:
+    """Send it; the answer must be one that the document has."""
+    response = case.call(base_url=address, headers=bearer(GIVEN["admin"]), timeout=40)
+    assume(len(response.request.url) < SERVER_TAKES)
+    if response.status_code >= 400:
+        assert response.headers["content-type"] == [problems.MEDIA_TYPE]
+        validate(response.json(), dict(problems.SCHEMA))
+    case.validate_response(response, headers=bearer(GIVEN["admin"]))
+
+
+@FITTING.parametrize()  # type: ignore[untyped-decorator]
+@bounded
+def test_what_fits_the_document_is_answered_as_it_says(
+    case: Any, address: str, known: dict[str, Iterator[str]]
+) -> None:
+    for name in case.path_parameters:
+        case.path_parameters[name] = next(known[name])
+    checked(case, address)
+
+
+@UNFITTING.parametrize()  # type: ignore[untyped-decorator]
+@bounded
+def test_what_does_not_fit_the_document_is_refused(case: Any, address: str) -> None:
+    checked(case, address)
