@@ -91,6 +91,11 @@ def waiting_lines(campaign: dict[str, Any]) -> list[str]:
     return lines
 
 
+def class_lines(campaign: dict[str, Any]) -> list[str]:
+    """Why nothing is tried on the classes that were taken up, where that is so."""
+    return [f"{each['name']}: {each['waiting']}" for each in campaign["classes"] if each["waiting"]]
+
+
 def event_line(event: Event, about: dict[str, Any] | None) -> Text:
     """One line: when, of what, what, and of an experiment that has ended how it went.
 
@@ -115,9 +120,11 @@ def result(campaign: dict[str, Any], findings: list[dict[str, Any]]) -> Renderab
     if campaign["reason"]:
         line.append(f": {campaign['reason']}", "default")
     line.append(f". {_totals(campaign)}.", "default")
-    if not findings:
-        return Group(line, Text("Nothing was found that hurts.", "green"))
-    return Group(line, finding_table(findings))
+    if findings:
+        return Group(line, finding_table(findings))
+    if campaign["state"] == "stopped":
+        return Group(line, Text("Nothing was found until then.", "yellow"))
+    return Group(line, Text("Nothing was found that hurts.", "green"))
 
 
 def finding_table(findings: list[dict[str, Any]]) -> Table:

@@ -64,7 +64,8 @@ def checked(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, An
     try:
         return model.model_validate(document).model_dump(mode="json", exclude_unset=True)
     except ValidationError as error:
-        raise Invalid("\n".join(_fault(model, item) for item in error.errors())) from error
+        faults = (f"\n  {_fault(model, item)}" for item in error.errors())
+        raise Invalid(f"these settings cannot be used:{''.join(faults)}") from error
 
 
 def _fault(model: type[BaseModel], item: Any) -> str:

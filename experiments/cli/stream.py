@@ -69,8 +69,14 @@ class Stream:
 
     def _read(self) -> None:
         while not self._closed.is_set():
-            with suppress(httpx.HTTPError, SSEError, ExperimentsError):
+            try:
                 self._read_once()
+            except (httpx.HTTPError, SSEError, ExperimentsError):
+                pass  # the next attempt goes on where this one broke
+            except Exception:
+                if not self._closed.is_set():
+                    raise
+                return  # the client was closed while we were reading
             time.sleep(PAUSE_SECONDS)
 
     def _read_once(self) -> None:

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.live import Live
 
 from experiments.cli import exits
-from experiments.cli.campaign_view import event_line, progress, waiting_lines
+from experiments.cli.campaign_view import class_lines, event_line, progress, waiting_lines
 from experiments.cli.client import Client, segment
 from experiments.cli.stream import Event, Stream
 from experiments.errors import NotFound, Unreachable
@@ -101,6 +101,7 @@ class _Watch:
     console: Console
     _experiments: dict[str, dict[str, Any] | None] = field(default_factory=dict)
     _said: set[str] = field(default_factory=set)
+    _before: set[str] = field(default_factory=set)
 
     def until_over(self, stream: Stream, screen: Live | None, ends: Ends) -> None:
         run, patience = self.seen.campaign["run"], time.monotonic() + LOST_SECONDS
@@ -169,17 +170,19 @@ class _Watch:
         return document
 
     def _look(self, screen: Live | None) -> None:
-        """How far the campaign is."""
+        """How far the campaign is. As lines, only what holds for longer than one look."""
         campaign = self.client.get(f"/campaigns/{segment(self.seen.campaign['id'])}")
         self.seen.campaign = campaign
         if screen is not None:
             screen.update(progress(campaign, self.console.height), refresh=True)
             return
-        lines = waiting_lines(campaign)
+        lines = [*waiting_lines(campaign), *class_lines(campaign)]
         for line in lines:
-            if line not in self._said:
+            if line in self._before and line not in self._said:
                 self.console.print(line, soft_wrap=True)
-        self._said = set(lines)
+        self._said &= set(lines)
+        self._said |= self._before & set(lines)
+        self._before = set(lines)
 
     def _lost(self, patience: float, error: Unreachable) -> None:
         if time.monotonic() > patience:

@@ -68,8 +68,8 @@ def interval(bounds: Sequence[float] | None) -> str:
     """The interval of a share, in percent."""
     if bounds is None:
         return ""
-    low, high = (f"{bound * 100:.0f}" for bound in bounds)
-    return f"({'−' if low.startswith('-') else ''}{low.lstrip('-')} to {high.replace('-', '−')} %)"
+    low, high = (f"{round(bound * 100)}".replace("-", "−") for bound in bounds)
+    return f"({low} to {high} %)"
 
 
 def failures(arm: dict[str, Any], between: str = " ") -> str:

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from experiments.api.app import Service, create_app
 from experiments.api.auth import Tokens
+from experiments.domain.settings import Limits
 from tests.experiments.applications import GIVEN
 from tests.experiments.world import World
 from tests.fit.applications import served
@@ -43,7 +44,8 @@ def lively(database_url: str) -> Iterator[Lively]:
     """The service with the world of :mod:`tests.experiments.world` around it."""
     world = Lively()
     tokens = Tokens(",".join(f"{role}:{token}" for role, token in GIVEN.items()))
-    app = create_app(Service(tokens=tokens, database=database_url, lease=3.0, quiet=0.1))
+    limits = Limits(members_per_hour=100_000, members_per_day=100_000)
+    app = create_app(Service(tokens, database_url, lease=3.0, quiet=0.1, limits=limits))
     without = app.router.lifespan_context
 
     @asynccontextmanager

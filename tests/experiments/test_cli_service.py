@@ -1,0 +1,332 @@
+"""Commands against the whole service over a socket, with traffic, as a person types them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.cli.main import main
+from tests.experiments.applications import GIVEN
+from tests.experiments.lively import Lively, lively
+from tests.experiments.test_cli import ldfi
+from tests.experiments.world import FOUND
+
+QUICK = (
+    *("--set", "treatment=0.3", "--set", "control=0.3"),
+    *("--set", "settle=0.5", "--set", "min_traffic=50"),
+)
+BOOT = "GET /boot"
+
+
+@dataclass
+class At:
+    """The command line, told where the service is."""
+
+    world: Lively
+    columns: int = 100
+
+    def env(self) -> dict[str, str]:
+        return {
+            "LDFI_URL": self.world.url,
+            "LDFI_TOKEN": GIVEN["operator"],
+            "COLUMNS": str(self.columns),
+        }
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """In this process where nothing is watched, for a new one takes a second to start."""
+        if "--watch" in words or "watch" in words:
+            return ldfi(*words, **self.env())
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setattr(sys, "argv", ["ldfi", *words])
+            patch.setattr(signal, "signal", lambda *_: None)
+            for name, value in self.env().items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main()
+        return subprocess.CompletedProcess(words, int(ended.value.code or 0), *_texts(out, err))
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        done = self.run(*words)
+        assert done.returncode == code, (words, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+        return done.stdout
+
+    def json(self, *words: str, code: int = 0) -> Any:
+        return json.loads(self(*words, "--json", code=code))
+
+    def refused(self, *words: str, code: int = 2) -> str:
+        done = self.run(*words)
+        assert done.returncode == code, (words, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "experiments.cli", *words],
+            env={**os.environ, **self.env()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+
+def _texts(*streams: io.StringIO) -> tuple[str, ...]:
+    return tuple(each.getvalue() for each in streams)
+
+
+@pytest.fixture(scope="module")
+def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[At]:
+    file = tmp_path_factory.mktemp("service") / "ldfi.sqlite3"
+    with lively(f"sqlite:///{file}") as world:
+        yield At(world)
+
+
+@pytest.fixture(scope="module")
+def campaign(at: At) -> tuple[dict[str, Any], str]:
+    """A campaign watched to its end: its document, and what was shown meanwhile."""
+    words = ("campaign", "start", "--class", "GET /b*", "--kind", "error", *QUICK)
+    done = ldfi(*words, "--set", "max_union=null", "--watch", "--json", **at.env())
+    assert done.returncode == 1, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def until(condition: Callable[[], Any], seconds: float = 40.0) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.2)
+    raise AssertionError("it never came")
+
+
+def test_a_campaign_watched_to_its_end_shows_its_verdicts(
+    campaign: tuple[dict[str, Any], str],
+) -> None:
+    document, shown = campaign
+
+    assert document["state"] == "finished"
+    assert {tuple(each["faults"]) for each in document["found"]} == FOUND
+    assert {each["state"] for each in document["found"]} == {"open"}
+    assert "GET /boot harmful error@layout; treatment" in shown
+    assert "control 0/" in shown
+    assert "finding open error@playlist + error@popular" in shown
+    assert shown.count("campaign finished") == 1
+    assert "\x1b" not in shown  # no terminal, so plain lines
+
+
+def test_a_campaign_is_listed_and_shown(at: At, campaign: tuple[dict[str, Any], str]) -> None:
+    identity = campaign[0]["id"]
+    listed = at.json("campaign", "list", "--state", "finished", "--all")
+
+    assert identity in [each["id"] for each in listed["items"]]
+    assert listed["next"] is None
+    assert "nothing left to try" in at("campaign", "show", identity)
+    assert at.json("campaign", "show", identity)["id"] == identity
+    assert at.json("campaign", "watch", identity, code=1)["state"] == "finished"
+    certificates = json.loads(at("certificate", "show", identity))
+    assert [each["request_class"] for each in certificates] == [BOOT]
+
+
+def test_lists_end_at_their_limit_and_say_so(at: At, campaign: tuple[dict[str, Any], str]) -> None:
+    words = ("campaign", "experiments", campaign[0]["id"], "--limit", "2")
+    done = at.run(*words)
+    page = at.json(*words)
+
+    assert len(page["items"]) == 2
+    assert page["next"]
+    assert page["items"][0]["id"] in done.stdout
+    assert "--all" in done.stderr
+    everything = at.json("campaign", "experiments", campaign[0]["id"], "--all")
+    assert len(everything["items"]) == campaign[0]["experiments"]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_an_experiment_side_by_side(
+    at: At, campaign: tuple[dict[str, Any], str], columns: int
+) -> None:
+    tried = at.json("experiment", "list", "--verdict", "harmful", "--class", BOOT)["items"][0]
+    shown = At(at.world, columns)("experiment", "show", tried["id"])
+
+    arms = tried["counts"]
+    rows = {line.split("  ")[0].strip(): line.split() for line in shown.splitlines() if line}
+    assert rows["devices"][1:] == [str(arms[arm]["devices"]) for arm in ("control", "treatment")]
+    assert rows["failures"][1:] == [str(arms[arm]["failures"]) for arm in ("control", "treatment")]
+    for name in ("failure rate", "latency p50", "latency p95", "latency p99", "difference"):
+        assert name in rows
+    assert "evidence" in rows
+    assert max(map(len, shown.splitlines())) <= columns
+    listed = At(at.world, columns)("experiment", "list", "--limit", "3")
+    assert max(map(len, listed.splitlines())) <= columns
+
+
+@pytest.mark.parametrize(
+    ("faults", "verdict", "code"),
+    [(["error@layout"], "harmful", 1), (["error@ratings"], "tolerated", 0)],
+)
+def test_one_experiment_watched_tells_its_verdict_by_its_exit_code(
+    at: At, campaign: tuple[dict[str, Any], str], faults: list[str], verdict: str, code: int
+) -> None:
+    words = ("experiment", "try", "--class", BOOT, *faults, *QUICK, "--watch")
+
+    tried = at.json(*words, code=code)
+
+    assert tried["verdict"] == verdict
+    assert tried["hypothesis"] == faults
+
+
+def test_an_experiment_that_is_called_off_is_inconclusive_and_not_tried_again(at: At) -> None:
+    # Given an experiment that waits for approval, watched
+    words = ("experiment", "try", "--class", BOOT, "error@ratings", *QUICK)
+    process = at.begin(*words, "--set", "approve_above=0", "--watch")
+    waiting = until(lambda: at.json("experiment", "list", "--state", "waiting")["items"])[0]
+    # When it is called off
+    at("experiment", "abort", waiting["id"], "--reason", "not today")
+    # Then that is told, and its campaign is over
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, said
+    assert "not today" in said
+    assert f"ldfi experiment approve {waiting['id']}" in said
+    assert at.json("campaign", "show", waiting["campaign_id"])["state"] == "stopped"
+
+
+def test_an_experiment_waits_until_it_is_approved_or_rejected(at: At) -> None:
+    words = ("experiment", "try", "--class", BOOT, "error@ratings", *QUICK)
+    for answer in ("approve", "reject"):
+        started = at.json(*words, "--set", "approve_above=0")
+        waiting = until(lambda: at.json("experiment", "list", "--state", "waiting")["items"])[0]
+        assert waiting["campaign_id"] == started["id"]
+        reason = () if answer == "approve" else ("--reason", "no")
+        at("experiment", answer, waiting["id"], *reason)
+        shown = ("campaign", "watch", started["id"])
+        assert ldfi(*shown, **at.env()).returncode in {0, 3}
+
+
+def test_findings_alone_is_the_list(at: At, campaign: tuple[dict[str, Any], str]) -> None:
+    assert at.json("findings") == at.json("findings", "list")
+    assert "error@playlist" in at("findings", "--limit", "10")
+    at.refused("findings", "--nonsense")
+
+
+def test_a_finding_is_shown_acknowledged_and_verified(
+    at: At, campaign: tuple[dict[str, Any], str]
+) -> None:
+    found = next(e for e in at.json("findings")["items"] if e["faults"] == ["error@layout"])
+
+    assert found["traces"][0] in at("findings", "show", found["id"])
+    at("findings", "ack", found["id"], "--reason", "next sprint")
+    assert at.json("findings", "show", found["id"])["state"] == "acknowledged"
+    again = at.json("findings", "verify", found["id"], *QUICK, "--watch", code=1)
+    assert (again["purpose"], again["verdict"]) == ("verify", "harmful")
+
+
+def test_what_one_more_failure_would_do(at: At, campaign: tuple[dict[str, Any], str]) -> None:
+    answers = at.json("whatif", "--down", "playlist", code=1)
+    assert answers[0]["hurts"] == ["layout", "popular"]
+    shown = at("whatif", "--down", "playlist", code=1)
+    assert "safe    1 point" in shown
+    assert "ratings" not in shown
+    assert "ratings" in at("whatif", "--down", "playlist", "--verbose", code=1)
+    assert "the outage is enough" in at("whatif", "--down", "layout", code=1)
+    assert "No request class" in at("whatif", "--down", "plailist", code=3)
+
+
+def test_maintenance_opens_for_a_while_and_closes(at: At) -> None:
+    words = ("--down", "ratings", "--down", "play*", "--for", "15m", "--reason", "upgrade")
+    window = at.json("maintenance", "open", *words, "--owner", "ann")
+
+    assert window["until"] - window["opened_at"] == pytest.approx(900)
+    assert (window["owner"], window["down"]) == ("ann", ["ratings", "play*"])
+    assert "play*" in at("maintenance", "list")
+    assert "upgrade" in at("status")
+    at("maintenance", "close", window["id"])
+    assert at.json("maintenance", "list")["items"][0]["closed_at"]
+    at.refused("maintenance", "close", "nope")
+
+
+def test_a_scheduled_campaign_is_shown_with_its_next_run_and_stopped(
+    at: At, tmp_path: Path
+) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("name: nightly\nmax_size: 1\ncalendar: {days: [sat]}\n")
+    words = ("--cron", "0 9 * * mon", "--timezone", "Europe/Berlin", "--hours", "09:00-16:00")
+    campaign = at.json("campaign", "start", "--file", str(file), "--max-size", "2", *words)
+
+    definition = campaign["definition"]
+    assert (campaign["state"], campaign["name"]) == ("scheduled", "nightly")
+    assert definition["settings"]["max_size"] == 2
+    assert definition["calendar"]["days"] == ["sat"]
+    assert definition["calendar"]["hours"] == ["09:00", "16:00"]
+    assert definition["schedule"]["timezone"] == "Europe/Berlin"
+    assert "next run" in at("campaign", "show", campaign["id"])
+    at("campaign", "stop", campaign["id"], "--reason", "not needed")
+    assert at.json("campaign", "watch", campaign["id"], code=3)["reason"] == "not needed"
+    assert "not needed" in at("audit", "--subject", campaign["id"])
+
+
+def test_an_interrupted_watch_leaves_the_campaign_alone(at: At) -> None:
+    words = ("campaign", "start", "--class", "GET /nothing", "--name", "patient", "--watch")
+    process = at.begin(*words)
+    running = until(lambda: at.json("campaign", "list", "--state", "running")["items"])[0]
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+
+    said, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert f"ldfi campaign watch {running['id']}" in said
+    assert at.json("campaign", "show", running["id"])["state"] == "running"
+    at("campaign", "pause", running["id"], "--reason", "lunch")
+    assert "lunch" in at("campaign", "show", running["id"])
+    at("campaign", "resume", running["id"])
+    assert "not held" in at.refused("campaign", "release", running["id"], BOOT)
+    at("campaign", "stop", running["id"], "--reason", "done")
+
+
+def test_halt_and_resume_are_in_status_and_audit(at: At) -> None:
+    at("halt", "release 42")
+    assert at.json("status")["halted"] == "release 42"
+    assert "release 42" in at("status")
+    assert "ldfi resume" in at.refused("campaign", "start")
+    at("resume")
+    assert at.json("status")["halted"] is None
+    assert [each["what"] for each in at.json("audit", "--limit", "2")["items"]] == [
+        "resume",
+        "halt",
+    ]
+
+
+def test_classes_by_pattern(at: At) -> None:
+    assert [each["name"] for each in at.json("classes", "GET /b*")] == [BOOT]
+    assert BOOT in at("classes")
+    assert "No class" in at("classes", "POST *")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("campaign", "show", "nope"), "nope"),
+        (("campaign", "start", "--max-size", "9"), "max_size: 9"),
+        (("campaign", "start", "--set", "colour=1"), "colour"),
+        (("campaign", "start", "--timezone", "UTC"), "--cron"),
+        (("campaign", "start", "--hours", "9"), "09:00-16:00"),
+        (("experiment", "try", "--class", BOOT, "error@layot"), "error@layot"),
+        (("experiment", "approve", "nope"), "nope"),
+        (("maintenance", "open", "--for", "2y", "--reason", "x"), "90s"),
+    ],
+)
+def test_what_cannot_be_is_usage_and_says_why(at: At, words: tuple[str, ...], said: str) -> None:
+    assert said in at.refused(*words)
