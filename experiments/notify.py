@@ -122,12 +122,14 @@ async def deliver(
     notification: Notification,
     client: httpx.AsyncClient,
     first_wait: float = FIRST_WAIT,
+    delivery: str | None = None,
 ) -> None:
     """Send it, up to five times, waiting ``first_wait`` seconds, then twice as long each time.
 
+    ``delivery``: an id by which a receiver knows a message that comes twice; one is made if None.
     Raises :class:`NotDelivered` after the last attempt, or at once where another cannot help.
     """
-    delivery = secrets.token_hex(16)
+    delivery = delivery or secrets.token_hex(16)
     attempts = AsyncRetrying(
         stop=stop_after_attempt(ATTEMPTS),
         wait=wait_exponential(first_wait, max=LONGEST_WAIT) + wait_random(0, first_wait),

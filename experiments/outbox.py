@@ -8,6 +8,8 @@ the reason kept.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
 import time
 from collections.abc import Sequence
@@ -61,7 +63,8 @@ class Outbox:
         self, target: Target, row: NotificationRow, client: httpx.AsyncClient
     ) -> str | None:
         try:
-            await deliver(target, self._notification(row), client)
+            delivery = delivery_of(row)
+            await deliver(target, self._notification(row), client, delivery=delivery)
         except LdfiError as error:
             _log.warning("notification %d was not delivered: %s", row.id, error)
             return str(error)
@@ -77,3 +80,9 @@ class Outbox:
             at=row.at,
             details=document["details"],
         )
+
+
+def delivery_of(row: NotificationRow) -> str:
+    """The same for this notification after a crash, and another one for every other."""
+    text = json.dumps([row.id, row.at, row.event, row.document], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
