@@ -1,0 +1,151 @@
+"""Guardrails at work: a real HTTP server that speaks as Prometheus does, and a real scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from experiments.domain.campaign import Campaign, Definition
+from experiments.engine import Engine
+from experiments.guardrails import Guardrails
+from experiments.prometheus import Prometheus
+from experiments.store.database import Database
+from tests.experiments.test_engine import SETTINGS
+from tests.experiments.world import World
+from tests.fit.applications import served
+
+
+@dataclass
+class Metrics:
+    """Answers that the errors are few (or not), after a while."""
+
+    url: str = ""
+    holds: bool = True
+    wait: float = 0.0
+
+    async def answer(self, _request: Request) -> Response:
+        await asyncio.sleep(self.wait)
+        result = [{"metric": {}, "value": [1.0, "1"]}] if self.holds else []
+        document = {"status": "success", "data": {"resultType": "vector", "result": result}}
+        return JSONResponse(document)
+
+
+@pytest.fixture
+def metrics() -> Iterator[Metrics]:
+    metrics = Metrics()
+    routes = [Route("/api/v1/query", metrics.answer, methods=["POST"])]
+    with served(Starlette(routes=routes)) as metrics.url:
+        yield metrics
+
+
+def breach(url: str, *guardrails: str) -> str | None:
+    async def ask() -> str | None:
+        async with Prometheus(url, timeout=1.0) as prometheus:
+            return await Guardrails(prometheus, guardrails).breach()
+
+    return asyncio.run(ask())
+
+
+def test_a_condition_that_fails_is_a_breach_and_so_is_one_that_cannot_be_asked(
+    metrics: Metrics,
+) -> None:
+    assert breach(metrics.url, "errors < 5", "latency < 1") is None
+    assert breach(metrics.url) is None
+    metrics.holds = False
+    assert breach(metrics.url, "errors < 5") == "guardrail does not hold: errors < 5"
+    told = breach("http://127.0.0.1:1", "errors < 5")
+    assert told is not None
+    assert told.startswith("guardrail cannot be asked: http://127.0.0.1:1")
+
+
+def test_many_slow_conditions_take_as_long_as_one(metrics: Metrics) -> None:
+    metrics.wait = 0.3
+    started = time.monotonic()
+
+    assert breach(metrics.url, *(f"errors < {n}" for n in range(6))) is None
+    assert time.monotonic() - started < 1.2
+
+
+@pytest.fixture
+def world(database: Database) -> World:
+    return World(Engine(database, now=1000.0))
+
+
+async def until(condition: Callable[[], bool], seconds: float = 4.0) -> float:
+    """Wait for it; the seconds that it took."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < seconds
+        await asyncio.sleep(0.01)
+    return time.monotonic() - started
+
+
+def watched(
+    world: World, metrics: Metrics, scenario: Callable[[Campaign], Awaitable[None]]
+) -> None:
+    """Run a scenario while the guardrails are watched; the world's clock stands meanwhile."""
+
+    async def run() -> None:
+        async with Prometheus(metrics.url, timeout=0.5) as prometheus:
+            guardrails = Guardrails(prometheus, ["errors < 5"])
+            scheduler = world.engine.scheduler
+            campaign = scheduler.start(Definition(SETTINGS), "operator", world.now)
+            watch = asyncio.create_task(guardrails.watch(scheduler))
+            await asyncio.sleep(0)
+            try:
+                await scenario(campaign)
+            finally:
+                watch.cancel()
+
+    asyncio.run(run())
+
+
+def test_nothing_is_armed_before_the_first_answer(world: World, metrics: Metrics) -> None:
+    metrics.wait = 0.4
+
+    async def scenario(campaign: Campaign) -> None:
+        world.steps(5)
+        assert not world.rules()
+        assert campaign.waiting[""] == "guardrails have not been asked yet"
+        await until(lambda: world.engine.scheduler.breach is None)
+        world.until_armed()
+
+    watched(world, metrics, scenario)
+
+
+@pytest.mark.parametrize("trouble", ["fails", "is silent"])
+def test_a_breach_disarms_what_runs_within_a_second_or_two_and_what_was_recovers(
+    world: World, metrics: Metrics, trouble: str
+) -> None:
+    async def scenario(campaign: Campaign) -> None:
+        await until(lambda: world.engine.scheduler.breach is None)
+        world.until_armed()
+        (experiment,) = campaign.active()
+        # When a condition fails, or Prometheus does not answer any more
+        if trouble == "fails":
+            metrics.holds = False
+        else:
+            metrics.wait = 3.0
+        # Then the scheduler knows within a second, or when its patience ends, and disarms at once
+        took = await until(lambda: world.engine.scheduler.breach is not None)
+        assert took < (1.5 if trouble == "fails" else 2.0)
+        world.engine.tick(world.now)
+        assert not world.rules()
+        assert "guardrail" in experiment.reason
+        world.steps(3)
+        assert experiment.state == "aborted"
+        assert not world.rules()
+        # And when all is well again, it goes on
+        metrics.holds, metrics.wait = True, 0.0
+        await until(lambda: world.engine.scheduler.breach is None)
+        world.until_armed()
+
+    watched(world, metrics, scenario)
