@@ -1,0 +1,292 @@
+"""Arming, by many at once: nothing that has a limit is ever overdrawn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import select
+
+from experiments.domain.campaign import Campaign, Definition
+from experiments.domain.experiment import Experiment
+from experiments.domain.maintenance import Maintenance
+from experiments.domain.settings import Limits, Settings
+from experiments.store import campaigns, experiments, maintenance, switches
+from experiments.store.arming import Armed, Order, Refused, arm, least_members
+from experiments.store.database import Database
+from experiments.store.schema import AuditRow, ExperimentRow
+from fit.faults import Fault
+from tests.experiments.simulated import BOOT
+
+NOW = 1_000_000.0
+HOUR, DAY = 3_600.0, 86_400.0
+WIDE = Limits(max_concurrent=1_000, members_per_hour=10**6, members_per_day=10**6)
+TWENTY = Settings(members=20)
+
+
+def an_order(name: str, cls: str = "GET /", settings: Settings = TWENTY, run: int = 1) -> Order:
+    hypothesis = frozenset({"error@api>http:GET:titles/x"})
+    faults = (Fault("api>http:GET:titles/x", "error"),)
+    experiment = Experiment(name, cls, BOOT, hypothesis, faults, settings, created_at=NOW)
+    points = [str(fault.point) for fault in faults]
+    return Order(experiment, "c", run, NOW + 10, lambda window: window.touches(points, {}))
+
+
+def a_campaign(db: Database, state: str = "running") -> Campaign:
+    campaign = Campaign("c", Definition(), lambda: "x")
+    campaign.state = state  # type: ignore[assignment]
+    with db.change(NOW) as change:
+        campaigns.create(change, campaign)
+    return campaign
+
+
+def try_arming(db: Database, order: Order, limits: Limits, now: float = NOW) -> Armed | Refused:
+    with db.change(now) as change:
+        return arm(db, change, order, limits)
+
+
+def end(db: Database, order: Order, spent: int, now: float = NOW) -> None:
+    order.experiment.arm(now)
+    order.experiment.abort("over", now)
+    order.experiment.settle(now + HOUR, disarmed=True)
+    with db.change(now) as change:
+        experiments.end(change, order.experiment, spent, None)
+
+
+# --- One at a time -----------------------------------------------------------------------------
+
+
+def test_what_is_armed_is_on_record_with_its_lease_and_all_its_members(database: Database) -> None:
+    a_campaign(database)
+
+    answer = try_arming(database, an_order("e1"), WIDE)
+
+    assert answer == Armed(20, ())
+    with database.read() as session:
+        row = session.get_one(ExperimentRow, "e1")
+        assert (row.state, row.active_class, row.armed_at) == ("armed", "GET /", NOW)
+        assert (row.members_reserved, row.members_charged) == (20, 20)
+        assert row.lease_until == NOW + 10
+        assert "experiment armed" in set(session.scalars(select(AuditRow.what)))
+
+
+def test_the_second_yields_to_the_first(database: Database) -> None:
+    a_campaign(database)
+    try_arming(database, an_order("e1"), WIDE)
+
+    answer = try_arming(database, an_order("e2", "GET /b"), WIDE)
+
+    assert isinstance(answer, Armed)
+    (claim,) = answer.yields_to
+    assert (claim.salt, claim.treatment, claim.control) == ("e1", 0.05, 0.05)
+
+
+Prepare = Callable[[Database], object]
+
+
+def halted(db: Database) -> None:
+    a_campaign(db)
+    with db.change(NOW) as change:
+        switches.set_halted(change, "release")
+
+
+def in_maintenance(db: Database) -> None:
+    a_campaign(db)
+    with db.change(NOW) as change:
+        window = Maintenance("m", "ada", "upgrade", ("titles",), NOW, NOW + 60)
+        maintenance.open_window(change, window)
+
+
+def armed(db: Database) -> None:
+    a_campaign(db)
+    assert isinstance(try_arming(db, an_order("first"), WIDE), Armed)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "cls", "limits", "reason", "spent"),
+    [
+        (halted, "GET /b", WIDE, "halted: release", False),
+        (lambda db: None, "GET /b", WIDE, "the campaign does not run", False),
+        (lambda db: a_campaign(db, "paused"), "GET /b", WIDE, "the campaign does not run", False),
+        (in_maintenance, "GET /b", WIDE, "maintenance of titles by ada: upgrade", False),
+        (armed, "GET /", WIDE, "another experiment runs on this class", False),
+        (
+            armed,
+            "GET /b",
+            replace(WIDE, max_concurrent=1),
+            "1 experiments run already, at most 1 may",
+            False,
+        ),
+        (
+            armed,
+            "GET /b",
+            replace(WIDE, members_per_hour=29),
+            "budget spent: 9 members are left of the budget of the last hour",
+            True,
+        ),
+        (
+            armed,
+            "GET /b",
+            replace(WIDE, members_per_day=5),
+            "budget spent: 0 members are left of the budget of the last day",
+            True,
+        ),
+    ],
+)
+def test_a_refusal_says_why_and_leaves_nothing(
+    database: Database, prepare: Prepare, cls: str, limits: Limits, reason: str, spent: bool
+) -> None:
+    prepare(database)
+
+    assert try_arming(database, an_order("e2", cls), limits) == Refused(reason, spent)
+    with database.read() as session:
+        assert session.get(ExperimentRow, "e2") is None
+
+
+def test_the_budget_of_the_campaign_is_that_of_one_run(database: Database) -> None:
+    a_campaign(database)
+    settings = replace(TWENTY, member_budget=25)
+    try_arming(database, an_order("e1", settings=settings), WIDE)
+
+    refused = try_arming(database, an_order("e2", "GET /b", settings), WIDE)
+    assert refused == Refused("budget spent: 5 members are left of the campaign's budget", True)
+    assert isinstance(try_arming(database, an_order("e3", "GET /b", settings, 2), WIDE), Armed)
+
+
+def test_what_is_left_of_a_budget_is_enough_when_it_can_lead_to_a_verdict(
+    database: Database,
+) -> None:
+    a_campaign(database)
+    least = least_members(TWENTY)
+
+    assert try_arming(database, an_order("e1"), replace(WIDE, members_per_hour=least)) == Armed(
+        least, ()
+    )
+
+
+def test_what_was_not_used_goes_back_and_an_hour_later_all_of_it(database: Database) -> None:
+    a_campaign(database)
+    limits = replace(WIDE, members_per_hour=20)
+    first = an_order("e1")
+    try_arming(database, first, limits)
+    end(database, first, spent=7)
+
+    second = an_order("e2")
+    assert try_arming(database, second, limits) == Armed(13, ())
+    end(database, second, spent=13)
+    assert isinstance(try_arming(database, an_order("e3"), limits, NOW + HOUR - 1), Refused)
+    assert try_arming(database, an_order("e3"), limits, NOW + HOUR) == Armed(20, ())
+
+
+# --- Many at once ------------------------------------------------------------------------------
+
+
+class Race:
+    """Schedulers that arm whatever they can, and end some of it, each on a database of its own."""
+
+    def __init__(self, url: str, limits: Limits, settings: Settings) -> None:
+        self.url, self.limits, self.settings = url, limits, settings
+        self.failures: list[Exception] = []
+        self.refused: Counter[str] = Counter()
+
+    def run(self, schedulers: int, attempts: int) -> None:
+        start = threading.Barrier(schedulers)
+        threads = [
+            threading.Thread(target=self._schedule, args=(number, attempts, start))
+            for number in range(schedulers)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not self.failures
+
+    def _schedule(self, number: int, attempts: int, start: threading.Barrier) -> None:
+        db = Database(self.url)
+        try:
+            start.wait(30)
+            for attempt in range(attempts):
+                order = an_order(f"e{number}-{attempt}", f"GET /{attempt % 5}", self.settings)
+                answer = try_arming(db, order, self.limits)
+                if isinstance(answer, Refused):
+                    self.refused[answer.reason] += 1
+                elif attempt % 2:
+                    end(db, order, spent=answer.members - 3)
+        except Exception as error:  # noqa: BLE001 - any is a failure
+            self.failures.append(error)
+        finally:
+            db.close()
+
+
+def check_record(db: Database, limits: Limits, budget: int) -> int:
+    """Whether the record shows what it must; members charged."""
+    with db.read() as session:
+        rows = list(session.scalars(select(ExperimentRow)))
+    active = [row.active_class for row in rows if row.state == "armed"]
+    assert len(active) == len(set(active)) <= limits.max_concurrent
+    charged = sum(row.members_charged for row in rows)
+    assert charged <= min(limits.members_per_hour, limits.members_per_day, budget)
+    assert all(row.members_charged <= row.members_reserved for row in rows)
+    return charged
+
+
+@pytest.mark.parametrize(
+    ("limits", "budget", "told"),
+    [
+        (replace(WIDE, members_per_hour=115), 10**6, "the budget of the last hour"),
+        (replace(WIDE, members_per_day=87), 10**6, "the budget of the last day"),
+        (WIDE, 93, "the campaign's budget"),
+        (replace(WIDE, max_concurrent=2), 10**6, "at most 2 may"),
+        (WIDE, 10**6, "another experiment runs on this class"),
+    ],
+)
+def test_schedulers_that_race_never_overdraw_anything(
+    database_url: str, limits: Limits, budget: int, told: str
+) -> None:
+    # Given six schedulers that all want the same classes, slots and members
+    db = Database(database_url)
+    a_campaign(db)
+    settings = replace(TWENTY, member_budget=budget)
+    race = Race(database_url, limits, settings)
+    # When they arm as fast as they can
+    race.run(schedulers=6, attempts=12)
+    # Then nothing is overdrawn, what there is is used, and whoever came late was told why
+    charged = check_record(db, limits, budget)
+    least = min(limits.members_per_hour, limits.members_per_day, budget)
+    assert least - charged < least_members(settings) or least == 10**6
+    assert any(told in reason for reason in race.refused)
+    db.close()
+
+
+PROCESS = """
+import sys
+from tests.experiments.test_arming import Race, TWENTY, WIDE, replace
+race = Race(sys.argv[1], replace(WIDE, members_per_hour=115), TWENTY)
+race._schedule(int(sys.argv[2]), 12, __import__("threading").Barrier(1))
+if race.failures:
+    raise race.failures[0]
+"""
+
+
+def test_processes_that_race_never_overdraw_anything(database_url: str) -> None:
+    limits = replace(WIDE, members_per_hour=115)
+    db = Database(database_url)
+    a_campaign(db)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS, database_url, str(number)], stderr=subprocess.PIPE
+        )
+        for number in range(2)
+    ]
+    told = [process.communicate(timeout=100)[1].decode() for process in processes]
+
+    assert [process.returncode for process in processes] == [0, 0], told
+    assert 115 - check_record(db, limits, 10**6) < least_members(TWENTY)
+    with db.read() as session:
+        assert len(list(session.scalars(select(ExperimentRow.id)))) >= 6
+    db.close()
