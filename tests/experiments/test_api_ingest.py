@@ -63,6 +63,7 @@ def status(client: httpx.Client) -> dict[str, object]:
 
 def dropped(client: httpx.Client, reason: str, count: int) -> None:
     """Wait until so many were dropped for this reason."""
+    counts: object = None
     for _ in range(100):
         counts = status(client)["dropped"]
         assert isinstance(counts, dict)
