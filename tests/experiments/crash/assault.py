@@ -51,7 +51,7 @@ class Plan:
     kills: int
     life: tuple[float, float]
     seed: int = 0
-    patience: float = 120.0
+    patience: float = 180.0
 
 
 @dataclass

@@ -15,7 +15,7 @@ import httpx
 
 from experiments.cli.processes import ATTACHED, free_port
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 LEASE = 3.0
 TOKENS = {role: f"{role}-of-the-crash-test" for role in ("operator", "edge", "ingest", "devices")}
 
@@ -104,7 +104,7 @@ class Service:
         headers = {"Authorization": f"Bearer {TOKENS['operator']}"}
         url = f"{self.url}/api/v1{path}"
         answer = httpx.request(
-            method, url, json=body, headers=headers, timeout=10.0, trust_env=False
+            method, url, json=body, headers=headers, timeout=30.0, trust_env=False
         )
         answer.raise_for_status()
         return answer.json()

@@ -17,7 +17,7 @@ SEED = 0
 PATHS = ("/boot", "/play", "/store", "/top")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(480)
 def test_nothing_breaks_when_the_service_is_killed(database_url: str, tmp_path: Path) -> None:
     plan = Plan(kills=12, life=(0.3, 3.0), seed=SEED)
 
@@ -28,7 +28,7 @@ def test_nothing_breaks_when_the_service_is_killed(database_url: str, tmp_path: 
     assert noted(attack.notes), "nobody was treated: the test has shown nothing"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(480)
 def test_a_budget_holds_across_crashes(database_url: str, tmp_path: Path) -> None:
     # Given a budget that some experiments use up, since every crash costs what was reserved
     plan = Plan(kills=4, life=(1.0, 4.0), seed=SEED)
