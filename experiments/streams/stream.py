@@ -109,7 +109,7 @@ class Consumer(Protocol):
 
     def commit(self, offsets: Mapping[Place, int]) -> None:
         """Let the group's next reader begin here. Raises StreamError when that did not succeed,
-        also because a partition is not ours any more."""
+        also because we are expelled from the group."""
 
     def close(self) -> None:
         """Leave. Commits nothing."""

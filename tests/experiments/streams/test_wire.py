@@ -16,7 +16,7 @@ from experiments.streams.wire import (
 from lineage.lineage import Lineage, learn
 from lineage.readers.otlp import decode_protobuf
 from lineage.span import Trace
-from tests.experiments.streams.requests import request
+from tests.experiments.streams.traffic import request
 
 HALVES = Halves(7, 8, 1, 2)
 FIELDS = [name for name in Lineage.__slots__ if name != "trace"]

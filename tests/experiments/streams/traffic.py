@@ -30,7 +30,7 @@ class Piece:
         return self.trace_id.encode()
 
 
-def requests(path: str = "/home", run: int = 0) -> Iterator[list[Piece]]:
+def traffic(path: str = "/home", run: int = 0) -> Iterator[list[Piece]]:
     """Requests to this path, each as its pieces. ``run`` keeps several of these apart."""
     for number in count(1):
         yield request(f"{run:08x}{number:024x}", path)

@@ -1,0 +1,43 @@
+"""Streams for the tests: the same test runs in memory and on Kafka."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from experiments.streams.kafka import KafkaStream
+from experiments.streams.memory import MemoryStream
+from experiments.streams.stream import Stream, Topics
+from tests.experiments import kafka
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[kafka.Broker]:
+    """One broker for all tests: skipped where there can be none, but never in CI."""
+    try:
+        with kafka.running() as broker:
+            yield broker
+    except kafka.NoKafka as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.timeout(400))])
+def stream(request: pytest.FixtureRequest) -> Stream:
+    """A stream, once in memory and once on Kafka."""
+    if request.param == "memory":
+        return MemoryStream()
+    broker: kafka.Broker = request.getfixturevalue("broker")
+    return KafkaStream([broker.address])
+
+
+@pytest.fixture
+def topics(stream: Stream, request: pytest.FixtureRequest) -> Topics:
+    """Topics of the test's own."""
+    if isinstance(stream, MemoryStream):
+        return Topics("test")
+    broker: kafka.Broker = request.getfixturevalue("broker")
+    return Topics(broker.prefix())

@@ -1,0 +1,186 @@
+"""Whatever happens to workers, broker and scheduler, every acknowledged request is counted once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete
+
+from experiments.engine import Engine
+from experiments.store.database import Database
+from experiments.store.schema import AuditRow, ClassRow, PositionRow
+from experiments.streams.intake import Intake
+from experiments.streams.memory import MemoryStream
+from experiments.streams.partition import Patience
+from experiments.streams.stream import Topics
+from experiments.streams.worker import Worker
+from tests.experiments.streams.traffic import Piece, request
+
+TOPICS = Topics("test")
+PATIENCE = Patience(quiet=2.0, max_age=20.0, other_half=10.0)
+TICK = 0.5
+PATHS = ("/home", "/search")
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    opened = Database(f"sqlite:///{tmp_path_factory.mktemp('streams') / 'ldfi.sqlite3'}")
+    yield opened
+    opened.close()
+
+
+class Site:
+    """Producers, a stream, two workers, a scheduler: all may fail, the stream keeps what it has."""
+
+    def __init__(self, db: Database, floor: int) -> None:
+        self.now = 1_800_000_000.0
+        self.stream = MemoryStream(lambda: self.now)
+        self.stream.ensure(TOPICS.partitions(3))
+        self.producer = self.stream.producer()
+        self.workers = [self.worker(), self.worker()]
+        self.pending: list[Piece] = []
+        self.produced: Counter[str] = Counter()
+        self._floor = floor
+        self._db = db
+        self._ids = count(1)
+        with db.change(self.now) as change:
+            for table in (AuditRow, ClassRow, PositionRow):
+                change.session.execute(delete(table))
+        self.restart()
+
+    def worker(self) -> Worker:
+        return Worker(self.stream, TOPICS, PATIENCE, clock=lambda: self.now)
+
+    def restart(self) -> None:
+        """The scheduler is killed, and starts again from what is on record."""
+        self.engine = Engine(self._db, now=self.now)
+        self.intake = Intake(self.stream, TOPICS, self._db, self.engine, self._floor)
+
+    def produce(self, path: str, order: list[int]) -> None:
+        """A request: its pieces come in any order, between those of others."""
+        pieces = request(f"{next(self._ids):032x}", path)
+        self.pending += [pieces[each] for each in order]
+        self.produced[path] += 1
+
+    def send(self, pieces: int) -> None:
+        """Write some pieces; what is not acknowledged is written again later."""
+        for _ in range(min(pieces, len(self.pending))):
+            piece = self.pending[0]
+            topic = TOPICS.spans if piece.half == "spans" else TOPICS.metrics
+            if self.stream.down:
+                return
+            self.producer.send(topic, piece.key, piece.value)
+            self.pending.pop(0)
+
+    def tick(self) -> None:
+        """Time passes; what services had to say they have said by then, if they could."""
+        self.send(len(self.pending))
+        self.now += TICK
+
+    def kill(self, which: int) -> None:
+        self.workers[which]._consumer.die()  # type: ignore[attr-defined]
+        self.workers[which] = self.worker()
+
+    def replace(self, which: int) -> None:
+        """A worker is stopped properly."""
+        if not self.stream.down:
+            self.workers[which].close()
+            self.workers[which] = self.worker()
+
+    def count(self, most: int) -> None:
+        if not self.stream.down:
+            self.intake.take(self.intake.read(0)[:most] if most else self.intake.read(0), self.now)
+            self.engine.scheduler.advance(self.now)
+
+    def settle(self) -> None:
+        self.stream.down = False
+        for _ in range(80):
+            self.tick()
+            for worker in self.workers:
+                worker.step(0)
+            self.count(0)
+
+    def counted(self) -> Counter[str]:
+        """What the classes have counted, and the samples of those entries that have none yet."""
+        found: Counter[str] = Counter()
+        for known in self.engine.catalogue.classes.values():
+            [path] = [c.value for c in known.predicate.conditions if c.feature == "path"]
+            found[str(path)] += known.traffic.good
+        for where, entry in self.engine.catalogue._entries.items():
+            if not entry.classes:
+                found[where[-1]] += entry.requests
+        return found
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("produce"), st.sampled_from(PATHS), st.permutations(range(4))),
+    st.tuples(st.just("produce"), st.sampled_from(PATHS), st.permutations(range(4))),
+    st.tuples(st.just("send"), st.integers(1, 6)),
+    st.tuples(st.just("tick")),
+    st.tuples(st.just("step"), st.integers(0, 1)),
+    st.tuples(st.just("step"), st.integers(0, 1)),
+    st.tuples(st.just("kill"), st.integers(0, 1)),
+    st.tuples(st.just("replace"), st.integers(0, 1)),
+    st.tuples(st.just("broker")),
+    st.tuples(st.just("count")),
+    st.tuples(st.just("keep")),
+    st.tuples(st.just("restart")),
+)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(steps=st.lists(STEPS, max_size=120), floor=st.sampled_from([0, 5, 1000]))
+def test_every_acknowledged_request_is_counted_once(
+    db: Database, steps: list[tuple[object, ...]], floor: int
+) -> None:
+    # Given a site where traffic has already made one class, and one path is too rare for that
+    site = Site(db, floor)
+    for _ in range(25):
+        site.produce("/home", [0, 1, 2, 3])
+    # When anything happens in any order
+    for name, *arguments in steps:
+        run(site, str(name), arguments)
+    # Then in the end everything is counted, once
+    site.settle()
+    assert site.counted() == site.produced
+    # and a scheduler that starts from what is on record gets to the same
+    site.restart()
+    site.settle()
+    assert site.counted() == site.produced
+    assert sum(worker.seen.lag + worker.seen.open for worker in site.workers) == 0
+
+
+def run(site: Site, name: str, arguments: list[object]) -> None:
+    match name, arguments:
+        case "produce", [str(path), order]:
+            site.produce(path, list(order))  # type: ignore[call-overload]
+        case "send", [int(pieces)]:
+            site.send(pieces)
+        case "step", [int(which)]:
+            site.workers[which].step(0)
+        case "kill", [int(which)]:
+            site.kill(which)
+        case "replace", [int(which)]:
+            site.replace(which)
+        case "broker", []:
+            site.stream.down = not site.stream.down
+        case "restart", []:
+            if not site.stream.down:
+                site.restart()
+        case "count", []:
+            site.count(0)
+        case "keep", []:
+            site.intake.keep(site.now)
+        case "tick", []:
+            site.tick()
+        case _:
+            raise AssertionError(name)

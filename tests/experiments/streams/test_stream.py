@@ -1,0 +1,145 @@
+"""What every stream has to keep: in memory, and on Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from experiments.errors import MessageTooLarge, StreamError
+from experiments.streams.memory import MemoryStream
+from experiments.streams.stream import Consumer, Message, Place, Stream, Topics
+
+PARTITIONS = 4
+
+
+class Nothing:
+    """Counts how often it is told to forget."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def forget(self) -> None:
+        self.told += 1
+
+
+@pytest.fixture(autouse=True)
+def _topics(stream: Stream, topics: Topics) -> None:
+    stream.ensure(topics.partitions(PARTITIONS))
+
+
+def write(stream: Stream, topic: str, keys: int, each: int = 1) -> None:
+    producer = stream.producer()
+    for number in range(each):
+        for key in range(keys):
+            producer.send(topic, f"{key:032x}".encode(), f"{number}".encode(), [("n", b"1")])
+    producer.flush()
+    producer.close()
+
+
+def read(consumer: Consumer, wanted: int, seconds: float = 60.0) -> list[Message]:
+    found: list[Message] = []
+    end = time.monotonic() + seconds
+    while len(found) < wanted and time.monotonic() < end:
+        found += consumer.poll(0.1)
+    assert len(found) == wanted
+    return found
+
+
+def share(*consumers: Consumer, until: Callable[[], bool]) -> None:
+    """Let them all poll until something holds."""
+    end = time.monotonic() + 60.0
+    while not until():
+        assert time.monotonic() < end
+        for each in consumers:
+            each.poll(0.05)
+
+
+def test_messages_of_one_key_stay_together_and_in_order(stream: Stream, topics: Topics) -> None:
+    write(stream, topics.spans, keys=20, each=10)
+    reader = stream.reader(topics.spans, {})
+    by_key: defaultdict[bytes | None, list[Message]] = defaultdict(list)
+    for message in read(reader, 200):
+        by_key[message.key].append(message)
+    for messages in by_key.values():
+        assert len({message.partition for message in messages}) == 1
+        assert [int(message.value) for message in messages] == list(range(10))
+        assert all(a.time <= b.time for a, b in pairwise(messages))
+        assert messages[0].headers == [("n", b"1")] or messages[0].headers == (("n", b"1"),)
+    assert len({messages[0].partition for messages in by_key.values()}) == PARTITIONS
+    assert reader.positions() == reader.ends()
+    assert abs(by_key[f"{0:032x}".encode()][0].time - time.time()) < 60
+    reader.close()
+
+
+def test_a_key_has_the_same_partition_in_all_topics(stream: Stream, topics: Topics) -> None:
+    where: defaultdict[bytes | None, set[int]] = defaultdict(set)
+    for topic in (topics.spans, topics.metrics, topics.observations):
+        write(stream, topic, keys=20)
+        reader = stream.reader(topic, {})
+        for message in read(reader, 20):
+            where[message.key].add(message.partition)
+        reader.close()
+    assert all(len(partitions) == 1 for partitions in where.values())
+
+
+def test_a_reader_begins_where_it_is_told(stream: Stream, topics: Topics) -> None:
+    write(stream, topics.spans, keys=40)
+    first = stream.reader(topics.spans, {})
+    sizes = Counter(message.partition for message in read(first, 40))
+    first.close()
+    second = stream.reader(topics.spans, {number: count - 1 for number, count in sizes.items()})
+    assert all(m.offset == sizes[m.partition] - 1 for m in read(second, PARTITIONS))
+    second.close()
+
+
+def test_a_group_shares_partitions_and_both_halves_are_with_one_member(
+    stream: Stream, topics: Topics
+) -> None:
+    # Given two members
+    told = Nothing(), Nothing()
+    both = [topics.spans, topics.metrics]
+    one, two = (stream.group("g", both, each) for each in told)
+    share(one, two, until=lambda: all(len(c.positions()) == PARTITIONS for c in (one, two)))
+    # Then each partition is with one of them, together with its counterpart
+    mine, yours = ({*consumer.positions()} for consumer in (one, two))
+    assert not mine & yours
+    assert {number for _, number in mine} & {number for _, number in yours} == set()
+    # When one leaves
+    before = told[0].told
+    two.close()
+    share(one, until=lambda: len(one.positions()) == 2 * PARTITIONS)
+    # Then the other has everything, and was told that what it knew is void
+    assert told[0].told > before
+    one.close()
+
+
+def test_what_is_not_committed_is_read_again_by_the_next(stream: Stream, topics: Topics) -> None:
+    write(stream, topics.spans, keys=30)
+    one = stream.group("g", [topics.spans], Nothing())
+    seen = read(one, 30)
+    committed: dict[Place, int] = {(topics.spans, seen[0].partition): seen[0].offset + 1}
+    one.commit(committed)
+    one.close()
+    two = stream.group("g", [topics.spans], Nothing())
+    again = read(two, 29)
+    assert seen[0] not in again
+    two.close()
+
+
+def test_topics_with_other_partitions_are_refused(stream: Stream, topics: Topics) -> None:
+    stream.ensure(topics.partitions(PARTITIONS))
+    with pytest.raises(StreamError, match="wanted 5"):
+        stream.ensure({topics.spans: 5})
+
+
+def test_what_no_broker_takes_is_said_so(stream: Stream, topics: Topics) -> None:
+    if isinstance(stream, MemoryStream):
+        pytest.skip("memory takes everything")
+    producer = stream.producer()
+    with pytest.raises(MessageTooLarge):
+        producer.send(topics.spans, b"k", b"x" * 2_000_000)
+    producer.close()

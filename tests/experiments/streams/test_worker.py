@@ -1,0 +1,168 @@
+"""From messages to observations: in memory, and on Kafka."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from experiments.engine import Engine
+from experiments.store.database import Database
+from experiments.streams.intake import Intake
+from experiments.streams.partition import Patience
+from experiments.streams.stream import Consumer, Message, Stream, Topics
+from experiments.streams.wire import ObservationReader
+from experiments.streams.worker import Worker
+from tests.experiments.streams.traffic import Piece, request, traffic
+
+PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)
+SECONDS = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _topics(stream: Stream, topics: Topics) -> None:
+    stream.ensure(topics.partitions(4))
+
+
+@pytest.fixture
+def worker(stream: Stream, topics: Topics) -> Iterator[Worker]:
+    worker = Worker(stream, topics, PATIENCE)
+    yield worker
+    worker.close()
+
+
+def produce(stream: Stream, topics: Topics, pieces: list[Piece]) -> None:
+    producer = stream.producer()
+    for piece in pieces:
+        topic = topics.spans if piece.half == "spans" else topics.metrics
+        producer.send(topic, piece.key, piece.value)
+    producer.flush()
+    producer.close()
+
+
+def work(worker: Worker, consumer: Consumer, wanted: int) -> list[Message]:
+    found: list[Message] = []
+    end = time.monotonic() + SECONDS
+    while len(found) < wanted and time.monotonic() < end:
+        worker.step(0.05)
+        found += consumer.poll(0.05)
+    assert len(found) == wanted
+    return found
+
+
+def test_both_halves_of_a_request_become_an_observation(
+    stream: Stream, topics: Topics, worker: Worker
+) -> None:
+    # Given requests in several messages, some with the device's report first
+    many = [pieces for pieces, _ in zip(traffic(), range(50), strict=False)]
+    mixed = [piece for number, pieces in enumerate(many) for piece in pieces[:: (-1) ** number]]
+    produce(stream, topics, mixed)
+    # When a worker reads them
+    reader = stream.reader(topics.observations, {})
+    found = work(worker, reader, 50)
+    reader.close()
+    # Then each has become one observation with all there is to know of it
+    read = ObservationReader()
+    observations = [read.read(message.value).observation for message in found]
+    assert {o.lineage.trace_id for o in observations} == {each[0].trace_id for each in many}
+    points = {f"api>http:GET:{callee}/{callee}" for callee in ("ratings", "titles")}
+    assert all(o.lineage.support == points for o in observations)
+    assert all(o.outcome.device == f"device of {o.lineage.trace_id}" for o in observations)
+    assert worker.seen.spans == 50 * 5
+    assert worker.seen.observations == 50
+
+
+def test_offsets_are_committed_behind_the_oldest_unfinished_request(
+    stream: Stream, topics: Topics, worker: Worker
+) -> None:
+    # Given finished requests around one whose device has not reported
+    many = [pieces for pieces, _ in zip(traffic(), range(30), strict=False)]
+    waiting = many[10].pop()
+    produce(stream, topics, [piece for pieces in many for piece in pieces])
+    reader = stream.reader(topics.observations, {})
+    work(worker, reader, 29)
+    reader.close()
+    # When that worker is gone and another one begins
+    worker.close()
+    other = Worker(stream, topics, PATIENCE)
+    produce(stream, topics, [waiting])
+    # Then it finds the spans of that request again
+    ids: set[str] = set()
+    reader, read = stream.reader(topics.observations, {}), ObservationReader()
+    end = time.monotonic() + SECONDS
+    while waiting.trace_id not in ids and time.monotonic() < end:
+        other.step(0.05)
+        found = reader.poll(0.05)
+        ids |= {read.read(message.value).observation.lineage.trace_id for message in found}
+    assert waiting.trace_id in ids
+    reader.close()
+    other.close()
+
+
+def test_what_cannot_be_read_goes_to_the_dead_letters(
+    stream: Stream, topics: Topics, worker: Worker
+) -> None:
+    # Given two requests among rubbish
+    [*spans, metric] = request("ab" * 16)
+    key = spans[0].key
+    other = request("cd" * 16)[0]
+    producer = stream.producer()
+    producer.send(topics.spans, key, b"\xffrubbish")
+    producer.send(topics.metrics, key, b"{}")
+    producer.send(topics.metrics, key, json.dumps([1]).encode())
+    producer.send(topics.spans, None, spans[0].value)
+    producer.send(topics.spans, key, spans[0].value + other.value)  # merges: two traces in one
+    producer.flush()
+    producer.close()
+    produce(stream, topics, [*spans, metric])
+    # When they are read
+    reader = stream.reader(topics.observations, {})
+    work(worker, reader, 1)
+    reader.close()
+    # Then the good one gets through, and the rest says why it does not
+    letters = work(worker, dead := stream.reader(topics.dead_letters, {}), 5)
+    dead.close()
+    reasons = sorted(dict(letter.headers)["reason"].decode() for letter in letters)
+    assert [reason[:12] for reason in reasons] == sorted(
+        reason[:12]
+        for reason in (
+            reasons[0],
+            "its key is None, not the trace id",
+            "no device metric",
+            "no device metric",
+            "spans of several traces",
+        )
+    )
+    assert worker.seen.dead_letters == 5
+    assert all(dict(letter.headers)["from"].startswith(b"test") for letter in letters)
+
+
+def test_from_the_stream_into_classes_and_once_more_after_a_restart(
+    stream: Stream, topics: Topics, worker: Worker, tmp_path: Path
+) -> None:
+    # Given a scheduler that has counted a hundred requests and put that on record
+    db = Database(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
+    counted = 0
+    many = traffic()
+    for wanted in (100, 150):
+        produce(stream, topics, [p for _ in range(wanted - counted) for p in next(many)])
+        counted = wanted
+        engine = Engine(db, now=time.time())
+        intake = Intake(stream, topics, db, engine)
+        end = time.monotonic() + SECONDS
+        while _good(engine) < wanted and time.monotonic() < end:
+            worker.step(0.05)
+            intake.take(intake.read(0.05), time.time())
+            engine.tick(time.time())
+        # Then it has counted each once, also in its next life
+        assert _good(engine) == wanted
+        intake.keep(time.time())
+        intake.close()
+    db.close()
+
+
+def _good(engine: Engine) -> int:
+    return sum(known.traffic.good for known in engine.catalogue.classes.values())
