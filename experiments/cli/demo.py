@@ -70,8 +70,7 @@ class Secrets:
     def tokens(self) -> str:
         """As the service reads them."""
         return (
-            f"operator:{self.operator},edge:{self.edge},"
-            f"ingest:{self.ingest},devices:{self.devices}"
+            f"operator:{self.operator},edge:{self.edge},ingest:{self.ingest},devices:{self.devices}"
         )
 
 

@@ -97,11 +97,15 @@ class Knowledge:
         self.explorer.exclude(hypothesis)
 
     def knows(self, hypothesis: Hypothesis) -> bool:
-        """Whether all of it can be injected: its points and systems have been seen."""
+        """Whether all of it can be injected: its points and systems have been seen.
+
+        A fallback may have been seen only while something was injected, in another campaign.
+        """
+        topology = self.traffic.topology
         return all(
             variable in self._domains
             if variable.startswith(DOWN)
-            else variable.partition("@")[2] in self._points
+            else topology.knows(variable.partition("@")[2])
             for variable in hypothesis
         )
 

@@ -297,6 +297,19 @@ def test_a_finding_that_was_repaired_is_fixed_and_one_that_comes_back_has_regres
     assert findings_of(db)[("error@layout",)] == "regressed"
 
 
+def test_a_finding_with_a_fallback_is_verified_in_a_campaign_of_its_own(db: Database) -> None:
+    world = a_world(db)
+    start(world)
+    world.steps(120)
+    pair = frozenset({"error@playlist", "error@popular"})
+    # When a new campaign is asked to try just that finding, whose fallback no good run ever calls
+    start(world, hypotheses=(pair,), classes=("GET /boot",))
+    world.steps(40)
+    # Then it has been verified, once
+    verified = [row for row in experiments_of(db) if row.purpose == "verify"]
+    assert [(row.verdict, set(row.hypothesis)) for row in verified] == [("harmful", set(pair))]
+
+
 def test_a_class_whose_lineage_changed_is_explored_anew(db: Database) -> None:
     world = a_world(db)
     campaign = start(world, replace(SETTINGS, min_traffic=600))
