@@ -35,6 +35,9 @@ Gate = Callable[[str, Exploration], str | None]
 NOTEWORTHY = 5
 """Good requests from which on a class counts as one the campaign has to finish."""
 
+ENROLLED_AT_ONCE = 25
+"""Classes taken up in one pass: a thousand at once would hold up everything else for a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:
@@ -136,7 +139,8 @@ class Campaign:
     def enroll(
         self, classes: Mapping[str, KnownClass], known: Callable[[str], Iterable[Hypothesis]]
     ) -> None:
-        """Take up classes that are ready. ``known``: what was found in a class before."""
+        """Take up ready classes, some at a time. ``known``: what was found in a class before."""
+        room = ENROLLED_AT_ONCE
         for name, each in classes.items():
             if name in self.explorations or name in self._paused_classes or not self.wants(name):
                 continue
@@ -147,7 +151,8 @@ class Campaign:
                 self.waiting[name] = (
                     f"{each.traffic.good} good requests seen of {self.settings.min_traffic}"
                 )
-            else:
+            elif room:
+                room -= 1
                 self.waiting.pop(name, None)
                 self.explorations[name] = self.explore(each)
                 self.explorations[name].begin_run(known(name))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from experiments.domain.campaign import Campaign
+from experiments.domain.campaign import ENROLLED_AT_ONCE, Campaign
 from experiments.domain.catalogue import Change, KnownClass
 from experiments.domain.settings import Settings
 from experiments.domain.traffic import Traffic
@@ -189,3 +189,16 @@ def test_a_campaign_is_complete_when_every_class_that_matters_is_explored() -> N
     named.enroll(classes, lambda _: ())
     named.explorations["GET /a"].finished = True
     assert not named.complete(classes)
+
+
+def test_many_classes_are_taken_up_some_at_a_time_and_none_is_left_out() -> None:
+    traffic = traffic_of(Application(shared_database), 10)
+    classes = {f"GET /{n}": a_class(traffic, f"GET /{n}") for n in range(60)}
+    campaign = a_campaign(Settings(min_traffic=5))
+    taken = []
+    for _ in range(3):
+        campaign.enroll(classes, lambda _: ())
+        taken.append(len(campaign.explorations))
+        assert not campaign.complete(classes)
+
+    assert taken == [ENROLLED_AT_ONCE, 2 * ENROLLED_AT_ONCE, 60]
