@@ -51,6 +51,9 @@ EXPERIMENTS = 500
 """A day."""
 
 LEASE = 10.0
+LINGER = 3.0
+"""Seconds without a rule after which the simulation of the calendar goes on faster."""
+
 CALLS = 12
 """Calls of a request to other services, each with a query inside; the first alone is critical."""
 
@@ -169,20 +172,24 @@ class World:
         self._next_devices = now
 
     def run(self, seconds: float, idle: float) -> None:
-        """Tick for so long: with nothing armed, every ``idle`` seconds."""
+        """Tick for so long: while nothing has been armed for a while, every ``idle`` seconds."""
         end = self.now + seconds
+        busy = self.now
         while self.now < end:
             for edge in self._edges:
                 edge.poll(self.now)
             if self.now >= self._next_devices:
                 self._devices()
                 self._next_devices = self.now + 1.0
-            began, wall = time.process_time(), time.perf_counter()
+            began = time.process_time()
             self.scheduler.advance(self.now)
-            self.worst = max(self.worst, time.perf_counter() - wall)
-            self.cpu += time.process_time() - began
+            took = time.process_time() - began
+            self.worst = max(self.worst, took)
+            self.cpu += took
             self.ticks += 1
-            self.now += self._tick if self._board.armed() else idle
+            if self._board.armed():
+                busy = self.now + LINGER
+            self.now += self._tick if self.now < busy else idle
 
     def _devices(self) -> None:
         """Of every armed experiment, two devices of each arm ask at one of the edges."""
@@ -251,7 +258,7 @@ def cost(entries: int, hours: float) -> tuple[Row, dict[str, Target]]:
     targets = {
         "share of one core": at_most(round(share, 4), SHARE),
         "experiments a day": at_least(round(a_day), EXPERIMENTS),
-        "seconds of the longest tick": at_most(round(world.worst, 3), LEASE / 3),
+        "processor seconds of the longest tick": at_most(round(world.worst, 3), LEASE / 3),
     }
     return row, targets
 
