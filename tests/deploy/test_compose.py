@@ -1,0 +1,134 @@
+"""compose.yaml: its schema, its files, its secrets; and the image that it builds."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from experiments.api.auth import Tokens
+from experiments.config import Config, variable
+from fit.keys import Keys
+
+ROOT = Path(__file__).parents[2]
+SECRET = re.compile(r"PASSWORD|TOKEN|SECRET|KEY|DATABASE_URL")
+NAMED = re.compile(r"\$\{(\w+):\?[^}]+\}")
+
+
+@pytest.fixture(scope="module")
+def stack() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def example() -> dict[str, str]:
+    lines = (ROOT / ".env.example").read_text().splitlines()
+    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
+    return {name: value for name, _, value in pairs}
+
+
+def environments(stack: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [
+        (service, name, value)
+        for service, what in stack["services"].items()
+        for name, value in what.get("environment", {}).items()
+    ]
+
+
+def test_it_fits_the_compose_specification() -> None:
+    words = ["--builtin-schema", "vendor.compose-spec", str(ROOT / "compose.yaml")]
+    checked = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_no_secret_is_in_it_and_every_one_must_be_given(stack: dict[str, Any]) -> None:
+    for service, name, value in environments(stack):
+        if SECRET.search(name):
+            assert NAMED.fullmatch(value), (service, name)
+    text = (ROOT / "compose.yaml").read_text()
+    assert not re.search(r"\$\{\w+\}|\$\{\w+:-", text), (
+        "a variable without a value must be an error"
+    )
+
+
+def test_the_example_gives_every_variable_and_each_is_usable(
+    stack: dict[str, Any], example: dict[str, str]
+) -> None:
+    wanted = {match[1] for match in NAMED.finditer((ROOT / "compose.yaml").read_text())}
+    wanted |= {secret["environment"] for secret in stack["secrets"].values()}
+    assert wanted <= set(example)
+    assert set(example) - wanted == {"LDFI_ADMIN_TOKEN"}  # for the command line
+
+    tokens = Tokens(example["LDFI_TOKENS"])
+    for role in ("admin", "edge", "ingest", "metrics"):
+        caller = tokens.known(example[f"LDFI_{role.upper()}_TOKEN"])
+        assert caller is not None
+        assert caller.role == role
+    assert f":{example['POSTGRES_PASSWORD']}@postgres/" in example["LDFI_DATABASE_URL"]
+    Keys.parse(example["FIT_KEYS"])
+
+
+def test_the_service_gets_options_that_it_has(
+    stack: dict[str, Any], example: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = {variable(name) for name in Config.model_fields}
+    given = stack["services"]["ldfi"]["environment"]
+    for name, value in given.items():
+        if name.startswith("LDFI_"):
+            assert name in options
+            monkeypatch.setenv(name, NAMED.sub(lambda match: example[match[1]], value))
+
+    assert Config.load().host == "0.0.0.0"  # noqa: S104 - in a container, behind a published port
+
+
+def test_files_that_are_mounted_are_there(stack: dict[str, Any]) -> None:
+    for service, what in stack["services"].items():
+        for volume in what.get("volumes", []):
+            source = volume.partition(":")[0]
+            if source.startswith("."):
+                assert (ROOT / source).is_dir(), (service, source)
+            else:
+                assert source in stack["volumes"]
+    for word in stack["services"]["collector"]["command"]:
+        if word.startswith("/etc/ldfi/"):
+            assert (ROOT / "deploy" / "collector" / Path(word).name).is_file()
+
+
+def test_nothing_listens_beyond_this_machine_and_every_image_has_a_version(
+    stack: dict[str, Any],
+) -> None:
+    for service, what in stack["services"].items():
+        assert all(port.startswith("127.0.0.1:") for port in what.get("ports", [])), service
+        assert "build" in what or re.search(r":v?\d", what["image"]), service
+
+
+def test_our_own_containers_are_read_only_and_without_rights(stack: dict[str, Any]) -> None:
+    for service in ("ldfi", "demo"):
+        assert stack["services"][service]["read_only"] is True
+        assert stack["services"][service]["cap_drop"] == ["ALL"]
+
+
+def test_the_image_runs_as_nobody_and_contains_what_the_project_ships() -> None:
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    last_stage = lines[max(at for at, line in enumerate(lines) if line.startswith("FROM ")) :]
+    user = next(line.split()[1] for line in last_stage if line.startswith("USER "))
+    assert user.isdigit()
+    assert int(user) > 0
+    assert any(line.startswith("HEALTHCHECK") for line in last_stage)
+    copied = {line.split()[1] for line in lines if re.match(r"COPY \w+ \w+$", line)}
+    shipped = re.search(r"packages = (\[.*\])", (ROOT / "pyproject.toml").read_text())
+    assert shipped is not None
+    assert copied == set(json.loads(shipped[1]))
