@@ -23,6 +23,9 @@ check: $(VENV)/.dev  ## lint, types, the arrows between rooms
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+audit: $(VENV)/.audit ## hold what is installed against known vulnerabilities (needs the network)
+	$(BIN)/python .ci/audit.py
+
 format: $(VENV)/.dev ## bring the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -36,6 +39,10 @@ $(BIN)/python:
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+$(VENV)/.audit: pyproject.toml | $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[audit]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
