@@ -128,6 +128,7 @@ def create_app(service: Service) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         generate_unique_id_function=openapi.operation_id,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # ours: experiments.tracing
     )
     app.add_middleware(metrics.CountRequests)
     app.state.tokens = service.tokens

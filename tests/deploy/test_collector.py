@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
-import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from zlib import MAX_WBITS, decompress
 
 import httpx
 import pytest
@@ -21,61 +15,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from tests.deploy.programs import DEPLOY, collector
+from tests.deploy.sink import Sink, free_ports, listening, until
 
 FOLDER = DEPLOY / "collector"
 ONLY_LDFI = "yaml:service::pipelines::traces::exporters: [otlp_http/ldfi]"
 TOKEN = "ingest-0123456789abcdef"
-
-
-@dataclass
-class Sink:
-    """Stands where ldfi would: counts the spans of every trace that the Collector lets through."""
-
-    spans: Counter[str] = field(default_factory=Counter)
-    tokens: set[str] = field(default_factory=set)
-
-    def take(self, headers: Mapping[str, str], body: bytes) -> None:
-        """One export."""
-        self.tokens.add(headers.get("authorization", ""))
-        if headers.get("content-encoding") == "gzip":
-            body = decompress(body, 16 + MAX_WBITS)
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            for scope in resource.scope_spans:
-                self.spans.update(span.trace_id.hex() for span in scope.spans)
-
-
-@contextmanager
-def listening(sink: Sink) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            sink.take(headers, self.rfile.read(int(headers["content-length"])))
-            self.send_response(200)
-            self.send_header("Content-Type", "application/x-protobuf")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def free_ports(count: int) -> list[str]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [str(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def configs(*more: str) -> list[str]:
@@ -117,14 +61,6 @@ def healthy(url: str) -> bool:
         return httpx.get(url, trust_env=False).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def until(condition: object, seconds: float) -> None:
-    assert callable(condition)
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 def export(

@@ -1,0 +1,136 @@
+"""The service's traces of itself: where they go, what is in them, and that they feed no loop."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from experiments import tracing
+from experiments.domain.campaign import Definition
+from experiments.domain.settings import Settings
+from experiments.engine import Engine
+from experiments.store.database import Database
+from tests.deploy.sink import Sink, free_ports, listening, until
+from tests.experiments.world import World
+
+ADMIN = "admin-0123456789abcdef"
+HEADERS = {"authorization": f"Bearer {ADMIN}"}
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+
+@contextmanager
+def serving(folder: Path, port: str, **variables: str) -> Iterator[httpx.Client]:
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("OTEL_")}
+    environment |= {"LDFI_TOKENS": f"admin:{ADMIN}", "OTEL_BSP_SCHEDULE_DELAY": "100", **variables}
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "experiments.cli",
+            "serve",
+            "--port",
+            port,
+            "--database",
+            "x.sqlite3",
+        ],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": str(Path.cwd()), "NO_PROXY": "127.0.0.1"},
+    )
+    url = f"http://127.0.0.1:{port}"
+    with httpx.Client(base_url=url, headers=HEADERS, trust_env=False) as client:
+        try:
+            until(lambda: process.poll() is not None or answers(client), 30)
+            yield client
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def requests_for(client: httpx.Client, route: str) -> float:
+    lines = client.get("/metrics").text.splitlines()
+    mine = [each for each in lines if each.startswith("ldfi_http_requests_total{")]
+    return sum(float(each.rsplit(" ", 1)[1]) for each in mine if f'route="{route}"' in each)
+
+
+def test_requests_are_traced_where_the_environment_says_but_no_machine_that_calls_all_the_time(
+    tmp_path: Path,
+) -> None:
+    sink, [port] = Sink(), free_ports(1)
+    with listening(sink) as endpoint, serving(tmp_path, port, **{ENDPOINT: endpoint}) as client:
+        client.get("/api/v1/edge/rules?edge=e&wait=0")
+        client.get("/metrics")
+        client.post("/v1/traces", json={"resourceSpans": []})
+        client.post("/api/v1/device-metrics", json={"metrics": []})
+        client.get("/api/v1/status")
+        until(lambda: sink.names, 10)
+    assert set(sink.names) == {("ldfi", "GET /api/v1/status")}
+
+
+def test_a_service_that_exports_to_itself_causes_no_more_exports(tmp_path: Path) -> None:
+    [port] = free_ports(1)
+    own = {
+        ENDPOINT: f"http://127.0.0.1:{port}",
+        "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{ADMIN}",
+    }
+    with serving(tmp_path, port, **own) as client:
+        client.get("/api/v1/status")
+        until(lambda: requests_for(client, "/v1/traces") == 1, 10)
+        with pytest.raises(AssertionError, match="in vain"):
+            until(lambda: requests_for(client, "/v1/traces") > 1, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, False),
+        ({ENDPOINT: ""}, False),
+        ({ENDPOINT: "http://x"}, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://x/v1/traces"}, True),
+        ({ENDPOINT: "http://x", "OTEL_SDK_DISABLED": "True"}, False),
+        ({ENDPOINT: "http://x", "OTEL_TRACES_EXPORTER": "none"}, False),
+        ({"OTEL_SERVICE_NAME": "ldfi"}, False),
+    ],
+)
+def test_it_is_off_unless_asked_for(variables: dict[str, str], expected: bool) -> None:
+    assert tracing.wanted(variables) is expected
+
+
+def test_what_becomes_of_an_experiment_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(tracing, "TRACER", provider.get_tracer("test"))
+    database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
+    world = World(Engine(database, now=1000.0), edges=1)
+    settings = Settings(kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0)
+    world.engine.scheduler.start(Definition(settings), "operator", world.now)
+
+    armed = world.until_armed()
+    world.engine.scheduler.abort(armed, "enough", "kim", world.now)
+    world.steps(10)
+    database.close()
+
+    told = [
+        span.name
+        for span in exporter.get_finished_spans()
+        if (span.attributes or {}).get("ldfi.experiment") == armed
+    ]
+    assert told == ["propose experiment", "arm experiment", "end experiment"]
