@@ -90,6 +90,8 @@ class Scheduler:
         lease: float = 10.0,
     ) -> None:
         self.campaigns: dict[str, Campaign] = {}
+        self.late = 0
+        """Requests that came in when their experiment was over: they counted for its members only."""
         self.breach: str | None = None
         self.limits = limits
         self._db = db
@@ -119,11 +121,13 @@ class Scheduler:
         return self._windows
 
     def campaign(self, campaign_id: str) -> Campaign:
-        """A campaign that is not over. Raises NotFound."""
-        try:
-            return self.campaigns[campaign_id]
-        except KeyError:
-            raise NotFound(f"there is no campaign {campaign_id!r} that still runs") from None
+        """A campaign that is not over. Raises NotFound, or Conflict when it is."""
+        campaign = self.campaigns.get(campaign_id)
+        if campaign is not None and campaign.live():
+            return campaign
+        with self._db.read() as session:
+            state = campaigns.load(session, campaign_id).state
+        raise Conflict(f"campaign {campaign_id} is {state}: it is over")
 
     def experiment(self, experiment_id: str) -> tuple[Campaign, Experiment]:
         """An experiment that is not over, and its campaign. Raises NotFound."""
@@ -258,9 +262,12 @@ class Scheduler:
 
     def observe(self, observation: Observation) -> bool:
         """Take in a request under experiment; False when nobody knows the experiment."""
-        return any(campaign.observe(observation) for campaign in self.campaigns.values()) or any(
-            late.campaign.observe(observation) for late in self._late
-        )
+        for campaign in self.campaigns.values():
+            experiment = campaign.observe(observation)
+            if experiment is not None:
+                self.late += experiment.over
+                return True
+        return False
 
     def shut_down(self, reason: str, now: float) -> None:
         """The service ends: disarm, and leave the campaigns to whoever comes next."""

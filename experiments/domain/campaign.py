@@ -121,16 +121,16 @@ class Campaign:
             self.next_run_at = self.definition.schedule.next_after(now)
             self.run += 1
 
-    def observe(self, observation: Observation) -> bool:
-        """Take in a request under experiment; False when the experiment is not one of ours."""
+    def observe(self, observation: Observation) -> Experiment | None:
+        """Take in a request under experiment; None when the experiment is not one of ours."""
         experiment = self._by_id.get(observation.lineage.experiment or "")
         if experiment is None:
-            return False
+            return None
         experiment.observe(observation)
         exploration = self.explorations.get(experiment.request_class)
         if exploration is not None:
             exploration.traffic.topology.learn(observation.lineage)
-        return True
+        return experiment
 
     def wants(self, name: str) -> bool:
         """Whether a class of this name is one of those asked for."""

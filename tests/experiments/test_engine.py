@@ -14,7 +14,7 @@ from experiments.domain.maintenance import Maintenance
 from experiments.domain.observation import Outcome
 from experiments.domain.settings import Limits, Settings
 from experiments.engine import Engine
-from experiments.errors import Halted, NotFound
+from experiments.errors import Conflict, Halted, NotFound
 from experiments.store.database import Database
 from experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
 from tests.experiments.world import FOUND, World
@@ -165,7 +165,9 @@ def test_many_classes_at_once_and_no_device_in_two_experiments(db: Database) -> 
     world = World(Engine(db, now=1000.0), {f"/p{n}": fragile for n in range(6)}, edges=2)
     campaign = start(world, replace(SETTINGS, concurrency=4, treatment=0.1, control=0.1))
     most = 0
-    for _ in range(150):
+    for _ in range(500):
+        if campaign.state == "finished":
+            break
         before = {name: set(devices) for name, devices in world.exposed.items()}
         world.step(requests=20)
         new = [devices - before.get(name, set()) for name, devices in world.exposed.items()]
@@ -324,6 +326,29 @@ def test_a_class_whose_lineage_changed_is_explored_anew(db: Database) -> None:
     assert world.engine.catalogue.classes["GET /boot"].version == 2
 
 
+def test_what_comes_too_late_is_counted(db: Database) -> None:
+    world = a_world(db)
+    start(world, replace(SETTINGS, max_size=1))
+    experiment = world.until_armed()
+    while experiment in world.rules():
+        world.step()
+    world.steps(3)
+    late = span(
+        "root",
+        kind="server",
+        trace="e" * 32,
+        method="GET",
+        url="http://a/boot",
+        experiment=experiment,
+        arm="treatment",
+    )
+    world.engine.receive_spans([late], world.now)
+    world.engine.receive_outcomes([Outcome("e" * 32, "late", "", success=False)], world.now)
+    world.step()
+
+    assert world.engine.drops()["late"] == 1
+
+
 def test_what_cannot_be_used_is_counted(db: Database) -> None:
     engine = Engine(db, now=1000.0)
     circle = [span("a", "b", trace="c" * 32), span("b", "a", trace="c" * 32)]
@@ -362,6 +387,8 @@ def test_campaigns_are_stopped_paused_and_found_by_name(db: Database) -> None:
     assert not second.explorations
     with pytest.raises(NotFound, match="nowhere"):
         scheduler.campaign("nowhere")
+    with pytest.raises(Conflict, match="stopped"):
+        scheduler.stop(first.id, "again", "ann", world.now)
     with db.read() as session:
         states = {row.id: row.state for row in session.scalars(select(CampaignRow))}
     assert states == {first.id: "stopped", second.id: "running"}
