@@ -17,6 +17,9 @@ test: $(VENV)/.dev   ## run the tests
 soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (half an hour)
 	$(BIN)/python -m tests.experiments.crash.soak $(ARGS)
 
+soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each (half an hour)
+	LDFI_SOAK=30 $(BIN)/pytest -x -s tests/experiments/streams/test_kills.py
+
 check: $(VENV)/.dev  ## lint, types, the arrows between rooms
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -16,7 +16,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -135,7 +135,9 @@ class Config(BaseSettings):
     protected_classes: Lines = Field(
         (), description="Patterns with `*` of request classes that are never experimented on."
     )
-    prometheus_url: Url = Field(None, description="Prometheus, which guardrails and outcomes counted elsewhere ask.")
+    prometheus_url: Url = Field(
+        None, description="Prometheus, which guardrails and outcomes counted elsewhere ask."
+    )
     prometheus_token: SecretStr | None = Field(None, description="Bearer token for Prometheus.")
     guardrails: Lines = Field(
         (),
@@ -149,6 +151,38 @@ class Config(BaseSettings):
     slack_url: SecretUrl = Field(
         None, description="Incoming webhook of Slack, or of what understands the same."
     )
+    kafka: Lines = Field(
+        (), description="Brokers, `HOST:PORT`. Without any, streams are in memory, in one process."
+    )
+    kafka_prefix: str = Field(
+        "ldfi", pattern=r"^[A-Za-z0-9._-]{1,100}$", description="What all our topics begin with."
+    )
+    kafka_partitions: int = Field(
+        12,
+        ge=1,
+        le=10_000,
+        description="Partitions of the topics, when they are made: as many "
+        "ingest workers can share the work at most. All processes must say the same.",
+    )
+    kafka_replicas: int = Field(
+        0,
+        ge=0,
+        le=9,
+        description="Replicas of the topics, when they are made; 0: as the brokers do.",
+    )
+    kafka_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        "PLAINTEXT", description="How to speak with the brokers; use `SASL_SSL` over any network."
+    )
+    kafka_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
+        None, description="SASL: `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`."
+    )
+    kafka_username: str | None = Field(None, description="SASL: who we are.")
+    kafka_password: SecretStr | None = Field(None, description="SASL: how we prove it.")
+    kafka_ca_file: str | None = Field(
+        None, description="PEM file of the authorities that sign the brokers' certificates."
+    )
+    kafka_cert_file: str | None = Field(None, description="PEM file of our own certificate.")
+    kafka_key_file: str | None = Field(None, description="PEM file of its key.")
 
     @field_validator("database_url")
     @classmethod
@@ -190,6 +224,12 @@ class Config(BaseSettings):
             raise ValueError("guardrails need prometheus_url")
         if self.webhook_url is not None and self.webhook_secret is None:
             raise ValueError("webhook_url needs webhook_secret: receivers must be able to check")
+        sasl = self.kafka_protocol.startswith("SASL")
+        if sasl and not (self.kafka_mechanism and self.kafka_username and self.kafka_password):
+            raise ValueError(
+                f"kafka_protocol {self.kafka_protocol} needs kafka_mechanism, kafka_username and "
+                "kafka_password"
+            )
         return self
 
     @classmethod

@@ -6,7 +6,7 @@ import logging
 import os
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 import uvicorn
@@ -34,12 +34,21 @@ def serve(
             help="SQLite file or URL of the state.", show_default="sqlite:///ldfi.sqlite3"
         ),
     ] = None,
+    role: Annotated[
+        Literal["all", "ingest"],
+        typer.Option(help="`ingest`: only a worker that reads Kafka, one of any number."),
+    ] = "all",
 ) -> None:
     """Run the service. It needs no other server. Everything else is set as `ldfi config` says."""
     config = Config.load(host=host, port=port, database_url=_url(database))
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs URLs, and Slack's is a secret
     end_with_parent()
+    if role == "ingest":
+        from experiments.streams.connect import serve_ingest
+
+        serve_ingest(config)
+        return
     app = create_app(service_of(config))
     uvicorn.run(
         traced(app) if wanted(os.environ) else app,

@@ -1,0 +1,257 @@
+"""Spans through Kafka into observations: how fast with one ingest worker, and with two.
+
+    python -m benchmarks.stream --json
+
+Kafka is a real broker, started here. The workers join first and wait; then the traffic is written,
+so that they are never short of it: export bodies of :mod:`benchmarks.ingest`, taken apart as the
+Collector's Kafka exporter does it (one message for each trace and service, keyed by trace id), and
+a device metric for each request. Then they read. Each is a process of its own; the time is that on
+the wall from the word "go" until the last of them has read, and worked on, the last message. What
+comes out is counted: every request once.
+
+**Who gets which core.** Each worker is pinned to one, and the broker to those that are left. On two
+cores none is left for it beside two workers, so it shares theirs: what it took is told, and the two
+cannot be twice as fast as one that had a core to itself and a broker on the other. Rates for each
+second of *worker* processor time show what is left of the ratio once that is taken out.
+
+The profile is of one worker, by cProfile, grouped by where a function is defined.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import gc
+import json
+import os
+import pstats
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from benchmarks.ingest import Traffic
+from benchmarks.outcome import Row, at_least, say
+from experiments.domain.observation import Outcome
+from experiments.streams.kafka import KafkaStream
+from experiments.streams.partition import Patience
+from experiments.streams.stream import Topics
+from experiments.streams.wire import write_outcome
+from experiments.streams.worker import Worker
+from tests.experiments import kafka
+
+TARGET = 1.7
+PARTITIONS = 8
+QUIET = 1.0
+
+
+def messages(spans: int) -> Iterator[tuple[str, bytes, bytes]]:
+    """Half, key and value of each message."""
+    for body in Traffic(groups=10).bodies(spans):
+        group = ExportTraceServiceRequest.FromString(body).resource_spans[0]
+        by_trace: defaultdict[bytes, list[Any]] = defaultdict(list)
+        for span in group.scope_spans[0].spans:
+            by_trace[span.trace_id].append(span)
+        for trace_id, found in by_trace.items():
+            one = ExportTraceServiceRequest()
+            part = one.resource_spans.add()
+            part.resource.CopyFrom(group.resource)
+            part.scope_spans.add().spans.extend(found)
+            key = trace_id.hex()
+            yield "spans", key.encode(), one.SerializeToString()
+            if any(not span.parent_span_id for span in found):
+                outcome = Outcome(key, "device", "member", True)
+                yield "metrics", key.encode(), write_outcome(outcome)
+
+
+def fill(stream: KafkaStream, topics: Topics, spans: int) -> dict[str, int]:
+    """Write the traffic; how much it is."""
+    producer = stream.producer()
+    count: Counter[str] = Counter()
+    for half, key, value in messages(spans):
+        producer.send(topics.spans if half == "spans" else topics.metrics, key, value)
+        count[half] += 1
+        count["bytes"] += len(value)
+        if sum(count.values()) % 5_000 == 0:
+            producer.flush()
+    producer.flush()
+    producer.close()
+    return dict(count)
+
+
+def work(address: str, prefix: str, share: int, profiled: bool) -> None:
+    """One worker, in a process of its own: joins, waits to be told, reads what there is."""
+    gc.set_threshold(50_000, 20, 100)
+    worker = Worker(KafkaStream([address]), Topics(prefix), Patience(quiet=QUIET))
+    consumer = worker._consumer._consumer  # type: ignore[attr-defined]
+    while len(consumer.assignment()) != 2 * share:
+        worker.step(0.1)
+    consumer.pause(*consumer.assignment())
+    told = threading.Event()
+    threading.Thread(target=_await_go, args=(told,), daemon=True).start()
+    print("ready", flush=True)
+    while not told.is_set():
+        worker.step(0.1)
+    consumer.resume(*consumer.paused())
+    profiler = cProfile.Profile()
+    begin = last = time.monotonic()
+    cpu_before = cpu = time.process_time()
+    while time.monotonic() - last < 4 * QUIET:
+        before = worker.seen.messages
+        if profiled:
+            profiler.enable()
+        worker.step(0.1)
+        profiler.disable()
+        if worker.seen.messages > before:
+            last, cpu = time.monotonic(), time.process_time()
+    seen = worker.seen
+    result = {
+        "begin": begin,
+        "last": last,
+        "cpu": cpu - cpu_before,
+        "spans": seen.spans,
+        "observations": seen.observations,
+        "shares": _shares(profiler) if profiled else {},
+    }
+    print(json.dumps(result), flush=True)
+    worker.close()
+
+
+def _await_go(told: threading.Event) -> None:
+    sys.stdin.readline()
+    told.set()
+
+
+def _shares(profiler: cProfile.Profile) -> dict[str, float]:
+    """Where the time went, as shares of the whole; waiting left out."""
+    entries: Any = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
+    spent: Counter[str] = Counter()
+    for (file, _, name), entry in entries.items():
+        spent[_place(file, name)] += entry[2]
+    waiting = spent.pop("waiting", 0.0)
+    total = sum(spent.values()) or 1.0
+    shares = {place: round(seconds / total, 3) for place, seconds in spent.most_common()}
+    return {**shares, "waiting (not counted)": round(waiting / (total + waiting), 3)}
+
+
+def _place(file: str, name: str) -> str:
+    if ("kafka" in file and "site-packages" in file) or "crc32c" in name:
+        return "Kafka client"
+    if "FromString" in name or "protobuf" in file or "upb" in name:
+        return "protobuf"
+    if any(word in name for word in ("select.", "poll' of 'select", "acquire", "sleep")):
+        return "waiting"
+    if any(f"/{room}/" in file for room in ("lineage", "experiments", "fit")):
+        return "our code"
+    return "Python itself, called by all"
+
+
+def measure(broker: kafka.Broker, spans: int, workers: int, profiled: bool) -> dict[str, Any]:
+    """A group of so many workers reads so many spans, from topics of its own."""
+    cores = sorted(os.sched_getaffinity(0))
+    stream, topics = KafkaStream([broker.address]), Topics(broker.prefix())
+    stream.ensure(topics.partitions(PARTITIONS))
+    share = str(PARTITIONS // workers)
+    command = [sys.executable, "-m", "benchmarks.stream", "--worker", broker.address]
+    command += [topics.prefix, share, *(["--profiled"] if profiled else [])]
+    processes = [
+        subprocess.Popen(  # noqa: S603 - this very program
+            [
+                *("/usr/bin/env", "taskset", "-c", str(cores[number % len(cores)])),
+                *command,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(workers)
+    ]
+    pipes = [(each.stdin, each.stdout) for each in processes if each.stdin and each.stdout]
+    for _, out in pipes:
+        assert out.readline() == "ready\n"
+    written = fill(stream, topics, spans)
+    others = _places_for(broker, cores, workers)
+    before = _cpu(broker.pid)
+    for into, _ in pipes:
+        into.write("go\n")
+        into.flush()
+    results = [json.loads(out.readline()) for _, out in pipes]
+    took = _cpu(broker.pid) - before
+    for each in processes:
+        each.wait(timeout=60)
+    seconds = max(r["last"] for r in results) - min(r["begin"] for r in results)
+    total = sum(r["spans"] for r in results)
+    assert sum(r["observations"] for r in results) == written["metrics"], "each request once"
+    return {
+        "workers": workers,
+        "seconds": round(seconds, 2),
+        "spans": total,
+        "messages": written["spans"] + written["metrics"],
+        "spans_per_second": round(total / seconds),
+        "spans_per_worker_cpu_second": round(total / sum(r["cpu"] for r in results)),
+        "worker_cpu_seconds": round(sum(r["cpu"] for r in results), 2),
+        "broker_cpu_seconds": round(took, 2),
+        "broker_on": others,
+        "load_before": round(os.getloadavg()[0], 1),
+        "shares": results[0]["shares"],
+    }
+
+
+def _places_for(broker: kafka.Broker, cores: list[int], workers: int) -> str:
+    """Give the broker the cores that no worker has; all of them where there are none left."""
+    left = cores[workers:] or cores
+    for thread in Path(f"/proc/{broker.pid}/task").iterdir():
+        with suppress(OSError):  # a thread that has just ended
+            os.sched_setaffinity(int(thread.name), left)
+    return ",".join(map(str, left)) + ("" if cores[workers:] else " (shared with the workers)")
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of processor time that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description="spans through Kafka, one worker and two")
+    parser.add_argument("--json", action="store_true", help="one JSON object on the last line")
+    parser.add_argument("--spans", type=int, default=400_000)
+    parser.add_argument("--rounds", type=int, default=2, help="the best of so many is taken")
+    parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--profiled", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.worker:
+        address, prefix, share = given.worker
+        work(address, prefix, int(share), given.profiled)
+        return
+    with kafka.running() as broker:
+        runs = [
+            measure(broker, given.spans, workers, profiled=False)
+            for _ in range(given.rounds)
+            for workers in (1, 2)
+        ]
+        profile = measure(broker, given.spans // 4, 1, profiled=True)["shares"]
+    best = {
+        workers: max(r["spans_per_second"] for r in runs if r["workers"] == workers)
+        for workers in (1, 2)
+    }
+    tables: dict[str, list[Row]] = {
+        "runs": [{name: value for name, value in run.items() if name != "shares"} for run in runs],
+        "where a worker's time goes": [
+            {"where": where, "share": share} for where, share in profile.items()
+        ],
+    }
+    ratio = round(best[2] / best[1], 2)
+    say(tables, {"times as fast with two workers": at_least(ratio, TARGET)}, as_json=given.json)
+
+
+if __name__ == "__main__":
+    main()
