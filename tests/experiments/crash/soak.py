@@ -27,7 +27,7 @@ from tests.experiments.crash.assault import Assault, Plan
 from tests.experiments.crash.traffic import PROGRAMS
 from tests.experiments.crash.treated import noted
 
-LIVES = {"synthetic": (0.3, 4.0), "demo": (3.0, 8.0)}
+LIVES = {"synthetic": (0.3, 4.0), "demo": (2.5, 6.0)}
 DATABASES = ("sqlite", "postgresql")
 
 
