@@ -1,0 +1,51 @@
+"""What the Collector writes to Kafka is what an ingest worker takes it for."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer
+from kafka.partitioner import murmur2
+
+from experiments.streams.kafka import KafkaStream
+from experiments.streams.stream import Topics
+from lineage.readers.otlp import decode_protobuf
+from tests.deploy.collectors import running, send, traces
+from tests.experiments import kafka
+
+PARTITIONS = 5
+ONLY_KAFKA = "yaml:service::pipelines::traces::exporters: [kafka]"
+
+
+@pytest.mark.timeout(400)
+def test_spans_are_keyed_by_trace_and_where_every_other_client_would_put_them(
+    broker: kafka.Broker, tmp_path: Path
+) -> None:
+    # Given the topics as the service makes them, and a Collector that writes to them
+    topics, sent = Topics(broker.prefix()), traces(7, 30)
+    KafkaStream([broker.address]).ensure(topics.partitions(PARTITIONS))
+    variables = {"KAFKA_BROKERS": broker.address, "KAFKA_TOPIC": topics.spans}
+    found, placed = Counter[str](), dict[str, int]()
+    with running(tmp_path / "log", ONLY_KAFKA, DECISION_WAIT="1s", **variables) as url:
+        # When requests under experiment come in
+        send(url, sent, fit_experiment="e1", fit_arm="treatment")
+        consumer = KafkaConsumer(
+            topics.spans, bootstrap_servers=[broker.address], auto_offset_reset="earliest"
+        )
+        end = time.monotonic() + 60
+        while sum(found.values()) < 3 * len(sent) and time.monotonic() < end:
+            for message in (m for batch in consumer.poll(500).values() for m in batch):
+                key = message.key.decode()
+                # Then every message is of one trace, its key is the trace's id in hexadecimal
+                spans = decode_protobuf(message.value).spans
+                assert {span.trace_id for span in spans} == {key}
+                found[key] += len(spans)
+                placed[key] = message.partition
+        consumer.close()
+    # And its partition is the one that Kafka's own hash of the key says
+    assert found == dict.fromkeys(sent, 3)
+    assert placed == {key: (murmur2(key.encode()) & 0x7FFFFFFF) % PARTITIONS for key in sent}
+    assert len(set(placed.values())) == PARTITIONS
