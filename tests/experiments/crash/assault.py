@@ -45,12 +45,14 @@ LOOK_SECONDS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``life``: seconds that the service lives after it is up, at least and at most. ``patience``:
-    seconds for everything to come to its end once nobody kills any more."""
+    """``life``: seconds that the service lives after it is up, at least and at most. ``warm_up``:
+    seconds before the first kill, to learn the traffic in. ``patience``: seconds for everything to
+    come to its end once nobody kills any more."""
 
     kills: int
     life: tuple[float, float]
     seed: int = 0
+    warm_up: float = 0.0
     patience: float = 180.0
 
 
@@ -82,6 +84,8 @@ class Assault:
         """
         chance = random.Random(self.plan.seed)
         with self._reading() as reader:
+            self._keep_busy()
+            time.sleep(self.plan.warm_up)
             for number in range(self.plan.kills):
                 self._look(reader.record())
                 self._keep_busy()

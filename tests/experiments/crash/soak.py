@@ -28,6 +28,7 @@ from tests.experiments.crash.traffic import PROGRAMS
 from tests.experiments.crash.treated import noted
 
 LIVES = {"synthetic": (0.3, 4.0), "demo": (2.5, 6.0)}
+WARM_UP = {"synthetic": 0.0, "demo": 25.0}
 DATABASES = ("sqlite", "postgresql")
 
 
@@ -82,7 +83,7 @@ def _options() -> argparse.Namespace:
 
 
 def _assault(traffic: str, database: str, options: argparse.Namespace) -> Row:
-    plan = Plan(options.kills, LIVES[traffic], options.seed, patience=600.0)
+    plan = Plan(options.kills, LIVES[traffic], options.seed, WARM_UP[traffic], patience=600.0)
     folder = Path(tempfile.mkdtemp(prefix=f"ldfi-crash-{traffic}-{database}-"))
     began = time.monotonic()
     try:
