@@ -28,7 +28,7 @@ from experiments.domain.verdict import Verdict
 from experiments.engine import Engine
 from experiments.instruments import Metric
 from experiments.store import Database
-from experiments.store.arming import DAY, HOUR, charged
+from experiments.store.arming import DAY, HOUR, charged, within
 from experiments.store.findings import ANNOUNCED
 from experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, NotificationRow
 
@@ -174,7 +174,7 @@ def _on_record(session: Session, limits: Limits, now: float) -> Iterator[Family]
     yield _family(EXPERIMENTS, _ended(session))
     hurt = session.scalar(select(func.coalesce(func.sum(ExperimentRow.members_hurt), 0)))
     yield _family(HURT, {(): int(hurt or 0)})
-    hour, day = (charged(session, ExperimentRow.armed_at > now - each) for each in (HOUR, DAY))
+    hour, day = (charged(session, within(now - each)) for each in (HOUR, DAY))
     yield _family(CHARGED, {("hour",): hour, ("day",): day})
     yield _family(LIMIT, {("hour",): limits.members_per_hour, ("day",): limits.members_per_day})
     findings = _counted(session, FindingRow.state)

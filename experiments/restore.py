@@ -36,8 +36,9 @@ def restored(
     campaign.reason, campaign.run = row.reason, row.run
     campaign.run_started_at = row.run_started_at or 0.0
     campaign.next_run_at = row.next_run_at
+    campaign.held.update(row.held)
     rows = experiments.lessons(session, row.id)
-    for name in sorted({each.request_class for each in rows}):
+    for name in sorted({each.request_class for each in rows} - campaign.held):
         _explore(session, campaign, catalogue, name, rows)
     for each in rows:
         campaign.record.add(_lesson(each))
@@ -57,7 +58,8 @@ def _explore(
         return  # it will be learned anew when traffic shows it, and then explored anew
     exploration = campaign.explore(known)
     mine = [each for each in rows if each.request_class == name]
-    mine = [each for each in mine if (each.lesson or {}).get("version") == known.version]
+    if campaign.settings.on_drift != "ignore":
+        mine = [each for each in mine if (each.lesson or {}).get("version") == known.version]
     exploration.replay(_lesson(each) for each in mine if each.run < campaign.run)
     exploration.begin_run(findings.known(session, name, campaign.run_started_at))
     exploration.replay(_lesson(each) for each in mine if each.run == campaign.run)

@@ -91,7 +91,7 @@ class Scheduler:
     ) -> None:
         self.campaigns: dict[str, Campaign] = {}
         self.late = 0
-        """Requests that came in when their experiment was over: they counted for its members only."""
+        """Requests that came in when their experiment was over: they count for its members only."""
         self.breach: str | None = None
         self.limits = limits
         self._db = db
@@ -245,6 +245,7 @@ class Scheduler:
             raise Conflict(f"class {class_name!r} is not held in campaign {campaign_id}")
         with self._db.change(now, who) as change:
             change.audit("class released", campaign_id, class_name)
+        self._save(self.campaign(campaign_id), now, who)
 
     def open_maintenance(self, window: Maintenance, who: str, now: float) -> None:
         """Open a maintenance window; whatever it touches is disarmed at once."""
@@ -387,8 +388,9 @@ class Scheduler:
 
     def _begin_run(self, campaign: Campaign, now: float) -> None:
         campaign.begin_run(now)
-        for name, exploration in campaign.explorations.items():
-            exploration.begin_run(self._known(name, campaign))
+        with self._db.read() as session:
+            for name, exploration in campaign.explorations.items():
+                exploration.begin_run(findings.known(session, name, campaign.run_started_at))
         self._save(campaign, now)
 
     def _obstacle(self, campaign: Campaign, now: float) -> str | None:
@@ -514,10 +516,13 @@ class Scheduler:
 
     def _drifted(self, changed: ClassChange, now: float) -> None:
         for campaign in self.campaigns.values():
+            held = len(campaign.held)
             if campaign.follow(changed):
                 experiment = campaign.running[changed.known.name]
                 if experiment.abort(f"the class {changed.kind}: {_why(changed)}", now):
                     self._disarm(experiment, now)
+            if len(campaign.held) != held:
+                self._save(campaign, now)
 
     def _abort_all(self, campaign: Campaign, reason: str, now: float) -> None:
         for experiment in list(campaign.running.values()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -38,6 +39,8 @@ from experiments.notify import Target
 from experiments.outbox import Outbox
 from experiments.prometheus import Prometheus
 from experiments.store import Database
+
+_log = logging.getLogger("ldfi")
 
 ROUTERS: tuple[APIRouter, ...] = (
     ingest.router,
@@ -109,6 +112,8 @@ def create_app(service: Service) -> FastAPI:
         if service.targets:
             outbox = Outbox(database, service.targets, service.public_url)
             tasks.append(asyncio.create_task(outbox.run()))
+        for task in tasks:
+            task.add_done_callback(_note_end)
         yield
         for task in tasks:
             task.cancel()
@@ -139,6 +144,12 @@ def create_app(service: Service) -> FastAPI:
     problems.install(app)
     openapi.install(app, (*ROUTERS, *_about(app)))
     return app
+
+
+def _note_end(task: asyncio.Task[None]) -> None:
+    """None of them ends by itself; one that does has died of something nobody thought of."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.critical("a part of the service has died", exc_info=error)
 
 
 def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:

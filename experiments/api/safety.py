@@ -25,7 +25,7 @@ from experiments.engine import Engine
 from experiments.evidence import knowledge_of
 from experiments.store import arming
 from experiments.store.maintenance import window_of
-from experiments.store.schema import AuditRow, ExperimentRow, MaintenanceRow
+from experiments.store.schema import AuditRow, MaintenanceRow
 
 router = APIRouter(prefix="/api/v1", tags=["safety"], route_class=IdempotentRoute)
 
@@ -88,8 +88,8 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
     now = time.time()
     limits = engine.scheduler.limits
     with db.read() as session:
-        hour = arming.charged(session, ExperimentRow.armed_at > now - arming.HOUR)
-        day = arming.charged(session, ExperimentRow.armed_at > now - arming.DAY)
+        hour = arming.charged(session, arming.within(now - arming.HOUR))
+        day = arming.charged(session, arming.within(now - arming.DAY))
     return Status(
         halted=engine.scheduler.halted,
         guardrail=engine.scheduler.breach,

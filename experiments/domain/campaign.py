@@ -59,7 +59,7 @@ class Campaign:
     """``new_id`` makes the ids of experiments; it is passed in, as the clock is.
 
     ``waiting``: why nothing is tried on a class just now, for people; ``""`` is the whole
-    campaign. ``ended`` counts the experiments that have, by verdict or ``aborted``.
+    campaign. ``held``: classes whose lineage changed, until an operator releases them.
     """
 
     id: str
@@ -74,12 +74,12 @@ class Campaign:
     explorations: dict[str, Exploration] = field(default_factory=dict)
     running: dict[str, Experiment] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
     fdr: OnlineFdr = field(init=False)
     record: Record = field(default_factory=Record)
     _by_id: dict[str, Experiment] = field(default_factory=dict)
     _retry_at: dict[str, float] = field(default_factory=dict)
     _held_until: float = 0.0
-    _paused_classes: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.fdr = OnlineFdr(self.settings.fdr)
@@ -142,7 +142,7 @@ class Campaign:
         """Take up ready classes, some at a time. ``known``: what was found in a class before."""
         room = ENROLLED_AT_ONCE
         for name, each in classes.items():
-            if name in self.explorations or name in self._paused_classes or not self.wants(name):
+            if name in self.explorations or name in self.held or not self.wants(name):
                 continue
             unfit = each.unfit_for(self.settings.min_consistency)
             if unfit is not None:
@@ -252,14 +252,14 @@ class Campaign:
             return False
         del self.explorations[name]
         if changed.kind == "changed" and self.settings.on_drift == "pause":
-            self._paused_classes.add(name)
+            self.held.add(name)
             self.waiting[name] = "its lineage changed; release it to explore it anew"
         return name in self.running
 
     def release(self, name: str) -> bool:
         """Let a class that drifted be explored again; False when it was not held."""
-        held = name in self._paused_classes
-        self._paused_classes.discard(name)
+        held = name in self.held
+        self.held.discard(name)
         self.waiting.pop(name, None)
         return held
 
@@ -283,7 +283,7 @@ class Campaign:
             self.wants(known.name)
             and known.traffic.good >= NOTEWORTHY
             and known.unfit_for(self.settings.min_consistency) is None
-            and known.name not in self._paused_classes
+            and known.name not in self.held
         )
 
     def certificates(self) -> list[dict[str, Any]]:

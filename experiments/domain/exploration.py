@@ -94,7 +94,7 @@ class Exploration:
     def plan(self) -> Plan | None:
         """The next experiment; None when nothing is left within the bounds."""
         if self.only:
-            plan = self._verification() or self._asked_for()
+            plan = self._verification() or self._asked_for() or self._confirmation()
         else:
             plan = (
                 self._verification()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from experiments.domain.experiment import ACTIVE, Experiment
@@ -88,6 +88,11 @@ def charged(session: Session, *conditions: ColumnElement[bool]) -> int:
     return int(session.scalar(select(total).where(*conditions)) or 0)
 
 
+def within(since: float) -> ColumnElement[bool]:
+    """Experiments that may have exposed somebody since then: it goes by their end, if any."""
+    return or_(ExperimentRow.ended_at.is_(None), ExperimentRow.ended_at > since)
+
+
 def _forbidden(session: Session, order: Order, now: float) -> str | None:
     halted = switches.halted(session)
     if halted is not None:
@@ -109,11 +114,11 @@ def _left(session: Session, order: Order, limits: Limits, now: float) -> tuple[i
     budgets = [
         (settings.member_budget - charged(session, *run), "campaign's budget"),
         (
-            limits.members_per_hour - charged(session, ExperimentRow.armed_at > now - HOUR),
+            limits.members_per_hour - charged(session, within(now - HOUR)),
             "budget of the last hour",
         ),
         (
-            limits.members_per_day - charged(session, ExperimentRow.armed_at > now - DAY),
+            limits.members_per_day - charged(session, within(now - DAY)),
             "budget of the last day",
         ),
     ]

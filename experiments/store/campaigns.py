@@ -35,6 +35,7 @@ def create(change: Change, campaign: Campaign) -> None:
             run_started_at=campaign.run_started_at,
             next_run_at=campaign.next_run_at,
             certificates=[],
+            held=[],
         )
     )
     change.audit(f"campaign {campaign.state}", campaign.id, campaign.definition.name)
@@ -48,6 +49,7 @@ def save(change: Change, campaign: Campaign, certificates: list[dict[str, Any]])
     row.state, row.reason, row.run = campaign.state, campaign.reason, campaign.run
     row.run_started_at, row.next_run_at = campaign.run_started_at, campaign.next_run_at
     row.certificates = certificates
+    row.held = sorted(campaign.held)
     if campaign.state in {"finished", "stopped"}:
         row.ended_at = change.now
     change.audit(f"campaign {campaign.state}", campaign.id, campaign.reason)

@@ -110,10 +110,9 @@ def close_abandoned(change: Change) -> list[str]:
 
 
 def lessons(session: Session, campaign_id: str) -> list[ExperimentRow]:
-    """The decided experiments of a campaign that taught something, in their order."""
+    """The experiments of a campaign that taught something, in their order; so do rejected ones."""
     query = select(ExperimentRow).where(
         ExperimentRow.campaign_id == campaign_id,
-        ExperimentRow.state == "decided",
         ExperimentRow.lesson.is_not(None),
     )
     return list(session.scalars(query.order_by(ExperimentRow.ended_at, ExperimentRow.id)))

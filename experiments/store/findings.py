@@ -95,4 +95,6 @@ def _next_state(was: str, told: str) -> str:
         return was if was in {*ANNOUNCED, "fixed"} else "suspected"
     if told == "open":
         return {"fixed": "regressed", "": "open"}.get(was, was if was in ANNOUNCED else "open")
+    if told == "refuted" and was in {*ANNOUNCED, "fixed"}:
+        return "fixed"  # it was confirmed once, so what has changed is the system
     return told

@@ -28,6 +28,7 @@ class CampaignRow(Base):
     next_run_at: Mapped[float | None] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float)
     certificates: Mapped[list[Any]] = mapped_column(JSON, default=list)
+    held: Mapped[list[str]] = mapped_column(JSON, default=list)
 
 
 class ExperimentRow(Base):

@@ -152,8 +152,9 @@ class KafkaStream:
                 heartbeat_interval_ms=SESSION_MS // 4,
                 partition_assignment_strategy=(RangePartitionAssignor,),
             )
-            consumer.subscribe(topics=list(topics), listener=_Listener(listener))
-            return KafkaReader(consumer)
+            reader = KafkaReader(consumer)
+            consumer.subscribe(topics=list(topics), listener=_Listener(listener, reader))
+            return reader
 
     def reader(self, topic: str, starts: Mapping[int, int]) -> KafkaReader:
         """See :class:`experiments.streams.stream.Stream`."""
@@ -211,15 +212,24 @@ class KafkaWriter:
 
 
 class KafkaReader:
-    """Reads."""
+    """Reads.
+
+    kafka-python keeps the position of a partition that is ours before and after a rebalance. Our
+    listeners forget what they had read, so after each one everything begins at what is committed:
+    ``moved`` says that this has still to be seen to.
+    """
 
     def __init__(self, consumer: Any) -> None:
+        self.moved = False
         self._consumer = consumer
 
     def poll(self, seconds: float) -> list[Message]:
         """See :class:`experiments.streams.stream.Consumer`."""
         with _failing("nothing can be read"):
             batches = self._consumer.poll(timeout_ms=int(seconds * 1000))
+            if self.moved:
+                self._begin_at_committed()
+                return []
         return [
             Message(
                 each.topic,
@@ -236,7 +246,9 @@ class KafkaReader:
 
     def positions(self) -> dict[Place, int]:
         """See :class:`experiments.streams.stream.Consumer`."""
-        found = {}
+        found: dict[Place, int] = {}
+        if self.moved:
+            return found
         with _failing("positions are not known"):
             for place in self._consumer.assignment():
                 at = self._consumer.position(place, timeout_ms=ANSWER_MS)
@@ -247,7 +259,7 @@ class KafkaReader:
     def ends(self) -> dict[Place, int]:
         """See :class:`experiments.streams.stream.Consumer`."""
         places = list(self._consumer.assignment())
-        if not places:
+        if not places or self.moved:
             return {}
         with _failing("the broker does not say how far its partitions go"):
             ends = self._consumer.end_offsets(places, timeout_ms=ANSWER_MS)
@@ -255,6 +267,8 @@ class KafkaReader:
 
     def commit(self, offsets: Mapping[Place, int]) -> None:
         """See :class:`experiments.streams.stream.Consumer`."""
+        if self.moved:
+            raise StreamError("not committed: the partitions have changed hands")
         with _failing("not committed"):
             self._consumer.commit(
                 {
@@ -269,18 +283,36 @@ class KafkaReader:
         with _failing("the group was not left"):
             self._consumer.close(autocommit=False, timeout_ms=ANSWER_MS)
 
+    def _begin_at_committed(self) -> None:
+        self.moved = False
+        try:
+            for place in self._consumer.assignment():
+                offset = self._consumer.committed(place, timeout_ms=ANSWER_MS)
+                if offset is None:
+                    self._consumer.seek_to_beginning(place)
+                else:
+                    self._consumer.seek(place, offset)
+        except BaseException:
+            self.moved = True
+            raise
+
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, reader: KafkaReader) -> None:
         self._listener = listener
+        self._reader = reader
 
     def on_partitions_revoked(self, _revoked: Collection[Any]) -> None:
-        self._listener.forget()
+        self._moved()
 
     def on_partitions_lost(self, _lost: Collection[Any]) -> None:
-        self._listener.forget()
+        self._moved()
 
     def on_partitions_assigned(self, _assigned: Collection[Any]) -> None:
+        self._moved()
+
+    def _moved(self) -> None:
+        self._reader.moved = True
         self._listener.forget()
 
 

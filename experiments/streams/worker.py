@@ -161,12 +161,13 @@ class Worker:
         self.seen.open = sum(map(len, self._works.values()))
         self.seen.watched_at = time.time()
         for (topic, number), end in ends.items():
-            if at.get((topic, number), -1) >= end:
+            if at.get((topic, number), -1) >= end:  # nothing is known of one that moved meanwhile
                 self._work(number).idle(self._halves[topic], end, now)
 
     def _write(self) -> bool:
         """Write what is joined; whether everything written so far is acknowledged."""
-        joined = {number: work.joined() for number, work in self._works.items()}
+        works = dict(self._works)
+        joined = {number: work.joined() for number, work in works.items()}
         for observation, halves in _flat(joined):
             key = observation.lineage.trace_id.encode()
             value = self._writer.write(observation, halves)
@@ -181,7 +182,7 @@ class Worker:
             return False
         for number, done in joined.items():
             self.seen.observations += len(done)
-            self._works[number].acknowledged(each.lineage.trace_id for each, _ in done)
+            works[number].acknowledged(each.lineage.trace_id for each, _ in done)
         return True
 
     def _commit(self) -> None:
@@ -199,7 +200,8 @@ class Worker:
             _log.warning("ingest: not committed: %s", error)
             return
         for (topic, number), offset in offsets.items():
-            self._works[number].committed[self._halves[topic]] = offset
+            if number in self._works:  # or it has been taken from us in the meantime
+                self._works[number].committed[self._halves[topic]] = offset
 
 
 def _spans(message: Message) -> tuple[str, list[Span]]:

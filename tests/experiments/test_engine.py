@@ -273,9 +273,14 @@ def test_above_a_risk_an_operator_has_to_approve(db: Database) -> None:
         world.step()
     (other,) = campaign.running.values()
     world.engine.scheduler.reject(other.id, "not today", "ann", world.now)
+    # Then that is never tried again in this campaign, not even after a restart
+    world.engine = Engine(db, now=world.now)
     for _ in range(30):
         world.step()
-        assert all(each.hypothesis != other.hypothesis for each in campaign.running.values())
+        armed = [row.hypothesis for row in experiments_of(db) if row.armed_at is not None]
+        assert sorted(other.hypothesis) not in armed
+        running = [c.running.values() for c in world.engine.scheduler.campaigns.values()]
+        assert all(e.hypothesis != other.hypothesis for each in running for e in each)
 
 
 def test_a_finding_that_was_repaired_is_fixed_and_one_that_comes_back_has_regressed(
@@ -324,6 +329,31 @@ def test_a_class_whose_lineage_changed_is_explored_anew(db: Database) -> None:
     assert campaign.state == "finished"
     assert ("error@new",) in findings_of(db)
     assert world.engine.catalogue.classes["GET /boot"].version == 2
+
+
+def test_a_class_held_for_drift_stays_held_over_a_restart(db: Database) -> None:
+    world = a_world(db)
+    campaign = start(world, replace(SETTINGS, min_traffic=600, on_drift="pause"))
+    world.steps(16)
+    world.until_armed()
+    program = world.programs["/boot"]
+    world.programs["/boot"] = Call("root", (*program.steps, Step("critical", (Call("new"),))))
+    while not campaign.held:
+        world.step()
+    world.engine = Engine(db, now=world.now)
+    world.steps(20)
+    assert not world.rules()
+
+    world.engine.scheduler.release(campaign.id, "GET /boot", "ann", world.now)
+    world.until_armed()
+
+
+def test_an_asked_for_experiment_is_confirmed_before_anybody_is_told(db: Database) -> None:
+    world = a_world(db)
+    start(world, hypotheses=(frozenset({"error@layout"}),), classes=("GET /boot",))
+    world.steps(60)
+    assert [row.purpose for row in experiments_of(db)] == ["explore", "confirm"]
+    assert findings_of(db) == {("error@layout",): "open"}
 
 
 def test_what_comes_too_late_is_counted(db: Database) -> None:

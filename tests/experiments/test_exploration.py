@@ -246,10 +246,11 @@ def test_nothing_is_verified_where_that_is_switched_off() -> None:
 # --- Only, rejected, rechecked -----------------------------------------------------------------
 
 
-def test_hypotheses_that_were_asked_for_are_tried_once_each_and_nothing_else() -> None:
+def test_hypotheses_that_were_asked_for_are_tried_what_hurts_confirmed_and_nothing_else() -> None:
     lab = Lab(serving(PROGRAM), only=[RATINGS, LAYOUT, frozenset({"error@unknown"})])
 
-    assert lab.plans() == [Plan(RATINGS, "explore"), Plan(LAYOUT, "explore")]
+    tried = [Plan(RATINGS, "explore"), Plan(LAYOUT, "explore"), Plan(LAYOUT, "confirm")]
+    assert lab.plans() == tried
     assert lab.exploration.finished
 
 

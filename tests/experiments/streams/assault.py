@@ -27,7 +27,7 @@ from experiments.streams.stream import Topics
 from tests.experiments.kafka import Broker
 from tests.experiments.streams.traffic import Piece, request
 
-PATHS = ("/home", "/search", "/titles/1/similar")
+PATHS = ("/home", "/search", "/titles/similar")
 PARTITIONS = 4
 QUIET = 3.0
 

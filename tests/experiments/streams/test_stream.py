@@ -130,6 +130,28 @@ def test_what_is_not_committed_is_read_again_by_the_next(stream: Stream, topics:
     two.close()
 
 
+def test_who_keeps_a_partition_over_a_rebalance_reads_it_again(
+    stream: Stream, topics: Topics
+) -> None:
+    # Given a member that has read everything and committed nothing
+    write(stream, topics.spans, keys=30)
+    told = Nothing()
+    one = stream.group("g", [topics.spans], told)
+    read(one, 30)
+    before = told.told
+    # When another one joins, so that it is told to forget
+    two = stream.group("g", [topics.spans], Nothing())
+    found: list[Message] = []
+    end = time.monotonic() + 60.0
+    while len({(m.partition, m.offset) for m in found}) < 30 and time.monotonic() < end:
+        found += one.poll(0.05) + two.poll(0.05)
+    # Then the two of them read everything once more
+    assert told.told > before
+    assert len({(m.partition, m.offset) for m in found}) == 30
+    one.close()
+    two.close()
+
+
 def test_topics_with_other_partitions_are_refused(stream: Stream, topics: Topics) -> None:
     stream.ensure(topics.partitions(PARTITIONS))
     with pytest.raises(StreamError, match="wanted 5"):

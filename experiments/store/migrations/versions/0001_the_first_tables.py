@@ -39,6 +39,7 @@ def upgrade() -> None:
         sa.Column("next_run_at", sa.Float(), nullable=True),
         sa.Column("ended_at", sa.Float(), nullable=True),
         sa.Column("certificates", sa.JSON(), nullable=False),
+        sa.Column("held", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     with op.batch_alter_table("campaign", schema=None) as batch_op:
