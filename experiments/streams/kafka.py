@@ -176,6 +176,7 @@ class KafkaStream:
             auto_offset_reset="earliest",
             max_poll_records=2_000,
             fetch_max_wait_ms=100,
+            metadata_max_age_ms=5_000,  # or a topic just made might be overlooked for minutes
             metrics_enabled=False,
             **options,
         )
