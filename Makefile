@@ -14,10 +14,10 @@ demo: $(VENV)/.demo  ## run the demo application and find its planted failures
 test: $(VENV)/.dev   ## run the tests
 	$(BIN)/pytest
 
-soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (half an hour)
+soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (an hour or so)
 	$(BIN)/python -m tests.experiments.crash.soak $(ARGS)
 
-soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each (half an hour)
+soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each (an hour or so)
 	LDFI_SOAK=30 $(BIN)/pytest -x -s tests/experiments/streams/test_kills.py
 
 check: $(VENV)/.dev  ## lint, types, the arrows between rooms
