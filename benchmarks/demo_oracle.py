@@ -42,6 +42,7 @@ from fit.context import encode
 from fit.faults import KINDS, Fault
 from fit.keys import Keys
 from fit.points import Point
+from fit.scenario import scenario_of
 
 Faults = frozenset[Fault]
 
@@ -119,9 +120,13 @@ class Oracle:
         wanted = ask(self.kind, self.chance, sampled=1.0)
         device = self.chance.choice(DEVICES)
         context = encode(
-            Keys.parse(KEYS), "oracle", "treatment", int(time.time()) + 3600, faults,
+            Keys.parse(KEYS),
+            scenario_of(device.device),
+            "treatment",
+            int(time.time()) + 3600,
+            faults,
             delay_ms=DELAY_MS,
-        )  # fmt: skip
+        )
         headers = {
             "x-device-id": device.device,
             "x-device-type": device.type,

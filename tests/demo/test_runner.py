@@ -17,6 +17,7 @@ import pytest
 from fit.context import Arm, encode
 from fit.faults import Fault
 from fit.keys import Keys
+from fit.scenario import scenario_of
 
 GONE_WITHIN = 8.0
 
@@ -68,7 +69,12 @@ def test_a_signed_context_from_outside_breaks_what_it_names_and_nothing_without_
 
     def ask(path: str, fault: str, arm: Arm = "treatment") -> httpx.Response:
         context = encode(
-            keys, "e", arm, int(time.time()) + 3600, [Fault.parse(fault)], delay_ms=3000
+            keys,
+            scenario_of("device-0001"),
+            arm,
+            int(time.time()) + 3600,
+            [Fault.parse(fault)],
+            delay_ms=3000,
         )
         headers = {"x-device-id": "device-0001", "baggage": f"fit={context}"}
         return httpx.get(gateway + path, headers=headers, timeout=10, trust_env=False)
