@@ -197,7 +197,7 @@ def _run(client: Client, processes: Processes, seed: int, console: Console) -> d
 
 def _verdicts(client: Client, campaign_id: str) -> list[str]:
     """One line for each experiment that has ended, in the order in which they ended."""
-    tried = client.get(f"/campaigns/{campaign_id}/experiments?limit=200")["items"]
+    tried = client.page(f"/campaigns/{campaign_id}/experiments", None)["items"]
     ended = [e for e in tried if e["ended_at"] and e["armed_at"]]
     return [verdict_line(each) for each in sorted(ended, key=lambda e: e["ended_at"])]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -40,7 +40,7 @@ def create(
 def list_tokens(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     """List tokens, newest first: whom they are for, never what they are."""
     with connected(url, token) as client:
-        entries = _all(client)
+        entries = client.page("/tokens", None)["items"]
     if as_json:
         typer.echo(json.dumps(entries))
         return
@@ -66,16 +66,6 @@ def revoke(
     with connected(url, token) as client:
         entry = client.delete(f"/tokens/{token_id}")
     typer.echo(json.dumps(entry) if as_json else f"Revoked: {entry['name']}, {entry['role']}.")
-
-
-def _all(client: Any) -> list[dict[str, Any]]:
-    entries, cursor = [], ""
-    while True:
-        page = client.get(f"/tokens?limit=200{cursor}")
-        entries += page["items"]
-        if page["next"] is None:
-            return entries
-        cursor = f"&cursor={page['next']}"
 
 
 def _seconds(text: str | None) -> int | None:
