@@ -83,7 +83,8 @@ class FindingRow(Base):
 
     ``suspected`` until an experiment of its own has confirmed it, then ``open``; ``fixed`` when
     it was survived later on, ``regressed`` when it hurt once more; ``refuted`` when the
-    confirmation did not hurt; ``acknowledged`` when somebody said so.
+    confirmation did not hurt; ``acknowledged`` when somebody said so, with what is to be done as
+    the ``note``. ``tracker_url`` is where people work on it.
     """
 
     __tablename__ = "finding"
@@ -96,6 +97,8 @@ class FindingRow(Base):
     campaign_id: Mapped[str] = mapped_column(String(32))
     experiment_id: Mapped[str] = mapped_column(String(32))
     traces: Mapped[list[str]] = mapped_column(JSON, default=list)
+    note: Mapped[str | None] = mapped_column(Text)
+    tracker_url: Mapped[str | None] = mapped_column(Text)
 
 
 class MaintenanceRow(Base):
