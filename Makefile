@@ -20,11 +20,12 @@ soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (an ho
 soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each (an hour or so)
 	LDFI_SOAK=30 $(BIN)/pytest -x -s tests/experiments/streams/test_kills.py
 
-check: $(VENV)/.dev  ## lint, types, the arrows between rooms
+check: $(VENV)/.dev $(VENV)/.audit ## lint, types, the arrows between rooms, known vulnerabilities
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/audit.py
 
 audit: $(VENV)/.audit ## hold what is installed against known vulnerabilities (needs the network)
 	$(BIN)/python .ci/audit.py
