@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,50 +11,16 @@ import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from tests.deploy.programs import DEPLOY, collector
-from tests.deploy.sink import free_ports, until
-
-FOLDER = DEPLOY / "collector"
-
-
-def configs(*more: str) -> list[str]:
-    """The options that name our configuration, and what is laid over it."""
-    files = [str(FOLDER / "collector.yaml"), *more]
-    return [word for each in files for word in ("--config", each)]
+from deploy.stack import collector
+from tests.deploy.programs import collector as installed
 
 
 @contextmanager
 def running(log: Path, *more: str, **variables: str) -> Iterator[str]:
     """A Collector, with more configuration and variables; the URL at which it takes spans."""
-    otlp, grpc, health, metrics = free_ports(4)
-    environment = {
-        **os.environ,
-        **variables,
-        "LISTEN": "127.0.0.1",
-        "OTLP_HTTP_PORT": otlp,
-        "OTLP_GRPC_PORT": grpc,
-        "HEALTH_PORT": health,
-        "METRICS_PORT": metrics,
-    }
-    with log.open("w") as file:
-        process = subprocess.Popen(
-            [collector(), *configs(*more)], env=environment, stdout=file, stderr=subprocess.STDOUT
-        )
-    try:
-        until(lambda: healthy(f"http://127.0.0.1:{health}") or process.poll() is not None, 30)
-        assert process.poll() is None, log.read_text()
-        yield f"http://127.0.0.1:{otlp}"
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def healthy(url: str) -> bool:
-    """Whether something answers there with 200."""
-    try:
-        return httpx.get(url, trust_env=False).status_code == 200
-    except httpx.TransportError:
-        return False
+    installed()
+    with collector.running(log, *more, **variables) as started:
+        yield started.url
 
 
 def export(

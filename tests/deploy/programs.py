@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+
+from deploy.stack.collector import installed
+from deploy.stack.missing import Missing
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -21,10 +23,10 @@ def promtool() -> str:
 
 def collector() -> Path:
     """The OpenTelemetry Collector as deploy/collector/build leaves it in the cache."""
-    build = DEPLOY / "collector" / "build"
-    asked = subprocess.run([build, "--where"], capture_output=True, text=True, check=True)
-    binary = Path(asked.stdout.strip())
-    return binary if binary.exists() else _missing(f"there is no Collector: run {build}")
+    try:
+        return installed()
+    except Missing as error:
+        _missing(str(error))
 
 
 def _missing(why: str) -> NoReturn:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.collectors import FOLDER, configs, running, send, traces
+from deploy.stack.collector import FOLDER, configs
+from tests.deploy.collectors import running, send, traces
 from tests.deploy.programs import collector
 from tests.deploy.sink import Sink, listening, until
 

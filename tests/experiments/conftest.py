@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.stack import postgresql
+from deploy.stack.missing import Missing
 from experiments.store.database import Database
-from tests.experiments import postgresql
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +19,7 @@ def postgresql_server() -> Iterator[postgresql.Server]:
     try:
         with postgresql.running() as server:
             yield server
-    except postgresql.NoServer as error:
+    except Missing as error:
         if os.environ.get("CI"):
             pytest.fail(str(error))
         pytest.skip(str(error))

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import inspect, select
 from sqlalchemy.exc import IntegrityError
 
+from deploy.stack import postgresql
 from experiments.store.database import Database
 from experiments.store.schema import AuditRow, Base, FlagRow
-from tests.experiments import postgresql
 
 
 def test_a_change_leaves_its_audit_row_or_nothing_at_all(database: Database) -> None:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.experiments import postgresql
+from deploy.stack import postgresql
 from tests.experiments.crash import ondemo, synthetic
 from tests.experiments.crash.assault import Assault, Plan
 from tests.experiments.crash.traffic import PROGRAMS

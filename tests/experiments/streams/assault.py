@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy.stack.kafka import Broker
 from experiments.cli.processes import ATTACHED, free_port
 from experiments.engine import Engine
 from experiments.errors import StreamError
@@ -24,7 +25,6 @@ from experiments.store.database import Database
 from experiments.streams.intake import Intake
 from experiments.streams.kafka import KafkaStream
 from experiments.streams.stream import Topics
-from tests.experiments.kafka import Broker
 from tests.experiments.streams.traffic import Piece, request
 
 PATHS = ("/home", "/search", "/titles/similar")

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from deploy.stack import kafka
+from deploy.stack.missing import Missing
 from experiments.streams.kafka import KafkaStream
 from experiments.streams.memory import MemoryStream
 from experiments.streams.stream import Stream, Topics
-from tests.experiments import kafka
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +20,7 @@ def broker() -> Iterator[kafka.Broker]:
     try:
         with kafka.running() as broker:
             yield broker
-    except kafka.NoKafka as error:
+    except Missing as error:
         if os.environ.get("CI"):
             pytest.fail(str(error))
         pytest.skip(str(error))

@@ -10,14 +10,14 @@ import pytest
 from kafka import KafkaConsumer
 from kafka.partitioner import murmur2
 
+from deploy.stack import kafka
+from deploy.stack.collector import ONLY_KAFKA
 from experiments.streams.kafka import KafkaStream
 from experiments.streams.stream import Topics
 from lineage.readers.otlp import decode_protobuf
 from tests.deploy.collectors import running, send, traces
-from tests.experiments import kafka
 
 PARTITIONS = 5
-ONLY_KAFKA = "yaml:service::pipelines::traces::exporters: [kafka]"
 
 
 @pytest.mark.timeout(400)

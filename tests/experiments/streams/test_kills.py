@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments.kafka import Broker
+from deploy.stack.kafka import Broker
 from tests.experiments.streams.assault import Assault
 
 SOAK = int(os.environ.get("LDFI_SOAK") or 0)

@@ -1,4 +1,4 @@
-"""A Kafka broker for the tests: one node, in a folder of its own, gone afterwards.
+"""A Kafka broker: one node, in a folder of its own, gone afterwards. For tests and trials.
 
 Its jars come from Maven Central, once, into the user's cache. Nothing is installed, and no
 container engine is needed; Java 17 and Maven are.
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from deploy.stack.missing import Missing
 from experiments.cli.processes import free_port
 
 VERSION = "4.3.1"
@@ -68,10 +69,6 @@ _QUIET = """<Configuration status="error"><Appenders><Console name="out"/></Appe
 """
 
 
-class NoKafka(Exception):  # noqa: N818
-    """Raised where Kafka cannot be had or does not start; the message says why."""
-
-
 @dataclass
 class Broker:
     """One node. It can be killed, and started again on what it had written to its disk.
@@ -103,7 +100,7 @@ class Broker:
         return f"test{next(self._names)}"
 
     def prepare(self) -> None:
-        """Write its configuration, and make its log ready. Raises NoKafka."""
+        """Write its configuration, and make its log ready. Raises Missing."""
         properties = _PROPERTIES.format(
             port=self.port, controller=self._controller, logs=self.folder / "logs"
         )
@@ -121,17 +118,18 @@ class Broker:
                 cwd=self.folder,
                 stdout=log,
                 stderr=log,
+                start_new_session=True,  # Ctrl-C is for whoever started it, who stops it when done
             )
 
     def ready(self) -> None:
-        """Wait until it answers. Raises NoKafka."""
+        """Wait until it answers. Raises Missing."""
         from kafka import KafkaAdminClient
         from kafka.errors import KafkaError
 
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
             if self._process is None or self._process.poll() is not None:
-                raise NoKafka(f"Kafka ended by itself: {self.log[-2000:]}")
+                raise Missing(f"Kafka ended by itself: {self.log[-2000:]}")
             try:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=1):
                     pass
@@ -148,7 +146,7 @@ class Broker:
                 time.sleep(0.2)
             else:
                 return
-        raise NoKafka(f"Kafka is not up after {START_SECONDS:.0f} s: {self.log[-2000:]}")
+        raise Missing(f"Kafka is not up after {START_SECONDS:.0f} s: {self.log[-2000:]}")
 
     @property
     def log(self) -> str:
@@ -177,21 +175,27 @@ class Broker:
             check=False,
         )
         if done.returncode:
-            raise NoKafka(f"{arguments[0]} failed: {done.stderr or done.stdout}")
+            raise Missing(f"{arguments[0]} failed: {done.stderr or done.stdout}")
         return done.stdout
 
 
 def installed() -> Path:
-    """The folder of Kafka's jars, fetched if they are not there. Raises NoKafka."""
+    """The folder of Kafka's jars, fetched if they are not there. Raises Missing."""
     if shutil.which("java") is None:
-        raise NoKafka("no Kafka: Java 17 or newer is not installed")
+        raise Missing(
+            "no Kafka: Java 17 or newer is not installed; install your system's package "
+            "(default-jre-headless)"
+        )
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "ldfi" / f"kafka-{VERSION}"
     jars = home / "libs"
     if not (home / "complete").exists():
         maven = shutil.which("mvn")
         if maven is None:
-            raise NoKafka("no Kafka: Maven (mvn) is not installed, which fetches it once")
+            raise Missing(
+                "no Kafka: Maven (mvn) is not installed, which fetches it once; install your "
+                "system's package (maven)"
+            )
         home.mkdir(parents=True, exist_ok=True)
         (home / "pom.xml").write_text(_POM)
         fetch = [
@@ -203,14 +207,14 @@ def installed() -> Path:
             [maven, "-q", "-B", *fetch], cwd=home, capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise NoKafka(f"Maven cannot fetch Kafka: {(done.stdout or done.stderr)[-1000:]}")
+            raise Missing(f"Maven cannot fetch Kafka: {(done.stdout or done.stderr)[-1000:]}")
         (home / "complete").touch()
     return jars
 
 
 @contextmanager
 def running(cpus: Sequence[int] = ()) -> Iterator[Broker]:
-    """A broker for as long as the block lasts. Raises NoKafka."""
+    """A broker for as long as the block lasts. Raises Missing."""
     jars = installed()
     folder = Path(tempfile.mkdtemp(prefix="ldfi-kafka-"))
     broker = Broker(jars, folder, cpus)
