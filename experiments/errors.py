@@ -13,6 +13,7 @@ LdfiError
     │   ├── InvalidGuardrail    PromQL that is no condition
     │   ├── InvalidTarget       where a notification shall go
     │   ├── InvalidReplay       what shall be replayed
+    │   ├── InvalidScenario     a scenario that cannot be read, made or sent
     │   └── InvalidConfig       an option that is unknown or out of range
     ├── NotExpressible  a fault that the target of an export cannot carry out
     ├── PrometheusError  Prometheus gave no usable answer
@@ -69,6 +70,10 @@ class InvalidTarget(Invalid):
 
 class InvalidReplay(Invalid):
     """Raised when a request must not be replayed, or cannot be."""
+
+
+class InvalidScenario(Invalid):
+    """Raised for a scenario that cannot be read, made of a finding, or sent as it is."""
 
 
 class InvalidConfig(Invalid):
