@@ -350,10 +350,10 @@ class Scheduler:
         began = tracing.clock()
         spent = self._board.spent(experiment.id) if experiment.armed_at is not None else 0
         experiment.used = max(experiment.used, spent)
-        lesson, changes = campaign.close(experiment)
+        lesson, changes, runs = campaign.close(experiment)
         known = self._catalogue.classes.get(experiment.request_class)
         with self._db.change(now) as change:
-            experiments.end(change, experiment, spent, lesson, changes)
+            experiments.end(change, experiment, spent, lesson, changes, runs)
             if known is not None and lesson is not None:
                 classes.save(change, experiment.request_class, known.version, known.to_json())
         self._board.forget(experiment.id)

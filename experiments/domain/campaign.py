@@ -26,6 +26,7 @@ from experiments.domain.observation import Observation
 from experiments.domain.online_fdr import OnlineFdr
 from experiments.domain.patterns import matching
 from experiments.domain.record import Record
+from experiments.domain.run import Runs, runs_of
 from experiments.domain.settings import Settings
 
 State = Literal["scheduled", "running", "paused", "finished", "stopped"]
@@ -218,12 +219,15 @@ class Campaign:
         self.running.pop(experiment.request_class, None)
         self._by_id.pop(experiment.id, None)
 
-    def close(self, experiment: Experiment) -> tuple[Lesson | None, list[FindingChange]]:
-        """Take in what an ended experiment teaches; nothing when it was aborted."""
+    def close(self, experiment: Experiment) -> tuple[Lesson | None, list[FindingChange], Runs]:
+        """Take in what an ended experiment teaches; nothing when it was aborted.
+
+        Also gives two of its requests, to be shown.
+        """
         name = experiment.request_class
         self.running.pop(name, None)
         exploration = self.explorations.get(name)
-        lesson, changes = None, list[FindingChange]()
+        lesson, changes, runs = None, list[FindingChange](), Runs()
         if (
             experiment.state == "decided"
             and exploration is not None
@@ -234,9 +238,11 @@ class Campaign:
             lesson = lesson_of(experiment, exploration.traffic.usual_support())
             self.record.add(lesson)
             changes = exploration.learn(lesson)
+            runs = runs_of(experiment, lesson)
         experiment.good.clear()
         experiment.bad.clear()
-        return lesson, changes
+        experiment.undisturbed = None
+        return lesson, changes, runs
 
     def forget(self, experiment: Experiment) -> None:
         """Long after its end: nothing that could still come in for it is counted any more."""

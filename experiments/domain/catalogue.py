@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from experiments.domain.interned import Interned
 from experiments.domain.observation import Observation
@@ -58,6 +58,9 @@ RECENT = 600.0
 SPEAKS = 20
 """Good requests of a sample from which on it has a say in how consistent a class is."""
 
+LOOKS = 100
+"""Complete samples of which is remembered how a class stood in them."""
+
 CLEARLY = 0.05
 """By how much more of its requests a new division of an entry must explain to be taken."""
 
@@ -70,6 +73,16 @@ class LearnedClass:
     service: str
     """Where its requests enter."""
     name: str
+
+
+class Look(NamedTuple):
+    """How a class stood when a sample of its requests was complete. ``at``: Unix seconds."""
+
+    at: float
+    version: int
+    consistency: float
+    hit_rate: float
+    sample: int
 
 
 @dataclass(slots=True, eq=False)
@@ -93,6 +106,8 @@ class KnownClass:
     counted: dict[int, int] = field(default_factory=dict)
     """Where requests come from a stream: its partitions → the offset up to which those of this
     class are in ``traffic``. Kept with it, so that none is counted twice after a restart."""
+    looks: deque[Look] = field(default_factory=lambda: deque(maxlen=LOOKS))
+    """How it stood at each complete sample, the newest last: for people."""
     _watch: Watch = field(default_factory=Watch)
     _weight: float = 0.0
     """Requests seen, each counting less the longer ago it was."""
@@ -151,6 +166,7 @@ class KnownClass:
             "last_seen": self.last_seen,
             "weight": self._weight,
             "counted": sorted(self.counted.items()),
+            "looks": list(self.looks),
             "watch": {"known": known, "fresh": fresh, "points": points.names},
             "traffic": self.traffic.to_json(),
         }
@@ -174,9 +190,13 @@ class KnownClass:
             first_seen=data["first_seen"],
             last_seen=data["last_seen"],
             counted=dict(data.get("counted", ())),
+            looks=deque((Look(*each) for each in data.get("looks", ())), maxlen=LOOKS),
             _watch=Watch(known, fresh),
             _weight=data["weight"],
         )
+
+    def _note(self, now: float) -> None:
+        self.looks.append(Look(now, self.version, self.consistency, self.hit_rate, self.sample))
 
     def _look(self, found: RequestClass) -> None:
         """Take over what a sample says of the class."""
@@ -442,6 +462,7 @@ class Catalogue:
                 change = each._held_against(described)
                 if change is not None:
                     self._changes.append(change)
+            each._note(now)
         entry.first = False
         self._begin(entry, now)
 

@@ -112,6 +112,8 @@ class Experiment:
     passed_by: set[str] = field(default_factory=set)
     good: list[Observation] = field(default_factory=list)
     bad: list[Observation] = field(default_factory=list)
+    undisturbed: Observation | None = None
+    """A control request that went right although a fault would have fired: what to compare with."""
     tests: Tests = field(init=False)
     _counted: list[tuple[int, bool, bool]] = field(default_factory=list)
     _late_failures: int = 0
@@ -160,6 +162,8 @@ class Experiment:
             return
         if treated:
             (self.good if outcome.success else self.bad).append(observation)
+        elif outcome.success and self.undisturbed is None:
+            self.undisturbed = observation
         if self.settings.promql is not None:
             return
         if self.arms["treatment" if treated else "control"].add(observation):

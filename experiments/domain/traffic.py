@@ -62,6 +62,20 @@ class _Group:
         return self._rest
 
 
+@dataclass(frozen=True, slots=True)
+class Survived:
+    """Faults that nature tried: so many good requests went without these points."""
+
+    failed: Faults
+    requests: int
+    trace_id: str
+
+    @property
+    def proves(self) -> bool:
+        """Whether there were enough of them to count as evidence."""
+        return self.requests >= NATURAL_EVIDENCE
+
+
 @dataclass(slots=True)
 class Traffic:
     """Evidence from requests of one class that nobody injected anything into."""
@@ -102,6 +116,26 @@ class Traffic:
             for relied_on, count in group.counts.items():
                 if failed or count >= FREQUENT * total:
                     yield relied_on, failed, group.exemplars[relied_on]
+
+    def reached(self) -> Counter[str]:
+        """Point → good requests that called it and waited."""
+        reached: Counter[str] = Counter()
+        for group in self._groups.values():
+            for relied_on, count in group.counts.items():
+                for fault in relied_on:
+                    kind, _, point = fault.partition("@")
+                    if kind == "delay":  # whoever called a point relied on its not hanging
+                        reached[point] += count
+        return reached
+
+    def survived(self) -> list[Survived]:
+        """What failed by itself in requests that went well all the same, the commonest first."""
+        survived = [
+            Survived(failed, group.counts.total(), next(iter(group.exemplars.values())))
+            for failed, group in self._groups.items()
+            if failed
+        ]
+        return sorted(survived, key=lambda each: (-each.requests, sorted(each.failed)))
 
     def usual_support(self) -> frozenset[str]:
         """Every point that a request in which nothing failed may rely on."""

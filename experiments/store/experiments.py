@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from experiments.domain.experiment import ACTIVE, Experiment
 from experiments.domain.exploration import FindingChange
 from experiments.domain.lesson import Lesson
+from experiments.domain.run import Runs
 from experiments.store import findings, notifications
 from experiments.store.arming import new_row
 from experiments.store.database import Change
@@ -64,8 +65,12 @@ def end(
     spent: int,
     lesson: Lesson | None,
     changes: Sequence[FindingChange] = (),
+    runs: Runs | None = None,
 ) -> None:
-    """An experiment is decided or aborted; what it taught and what it did to findings."""
+    """An experiment is decided or aborted; what it taught and what it did to findings.
+
+    ``runs``: two of its requests, kept with the lesson for people to look at.
+    """
     row = change.session.get(ExperimentRow, experiment.id)
     if row is None or row.state in {"decided", "aborted"}:
         return  # never put on record, or closed by another scheduler after we had stalled
@@ -75,7 +80,9 @@ def end(
     row.members_charged = min(spent, row.members_reserved)
     row.members_hurt = len(experiment.hurt)
     row.comparison = counts_of(experiment)
-    row.lesson = None if lesson is None else {**lesson.to_json(), "version": experiment.version}
+    if lesson is not None:
+        shown = {"runs": runs.to_json()} if runs else {}
+        row.lesson = {**lesson.to_json(), "version": experiment.version, **shown}
     what = f"experiment {experiment.verdict or experiment.state}"
     change.audit(what, experiment.id, experiment.reason)
     for each in changes:

@@ -165,7 +165,7 @@ class AuditRow(Base):
     what: Mapped[str] = mapped_column(String(64))
     subject: Mapped[str] = mapped_column(String(64), default="")
     why: Mapped[str] = mapped_column(Text, default="")
-    __table_args__ = (Index("audit_by_time", "at"),)
+    __table_args__ = (Index("audit_by_time", "at"), Index("audit_by_subject", "subject", "id"))
 
 
 class FlagRow(Base):
