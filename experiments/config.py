@@ -63,6 +63,12 @@ def _http(url: str | None) -> str | None:
     return url.rstrip("/") if url is not None else None
 
 
+def _trace_url(url: str | None) -> str | None:
+    if url is not None and "{trace_id}" not in url:
+        raise ValueError("must have {trace_id} where the id of a trace goes")
+    return _http(url)
+
+
 def _secret_http(url: SecretStr | None) -> SecretStr | None:
     if url is not None:
         _http(url.get_secret_value())
@@ -71,6 +77,7 @@ def _secret_http(url: SecretStr | None) -> SecretStr | None:
 
 Lines = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_lines)]
 Url = Annotated[str | None, AfterValidator(_http)]
+TraceUrl = Annotated[str | None, AfterValidator(_trace_url)]
 SecretUrl = Annotated[SecretStr | None, AfterValidator(_secret_http)]
 
 
@@ -95,6 +102,11 @@ class Config(BaseSettings):
     port: int = Field(8600, ge=0, le=65535, description="Port to listen on; 0: any free one.")
     public_url: Url = Field(
         None, description="Where people reach the service; links in notifications begin with it."
+    )
+    trace_url: TraceUrl = Field(
+        None,
+        description="Where a trace can be looked at, with `{trace_id}` where its id goes; for "
+        "Jaeger `https://jaeger.example.com/trace/{trace_id}`. Pages then link to it.",
     )
     tokens: SecretStr = Field(
         SecretStr(""),

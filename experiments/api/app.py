@@ -72,6 +72,7 @@ class Service:
 
     ``lease``: seconds an edge may act without news. ``member_key`` hashes members and devices at
     the door; made anew by default, and then nobody is recognised after a restart.
+    ``trace_url``: where a trace can be looked at, with ``{trace_id}`` in it; empty: nowhere.
     """
 
     tokens: auth.Tokens
@@ -85,6 +86,7 @@ class Service:
     guardrails: tuple[str, ...] = ()
     targets: tuple[Target, ...] = ()
     public_url: str = ""
+    trace_url: str = ""
 
 
 def create_app(service: Service) -> FastAPI:
@@ -138,6 +140,7 @@ def create_app(service: Service) -> FastAPI:
     app.add_middleware(metrics.CountRequests)
     app.state.tokens = service.tokens
     app.state.member_key = service.member_key
+    app.state.trace_url = service.trace_url
     app.state.rate_limiter = RateLimiter()
     app.state.streams = set()
     app.state.counts_outcomes = service.prometheus is not None

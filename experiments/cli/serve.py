@@ -80,6 +80,7 @@ def service_of(config: Config) -> Service:
         guardrails=config.guardrails,
         targets=tuple(_targets(config)),
         public_url=config.public_url or "",
+        trace_url=config.trace_url or "",
     )
 
 

@@ -225,3 +225,13 @@ def test_every_default_passes_its_own_rules() -> None:
     }
     assert Config.model_validate(values) == Config.load()
     assert tomllib.loads(f"lease = {Config.load().lease}")["lease"] >= 3
+
+
+def test_the_address_of_traces_says_where_the_id_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LDFI_TRACE_URL", "https://jaeger.example/trace/{trace_id}")
+    assert Config.load().trace_url == "https://jaeger.example/trace/{trace_id}"
+
+    for wrong in ("https://jaeger.example/trace/", "javascript:alert({trace_id})"):
+        monkeypatch.setenv("LDFI_TRACE_URL", wrong)
+        with pytest.raises(InvalidConfig, match="trace_url"):
+            Config.load()
