@@ -11,6 +11,7 @@ import secrets
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.resources import files
@@ -98,8 +99,8 @@ def _demonstrate(seed: int, keep: bool, console: Console) -> dict[str, Any]:
         Processes(Path(folder)) as processes,
     ):
         client = _start(processes, Secrets.make(), Path(folder), seed, console)
-        campaign = _run(client, processes, seed, console)
-        result = _result(client, campaign, time.monotonic() - started)
+        campaign = run(client, processes, {**CAMPAIGN, "seed": seed}, LIMIT_SECONDS, console)
+        result = compared(client, campaign, time.monotonic() - started)
         report(console, campaign, result)
         if keep:
             _stay(client, console, processes)
@@ -112,24 +113,44 @@ def _start(
     url = f"http://127.0.0.1:{free_port()}"
     console.print(f"Starting the service at {url} and the demo application …", highlight=False)
     _start_service(processes, secret, folder, url)
-    client = Client(url, secret.operator)
-    _wait_until_ready(url, processes)
+    wait_until_ready(url, processes)
+    spans = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+        "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",
+    }
+    start_application(processes, secret, url, spans, seed, RATES, console)
+    return Client(url, secret.operator)
+
+
+def start_application(
+    processes: Processes,
+    secret: Secrets,
+    url: str,
+    spans: Mapping[str, str],
+    seed: int,
+    rates: str,
+    console: Console,
+) -> None:
+    """Start the demo application and its devices before the service at ``url``, and wait for it.
+
+    ``spans``: OpenTelemetry's variables that say where its spans go. ``rates``: as the demo has
+    them. Raises ExperimentsError where it does not start.
+    """
     ready = processes.start(
         "demo",
         [
             *(sys.executable, "-m", "demo"),
             *("--seed", str(seed)),
             *("--devices", str(DEVICES)),
-            *("--rates", RATES),
+            *("--rates", rates),
         ],
         {
             "FIT_KEYS": f"demo:{secret.key}",
             "LDFI_URL": url,
             "LDFI_TOKEN": secret.edge,
             "LDFI_DEVICE_TOKEN": secret.devices,
-            "OTEL_EXPORTER_OTLP_ENDPOINT": url,
-            "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",
             "OTEL_SEMCONV_STABILITY_OPT_IN": "http",
+            **spans,
         },
     ).readline()
     if not ready:
@@ -141,7 +162,6 @@ def _start(
         f"{DEVICES} simulated devices use them.",
         highlight=False,
     )
-    return client
 
 
 def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str) -> None:
@@ -161,7 +181,9 @@ def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str
     )
 
 
-def _wait_until_ready(url: str, processes: Processes) -> None:
+def wait_until_ready(url: str, processes: Processes) -> None:
+    """Wait for a process of the service. Raises Unreachable, and ExperimentsError where one of
+    the processes has died."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         processes.check()
@@ -173,15 +195,25 @@ def _wait_until_ready(url: str, processes: Processes) -> None:
     raise Unreachable(f"the service did not come up at {url} within {START_SECONDS:.0f} s")
 
 
-def _run(client: Client, processes: Processes, seed: int, console: Console) -> dict[str, Any]:
-    campaign: dict[str, Any] = client.post("/campaigns", {**CAMPAIGN, "seed": seed})
-    end = time.monotonic() + LIMIT_SECONDS
+def run(
+    client: Client,
+    processes: Processes,
+    definition: Mapping[str, Any],
+    limit: float,
+    console: Console,
+) -> dict[str, Any]:
+    """One campaign, shown while it runs, and how it ended.
+
+    Raises ExperimentsError where that takes more than ``limit`` seconds, or a process dies.
+    """
+    campaign: dict[str, Any] = client.post("/campaigns", dict(definition))
+    end = time.monotonic() + limit
     live = Live(console=console, refresh_per_second=4) if console.is_terminal else nullcontext()
     said = 0
     with live as screen:
         while campaign["state"] == "running":
             if time.monotonic() > end:
-                raise ExperimentsError(f"the campaign is not done after {LIMIT_SECONDS:.0f} s")
+                raise ExperimentsError(f"the campaign is not done after {limit:.0f} s")
             time.sleep(0.4)
             processes.check()
             campaign = client.get(f"/campaigns/{campaign['id']}")
@@ -202,8 +234,8 @@ def _verdicts(client: Client, campaign_id: str) -> list[str]:
     return [verdict_line(each) for each in sorted(ended, key=lambda e: e["ended_at"])]
 
 
-def _result(client: Client, campaign: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """The last line of ``--json``."""
+def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """What was found beside what is planted: the last line of ``--json``."""
     found = {(c["name"], tuple(faults)) for c in campaign["classes"] for faults in c["findings"]}
     weaknesses = json.loads((files("demo") / "weaknesses.json").read_text())
     expected = {(w["class"], tuple(sorted(w["faults"]))): w["name"] for w in weaknesses}

@@ -41,12 +41,12 @@ class Processes:
         self.stop()
 
     def start(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> IO[str]:
-        """Start a process and return its standard output; its log goes to a file of its name.
+        """Start a process and return its standard output; its log is added to a file of its name.
 
         The write end of its standard input stays with us: a child that watches it notices when
         we are gone, however that came about.
         """
-        with (self._logs / f"{name}.log").open("w") as log:
+        with (self._logs / f"{name}.log").open("a") as log:
             process = subprocess.Popen(  # noqa: S603 - our own commands
                 list(command),
                 env={**os.environ, **env, ATTACHED: "1"},
@@ -68,6 +68,14 @@ class Processes:
                 tail = (self._logs / f"{name}.log").read_text()[-2000:]
                 raise ExperimentsError(f"{name} ended with status {process.returncode}:\n{tail}")
 
+    def kill(self, name: str) -> None:
+        """SIGKILL to a process and all of its group: no handler runs."""
+        process = self._running.pop(name)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        _close(process)
+
     def stop(self) -> None:
         """Ask each to stop, newest first; insist after some seconds."""
         stopping = list(reversed(self._running.values()))
@@ -80,10 +88,14 @@ class Processes:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    stream.close()
+            _close(process)
         self._running.clear()
+
+
+def _close(process: subprocess.Popen[str]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
 
 
 def end_with_parent() -> None:
