@@ -21,6 +21,12 @@ def promtool() -> str:
     return found or _missing("promtool is not installed: apt-get install prometheus")
 
 
+def prometheus() -> str:
+    """Prometheus itself."""
+    found = shutil.which("prometheus")
+    return found or _missing("prometheus is not installed: apt-get install prometheus")
+
+
 def collector() -> Path:
     """The OpenTelemetry Collector as deploy/collector/build leaves it in the cache."""
     try:
