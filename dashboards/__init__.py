@@ -1,1 +1,1 @@
-"""Pages and Grafana dashboards over the service. Nothing is here yet but the room's name."""
+"""Web pages over the service, Grafana dashboards and alert rules."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from typing import Any, Final, Literal
 
 from fastapi import APIRouter, FastAPI, Request
@@ -55,6 +56,10 @@ ROUTERS: tuple[APIRouter, ...] = (
     metrics.router,
 )
 
+
+PAGES: Final = "ldfi.pages"
+"""Entry points of this group are called with the application and put their pages on it. That is
+how ``dashboards`` gets there, which this room knows nothing of."""
 
 STALLED: Final = 5.0
 """Seconds without a tick after which the service does not count as ready."""
@@ -146,6 +151,8 @@ def create_app(service: Service) -> FastAPI:
     app.state.counts_outcomes = service.prometheus is not None
     problems.install(app)
     openapi.install(app, (*ROUTERS, *_about(app)))
+    for pages in entry_points(group=PAGES):
+        pages.load()(app)
     return app
 
 

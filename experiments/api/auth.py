@@ -105,6 +105,17 @@ class Tokens:
         belief = self._believed.get(digest)
         return belief.caller if belief is not None and self._clock() < belief.until else None
 
+    def holder(self, caller_id: str) -> Caller | None:
+        """Who a token of this id belongs to, as the database knows now; None when it is gone."""
+        given = next((who for who in self._given.values() if who.id == caller_id), None)
+        if given is not None or self.database is None:
+            return given
+        with self.database.read() as session:
+            entry = stored.by_id(session, caller_id, self._clock())
+        if entry is None or entry.role not in ROLES:
+            return None
+        return Caller(entry.id, entry.name, entry.role)
+
     def look_up(self, token: str) -> Caller | None:
         """Who holds this token, as the database knows now. It is found by its digest."""
         if self.database is None:
@@ -142,18 +153,26 @@ async def authenticate(request: Request) -> Caller:
     """Who is calling, found out and counted once per request. Raises Problem 401 or 429."""
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
-        caller = await _authenticated(request)
-        address = _address(request) if caller.role == "devices" else ""
-        _limiter(request).take((caller.id, address), _RATES[caller.role])
-        request.state.caller = caller
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        token = token.strip() if scheme.lower() == "bearer" else ""
+        caller = await recognise(request, token)
+        enter(request, caller)
     return caller
 
 
-async def _authenticated(request: Request) -> Caller:
-    """A token known already passes; any other counts as a failed attempt until it is found."""
+def enter(request: Request, caller: Caller) -> None:
+    """Let somebody who was recognised pass, and count the request. Raises Problem 429."""
+    address = _address(request) if caller.role == "devices" else ""
+    _limiter(request).take((caller.id, address), _RATES[caller.role])
+    request.state.caller = caller
+
+
+async def recognise(request: Request, token: str) -> Caller:
+    """Who holds a token. Raises Problem 401 or 429.
+
+    One known already passes; any other counts as a failed attempt until it is found.
+    """
     tokens: Tokens = request.app.state.tokens
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    token = token.strip() if scheme.lower() == "bearer" else ""
     caller = tokens.known(token) if token else None
     if caller is not None:
         return caller

@@ -144,6 +144,14 @@ class Problem(Exception):  # noqa: N818
         self.headers = headers
 
 
+def problem_of(error: ExperimentsError) -> Problem | None:
+    """The problem that one of our errors is to callers; None for a failure of the service."""
+    for known, kind in _OF_ERROR:
+        if isinstance(error, known):
+            return Problem(KINDS[kind].status, kind, str(error))
+    return None
+
+
 def install(app: FastAPI) -> None:
     """Answer every error of this app with a problem document."""
 
@@ -153,10 +161,10 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(ExperimentsError)
     async def on_error(request: Request, error: ExperimentsError) -> Response:
-        for known, kind in _OF_ERROR:
-            if isinstance(error, known):
-                return _answer(kind, str(error))
-        return _incident("internal", request, error)
+        problem = problem_of(error)
+        if problem is None:
+            return _incident("internal", request, error)
+        return _answer(problem.kind, problem.detail)
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid(_request: Request, error: RequestValidationError) -> Response:

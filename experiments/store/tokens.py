@@ -76,6 +76,13 @@ def holder(session: Session, digest_: str, now: float) -> TokenEntry | None:
     return entry if entry is not None and entry.valid(now) else None
 
 
+def by_id(session: Session, token_id: str, now: float) -> TokenEntry | None:
+    """The token of this id; None when there is none, or it has expired or was revoked."""
+    row = session.get(TokenRow, token_id)
+    entry = entry_of(row) if row is not None else None
+    return entry if entry is not None and entry.valid(now) else None
+
+
 def digest(token: str) -> str:
     """SHA-256 of a token, in hexadecimal."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,27 @@
+"""The web pages, put on the service's application."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter, FastAPI
+
+from dashboards import login
+from dashboards.assets import PREFIX, Assets
+from dashboards.pages import live, overview, safety
+from dashboards.sessions import Sessions
+
+ROUTERS: Final[tuple[APIRouter, ...]] = (
+    login.router,
+    live.router,
+    overview.router,
+    safety.router,
+)
+
+
+def install(app: FastAPI) -> None:
+    """Serve the pages beside the API: found by the service as an entry point ``ldfi.pages``."""
+    app.state.sessions = Sessions(app.state.member_key)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.mount(PREFIX, Assets(), name="static")

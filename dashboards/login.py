@@ -1,0 +1,67 @@
+"""Logging in with one of the API's tokens, and out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from dashboards.forms import Submitted
+from dashboards.links import ours
+from dashboards.render import rendered
+from dashboards.route import PageRoute
+from dashboards.sessions import sessions
+from experiments.api.auth import Caller, recognise
+from experiments.api.problems import Problem
+
+router = APIRouter(route_class=PageRoute)
+
+
+@router.get("/login")
+async def login(
+    request: Request, to: Annotated[str, Query(alias="next", max_length=2000)] = "/"
+) -> Response:
+    """The form. Whoever is logged in already goes on."""
+    if getattr(request.state, "caller", None) is not None:
+        return RedirectResponse(ours(to), status_code=303)
+    return _form(request, to)
+
+
+@router.post("/login")
+async def log_in(request: Request, form: Submitted) -> Response:
+    """Check a token and begin a session. Attempts that fail are limited as the API's are."""
+    to = form.text("next", "/")
+    try:
+        caller: Caller = await recognise(request, form.text("token"))
+    except Problem as problem:
+        if problem.status != 401:
+            raise
+        return _form(request, to, "This token is unknown, expired or revoked.")
+    if not caller.may("viewer"):
+        return _form(
+            request, to, f"This token is for machines ({caller.role}). Log in with a person's."
+        )
+    response = RedirectResponse(ours(to), status_code=303)
+    sessions(request).begin(response, request, caller.id)
+    return response
+
+
+@router.post("/logout")
+async def log_out(request: Request) -> Response:
+    """End the session."""
+    response = RedirectResponse("/login", status_code=303)
+    sessions(request).end(response, request.state.session)
+    return response
+
+
+def _form(request: Request, to: str, problem: str = "") -> Response:
+    """The form, in a session of nobody's: its CSRF token must have been given to this browser."""
+    begun = Response()
+    known = getattr(request.state, "session", None)
+    request.state.session = known or sessions(request).begin(begun, request)
+    status = 403 if problem else 200
+    response = rendered(request, "login.html", status, problem=problem, to=ours(to))
+    if known is None:
+        response.headers["set-cookie"] = begun.headers["set-cookie"]
+    return response

@@ -1,0 +1,105 @@
+"""The first page: what is armed now, what it may still cost, what goes on and what was found."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request, Response
+from sqlalchemy import select
+
+from dashboards.render import rendered
+from dashboards.route import PageRoute
+from experiments.api.auth import Viewer
+from experiments.api.service import Db, Running, live_campaign
+from experiments.api.views import AuditView, CampaignView, ExperimentView, finding_view
+from experiments.engine import Engine
+from experiments.store import arming
+from experiments.store import experiments as tried
+from experiments.store.schema import AuditRow, CampaignRow, FindingRow
+
+router = APIRouter(route_class=PageRoute)
+
+NEWEST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Members charged within ``span``, of so many that may be."""
+
+    span: str
+    charged: int
+    limit: int
+
+    @property
+    def left(self) -> int:
+        """How many may still be."""
+        return max(0, self.limit - self.charged)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenClass:
+    """A class that a campaign is not done with."""
+
+    name: str
+    campaign_id: str
+    open: int
+    waiting: str | None
+
+
+@router.get("/")
+async def overview(request: Request, engine: Running, db: Db, _caller: Viewer) -> Response:
+    """Everything at a glance."""
+    now = time.time()
+    limits = engine.scheduler.limits
+    with db.read() as session:
+        hour = arming.charged(session, arming.within(now - arming.HOUR))
+        day = arming.charged(session, arming.within(now - arming.DAY))
+        newest = select(CampaignRow).order_by(CampaignRow.created_at.desc(), CampaignRow.id.desc())
+        rows = list(session.scalars(newest.limit(NEWEST)))
+        totals = tried.totals(session, [(row.id, row.run) for row in rows])
+        campaigns = [
+            CampaignView.of(row, totals[row.id], live_campaign(engine, row.id)) for row in rows
+        ]
+        found = select(FindingRow).order_by(FindingRow.found_at.desc(), FindingRow.id.desc())
+        findings = [finding_view(row) for row in session.scalars(found.limit(NEWEST))]
+        done = select(AuditRow).order_by(AuditRow.id.desc()).limit(NEWEST + 2)
+        audit = [AuditView.of(row) for row in session.scalars(done)]
+    return rendered(
+        request,
+        "overview.html",
+        armed=_armed(engine),
+        budgets=[
+            Budget("hour", hour, limits.members_per_hour),
+            Budget("day", day, limits.members_per_day),
+        ],
+        campaigns=campaigns,
+        findings=findings,
+        audit=audit,
+        open_classes=_open_classes(engine),
+        classes=len(engine.catalogue.classes),
+        edges=len(engine.board.edges(now)),
+        spans=engine.spans,
+        outcomes=engine.outcomes,
+    )
+
+
+def _armed(engine: Engine) -> list[ExperimentView]:
+    """What is being injected, or was until a moment ago and is still being counted."""
+    return [
+        ExperimentView.live(experiment, campaign)
+        for campaign in engine.scheduler.campaigns.values()
+        for experiment in campaign.active()
+    ]
+
+
+def _open_classes(engine: Engine) -> list[OpenClass]:
+    """Where something is left to try, the most first."""
+    found = [
+        OpenClass(name, campaign.id, exploration.open, campaign.waiting.get(name))
+        for campaign in engine.scheduler.campaigns.values()
+        if campaign.live()
+        for name, exploration in campaign.explorations.items()
+        if not exploration.finished
+    ]
+    return sorted(found, key=lambda each: (-each.open, each.name))

@@ -1,0 +1,93 @@
+"""From a template and what it shows to a page. Everything is escaped; nothing may be missing."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from dashboards import links, words
+from dashboards.assets import asset
+from experiments.api.auth import Caller
+from experiments.api.problems import KINDS, Problem
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+THEMES: Final = ("light", "dark")
+
+NAVIGATION: Final = (
+    ("/", "Overview"),
+    ("/campaigns", "Campaigns"),
+    ("/calendar", "Calendar"),
+    ("/what-if", "What if"),
+    ("/maintenance", "Maintenance"),
+    ("/audit", "Audit log"),
+    ("/tokens", "Tokens"),
+)
+"""What every page links to, in this order. Tokens are shown to admins."""
+
+
+@cache
+def environment() -> Environment:
+    """Our templates, with the filters of :mod:`dashboards.words` and the links."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(words.FILTERS)
+    made.globals.update(
+        asset=asset,
+        to_campaign=links.to_campaign,
+        to_class=links.to_class,
+        to_experiment=links.to_experiment,
+        to_finding=links.to_finding,
+        to_subject=links.to_subject,
+    )
+    return made
+
+
+def rendered(request: Request, template: str, status: int = 200, **shown: Any) -> HTMLResponse:
+    """A page. Besides what is ``shown`` it has what every page shows: see ``base.html``."""
+    text = environment().get_template(template).render(**_everywhere(request), **shown)
+    return HTMLResponse(text, status)
+
+
+def error_page(request: Request, problem: Problem) -> HTMLResponse:
+    """A problem, for people."""
+    response = rendered(
+        request,
+        "error.html",
+        problem.status,
+        kind=problem.kind.replace("-", " "),
+        meaning=KINDS[problem.kind].meaning,
+        detail=problem.detail,
+    )
+    response.headers.update(problem.headers or {})
+    return response
+
+
+def _everywhere(request: Request) -> dict[str, Any]:
+    caller: Caller | None = getattr(request.state, "caller", None)
+    session = getattr(request.state, "session", None)
+    scheduler = request.app.state.engine.scheduler
+    theme = request.cookies.get("ldfi_theme", "")
+    return {
+        "caller": caller,
+        "acts": caller is not None and caller.may("operator"),
+        "rules": caller is not None and caller.may("admin"),
+        "csrf": session.csrf if session is not None else "",
+        "theme": theme if theme in THEMES else "",
+        "path": request.url.path,
+        "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "navigation": NAVIGATION,
+        "halted": scheduler.halted,
+        "breach": scheduler.breach,
+        "armed_now": len(request.app.state.engine.board.armed()),
+        "windows": scheduler.windows,
+    }

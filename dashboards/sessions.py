@@ -1,0 +1,108 @@
+"""Who is logged in: a signed cookie that names the token somebody has logged in with.
+
+The cookie holds no token, only its id and a random number, signed with a key derived from
+``LDFI_MEMBER_KEY``; without that key everybody has to log in again after a restart. Whether the
+token is still good is looked up at every request, so a token revoked ends its sessions at once. A
+session lasts :data:`LASTS` seconds. Logging out is remembered by the process that did it: after a
+restart a cookie that somebody has kept a copy of would be good again until it expires.
+
+Every form carries :meth:`Session.csrf`, which another site cannot know; and the cookie is
+``SameSite=Strict``, so that another site's forms come without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from fastapi import Request, Response
+from itsdangerous import BadData, URLSafeTimedSerializer
+from starlette.concurrency import run_in_threadpool
+
+from experiments.api import auth
+from experiments.api.auth import Caller, Tokens
+
+LASTS: Final = 12 * 3600
+COOKIE: Final = "ldfi_session"
+CSRF_FIELD: Final = "csrf"
+CSRF_HEADER: Final = "X-CSRF-Token"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """``who``: id of a token, empty before login. ``number``: random, tells sessions apart.
+
+    ``csrf``: what the forms of this session carry.
+    """
+
+    who: str
+    number: str
+    csrf: str
+
+
+class Sessions:
+    """Makes and reads the cookies of one application. ``key``: its secret."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = hmac.digest(key, b"dashboards: sessions", "sha256")
+        self._signer = URLSafeTimedSerializer(
+            self._key, salt=COOKIE, signer_kwargs={"digest_method": hashlib.sha256}
+        )
+        self._over: dict[str, float] = {}
+
+    def begin(self, response: Response, request: Request, who: str = "") -> Session:
+        """Begin a session: a new number, so that nobody can have planted it."""
+        session = self._session(who, secrets.token_urlsafe(16))
+        response.set_cookie(
+            COOKIE,
+            self._signer.dumps([session.who, session.number]),
+            max_age=LASTS,
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+        return session
+
+    def of(self, request: Request) -> Session | None:
+        """The session of a request; None where there is none, or it is over, or forged."""
+        try:
+            who, number = self._signer.loads(request.cookies.get(COOKIE, ""), max_age=LASTS)
+        except (BadData, ValueError, TypeError):
+            return None
+        return None if number in self._over else self._session(who, number)
+
+    def end(self, response: Response, session: Session) -> None:
+        """End a session for good."""
+        now = time.time()
+        self._over = {number: until for number, until in self._over.items() if until > now}
+        self._over[session.number] = now + LASTS
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+
+    def _session(self, who: str, number: str) -> Session:
+        csrf = hmac.new(self._key, b"csrf:" + number.encode(), "sha256").hexdigest()
+        return Session(who, number, csrf)
+
+
+def sessions(request: Request) -> Sessions:
+    """The sessions of this application."""
+    found: Sessions = request.app.state.sessions
+    return found
+
+
+async def resume(request: Request) -> Caller | None:
+    """Let somebody who is logged in pass, counted like any caller. Raises Problem 429."""
+    session = sessions(request).of(request)
+    if session is None:
+        return None
+    request.state.session = session
+    if not session.who:
+        return None
+    tokens: Tokens = request.app.state.tokens
+    caller = await run_in_threadpool(tokens.holder, session.who)
+    if caller is not None:
+        auth.enter(request, caller)
+    return caller

@@ -1,0 +1,74 @@
+// What every page does with a script: times in the viewer's zone, light or dark, copy buttons.
+"use strict";
+
+(() => {
+  const root = document.documentElement;
+  root.classList.add("scripted");
+
+  const yearLong = 365 * 86400;
+  const remember = (name, value) => {
+    const secure = location.protocol === "https:" ? "; Secure" : "";
+    document.cookie = `${name}=${encodeURIComponent(value)}; Path=/; Max-Age=${yearLong}; SameSite=Strict${secure}`;
+  };
+  remember("ldfi_zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
+
+  // Times are UTC in the page: without this script they stay so.
+  const minute = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
+  const withYear = { ...minute, year: "numeric" };
+  const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+  const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
+  const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+
+  const ago = (seconds) => {
+    for (const [unit, size] of units) {
+      if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+    }
+    return "just now";
+  };
+
+  const say = (time) => {
+    const at = new Date(time.dateTime);
+    const options = at.getFullYear() === new Date().getFullYear() ? minute : withYear;
+    const shown = time.dataset.show;
+    if (shown === "ago") time.textContent = ago((at - Date.now()) / 1000);
+    else if (shown === "second") time.textContent = at.toLocaleString(undefined, { ...options, second: "2-digit" });
+    else time.textContent = at.toLocaleString(undefined, options);
+    time.title = full.format(at);
+  };
+
+  const sayAll = (within) => within.querySelectorAll("time[data-show]").forEach(say);
+  sayAll(document);
+  document.addEventListener("htmx:afterSettle", (event) => sayAll(event.target));
+  setInterval(() => document.querySelectorAll('time[data-show="ago"]').forEach(say), 30000);
+
+  // Light or dark: what the system says, until somebody presses the button.
+  const theme = document.getElementById("theme");
+  const dark = () =>
+    root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const nameTheme = () => theme && (theme.textContent = dark() ? "Light theme" : "Dark theme");
+  nameTheme();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
+  if (theme) {
+    theme.addEventListener("click", () => {
+      root.dataset.theme = dark() ? "light" : "dark";
+      remember("ldfi_theme", root.dataset.theme);
+      nameTheme();
+      document.dispatchEvent(new CustomEvent("ldfi:theme"));
+    });
+  }
+
+  // <button data-copy="id"> copies the text of the element with that id.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (!button) return;
+    const label = button.textContent;
+    try {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Press Ctrl+C";
+      getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
+    }
+    setTimeout(() => (button.textContent = label), 2000);
+  });
+})();

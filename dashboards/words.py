@@ -1,0 +1,80 @@
+"""How templates say times, shares and names: their filters.
+
+Times are written in UTC, and a script puts them in the viewer's zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from markupsafe import Markup
+
+_KINDS: Final = {"error": "fails", "delay": "is too slow", "down": "is down"}
+
+
+def moment(at: float | None) -> Markup:
+    """A time (Unix seconds) to the minute."""
+    return _time(at, "%d %b %Y, %H:%M", "minute")
+
+
+def second(at: float | None) -> Markup:
+    """A time (Unix seconds) to the second."""
+    return _time(at, "%d %b %Y, %H:%M:%S", "second")
+
+
+def ago(at: float | None) -> Markup:
+    """A time (Unix seconds); with the script, how long ago that is."""
+    return _time(at, "%d %b %Y, %H:%M", "ago")
+
+
+def _time(at: float | None, form: str, show: str) -> Markup:
+    if at is None:
+        return Markup("–")
+    try:
+        when = datetime.fromtimestamp(at, UTC)
+    except (OverflowError, ValueError, OSError):
+        return Markup("–")
+    return Markup('<time datetime="{}" data-show="{}">{} UTC</time>').format(
+        when.strftime("%Y-%m-%dT%H:%M:%SZ"), show, when.strftime(form)
+    )
+
+
+def duration(seconds: float) -> str:
+    """A length of time, in its two largest units."""
+    left = round(seconds)
+    parts = []
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def number(value: float) -> str:
+    """A number with its thousands told apart."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
+
+
+def share(value: float) -> str:
+    """A share between 0 and 1, as per cent."""
+    percent = 100 * value
+    return f"{percent:.0f} %" if percent in {0, 100} else f"{percent:.3g} %"
+
+
+def fault(text: str) -> str:
+    """A fault or another variable of the solver, in words."""
+    kind, at, where = text.partition("@")
+    return f"{where} {_KINDS[kind]}" if at and kind in _KINDS else text
+
+
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "moment": moment,
+    "second": second,
+    "ago": ago,
+    "duration": duration,
+    "number": number,
+    "share": share,
+    "fault": fault,
+}
