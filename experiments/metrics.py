@@ -22,20 +22,19 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from experiments import instruments
-from experiments.domain import campaign, experiment
+from experiments.domain import campaign, experiment, lifecycle
 from experiments.domain.settings import Limits
 from experiments.domain.verdict import Verdict
 from experiments.engine import Engine
 from experiments.instruments import Metric
 from experiments.store import Database
 from experiments.store.arming import DAY, HOUR, charged, within
-from experiments.store.findings import ANNOUNCED
 from experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, NotificationRow
 
 Values = Mapping[tuple[str, ...], float]
 
 NO_VERDICT: Final = "none"
-FINDING_STATES: Final = (*ANNOUNCED, "suspected", "fixed", "refuted")
+FINDING_STATES: Final = get_args(lifecycle.State)
 
 BUILD = Metric("ldfi_build_info", "gauge", "Always 1.", ("version", "python"))
 SPANS = Metric("ldfi_spans_received_total", "counter", "Spans received.")

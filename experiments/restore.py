@@ -61,7 +61,8 @@ def _explore(
     if campaign.settings.on_drift != "ignore":
         mine = [each for each in mine if (each.lesson or {}).get("version") == known.version]
     exploration.replay(_lesson(each) for each in mine if each.run < campaign.run)
-    exploration.begin_run(findings.known(session, name, campaign.run_started_at))
+    asked = campaign.definition.hypotheses
+    exploration.begin_run(findings.known(session, name, campaign.run_started_at, asked))
     exploration.replay(_lesson(each) for each in mine if each.run == campaign.run)
     campaign.explorations[name] = exploration
 

@@ -12,6 +12,8 @@ import secrets
 from collections import deque
 from dataclasses import dataclass
 
+from sqlalchemy.orm import Session
+
 from experiments import tracing
 from experiments.domain.campaign import Campaign, Definition
 from experiments.domain.catalogue import Catalogue
@@ -390,7 +392,7 @@ class Scheduler:
         campaign.begin_run(now)
         with self._db.read() as session:
             for name, exploration in campaign.explorations.items():
-                exploration.begin_run(findings.known(session, name, campaign.run_started_at))
+                exploration.begin_run(_known(session, name, campaign))
         self._save(campaign, now)
 
     def _obstacle(self, campaign: Campaign, now: float) -> str | None:
@@ -551,7 +553,7 @@ class Scheduler:
 
     def _known(self, name: str, campaign: Campaign) -> list[Hypothesis]:
         with self._db.read() as session:
-            return findings.known(session, name, campaign.run_started_at)
+            return _known(session, name, campaign)
 
     def _waiting(self, experiment_id: str) -> tuple[Campaign, Experiment]:
         campaign, experiment = self.experiment(experiment_id)
@@ -562,6 +564,12 @@ class Scheduler:
 
 def _new_id() -> str:
     return secrets.token_hex(6)
+
+
+def _known(session: Session, name: str, campaign: Campaign) -> list[Hypothesis]:
+    """What was found in a class before this run of the campaign, and is tried again."""
+    asked = campaign.definition.hypotheses
+    return findings.known(session, name, campaign.run_started_at, asked)
 
 
 def _why(changed: ClassChange) -> str:

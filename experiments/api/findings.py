@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
 from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Filter, Id, Reason
+from experiments.api.documents import Document, Filter, Id, Reason
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.new_campaign import Bounds
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
 from experiments.api.service import Db, Running, check_promql
 from experiments.api.views import CampaignView, FindingView, finding_view
 from experiments.domain.campaign import Definition
-from experiments.errors import NotFound
+from experiments.domain.lifecycle import State
 from experiments.store import campaigns as stored
 from experiments.store import findings
 from experiments.store.schema import FindingRow
 
 router = APIRouter(prefix="/api/v1/findings", tags=["findings"], route_class=IdempotentRoute)
 
-State = Literal["suspected", "open", "refuted", "fixed", "acknowledged", "regressed"]
+WEB = r"^https?://[^\x00-\x20\x7f]+$"
+
+
+class TrackerLink(Document):
+    """Where people work on a finding: a page of an issue tracker."""
+
+    url: Annotated[
+        str | None,
+        Field(
+            pattern=WEB,
+            max_length=2000,
+            description="Null takes the link away.",
+            examples=["https://tracker.example.org/SHOP-42"],
+        ),
+    ]
 
 
 @router.get("")
@@ -53,10 +69,7 @@ async def listing(
 async def show(finding_id: Id, db: Db, _caller: Viewer) -> FindingView:
     """One finding."""
     with db.read() as session:
-        row = session.get(FindingRow, finding_id)
-        if row is None:
-            raise NotFound(f"there is no finding {finding_id!r}")
-        return finding_view(row)
+        return finding_view(findings.load(session, finding_id))
 
 
 @router.post("/{finding_id}/acknowledge")
@@ -66,18 +79,27 @@ async def acknowledge(finding_id: Id, why: Reason, db: Db, caller: Operator) -> 
         return finding_view(findings.acknowledge(change, finding_id, why.reason))
 
 
+@router.post("/{finding_id}/link")
+async def link(finding_id: Id, where: TrackerLink, db: Db, caller: Operator) -> FindingView:
+    """Say where people work on it. Finding events carry the link from then on."""
+    with db.change(time.time(), caller.name) as change:
+        return finding_view(findings.link(change, finding_id, where.url))
+
+
 @router.post("/{finding_id}/verify", status_code=202)
 async def verify(
     finding_id: Id, bounds: Bounds, request: Request, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
-    """Try it once more, as a campaign of its own: is it fixed, or has it regressed?"""
+    """Try it once more, as a campaign of its own: is it fixed, or has it regressed?
+
+    The bounds that are not given are those of the campaign that found it.
+    """
     check_promql(request, bounds)
     with db.read() as session:
-        row = session.get(FindingRow, finding_id)
-        if row is None:
-            raise NotFound(f"there is no finding {finding_id!r}")
+        row = findings.load(session, finding_id)
+        found_by = stored.definition_from_json(stored.load(session, row.campaign_id).definition)
         definition = Definition(
-            settings=bounds.settings(),
+            settings=replace(bounds.settings(found_by.settings), verify=True),
             classes=(row.request_class,),
             name=f"verify {finding_id}",
             hypotheses=(frozenset(row.faults),),

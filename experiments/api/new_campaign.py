@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, field_validator
@@ -17,6 +18,7 @@ from fit.faults import KINDS, FaultKind
 _SHOWN = Settings()
 _MANY = 1_000_000_000
 _JUDGED = Thresholds()
+_JUDGING = {"alpha_harmful", "alpha_tolerated", "delta", "min_samples"}
 
 Strategy = Literal["smallest", "likeliest", "union"]
 Share = Annotated[float, Field(gt=0, le=0.5)]
@@ -142,13 +144,17 @@ class Bounds(Document):
         Field(ge=0, le=_MANY, description="Members that may be hurt without approval."),
     ] = None
 
-    def settings(self) -> Settings:
-        """The same in the words of the domain."""
-        judged = {"alpha_harmful", "alpha_tolerated", "delta", "min_samples"}
-        values = self.model_dump(include=set(Bounds.model_fields) - judged - {"kinds", "promql"})
-        promql = PromqlOutcome(**self.promql.model_dump()) if self.promql else None
-        thresholds = Thresholds(**self.model_dump(include=judged))
-        return Settings(**values, kinds=tuple(self.kinds), thresholds=thresholds, promql=promql)
+    def settings(self, before: Settings | None = None) -> Settings:
+        """The same in the words of the domain. ``before``: what holds for all that was not set."""
+        given = set(Bounds.model_fields) if before is None else self.model_fields_set
+        before = before or Settings()
+        values = self.model_dump(include=given - _JUDGING - {"kinds", "promql"})
+        if "kinds" in given:
+            values["kinds"] = tuple(self.kinds)
+        if "promql" in given:
+            values["promql"] = PromqlOutcome(**self.promql.model_dump()) if self.promql else None
+        thresholds = replace(before.thresholds, **self.model_dump(include=given & _JUDGING))
+        return replace(before, **values, thresholds=thresholds)
 
 
 class NewCampaign(Bounds):

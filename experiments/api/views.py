@@ -180,6 +180,8 @@ class FindingView(View):
     campaign_id: str
     experiment_id: str
     traces: list[str]
+    note: str | None = Field(description="What whoever acknowledged it said.")
+    tracker_url: str | None = Field(description="Where people work on it.")
 
 
 class ClassView(View):

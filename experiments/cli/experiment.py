@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +13,8 @@ from experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url
 from experiments.cli.experiment_view import experiment_table, side_by_side
 from experiments.cli.settings import Set, checked, pairs
 from experiments.cli.terminal import console, show, show_page
-from experiments.cli.watch import follow, newest_event
+from experiments.cli.watch import follow, newest_event, over
+from experiments.cli.words import length
 from experiments.errors import Conflict, NotFound
 
 app = typer.Typer(
@@ -121,19 +123,44 @@ def watched(
     if not watch:
         show(campaign, said, as_json=as_json)
         return
-    screen = console(stderr=as_json)
-    screen.print(f"Campaign {campaign['id']} tries it.")
-    seen = follow(client, campaign, after, screen, "with an abort")
-    if seen.aborted:
-        _stop(client, seen.campaign["id"], seen.ended[-1]["reason"])
-    last = seen.ended[-1] if seen.ended else None
+    last = verdict_of(client, campaign, after, as_json=as_json)
     if as_json:
         show(last, "", as_json=True)
-    elif last is not None:
-        screen.print(side_by_side(last))
-    else:
-        screen.print(f"It was never tried: {seen.campaign['reason']}.")
     raise typer.Exit(code_of(last))
+
+
+def verdict_of(
+    client: Client,
+    campaign: dict[str, Any],
+    after: int | None,
+    *,
+    as_json: bool,
+    within: float = math.inf,
+) -> dict[str, Any] | None:
+    """Follow a campaign of one experiment; its last experiment, None if there was none.
+
+    What is aborted, or has no verdict ``within`` so many seconds, is stopped.
+    """
+    screen = console(stderr=as_json)
+    screen.print(f"Campaign {campaign['id']} tries it.")
+    seen = follow(client, campaign, after, screen, "with an abort", within)
+    last = seen.ended[-1] if seen.ended else None
+    if last is not None and seen.aborted:
+        _stop(client, campaign["id"], f"its experiment was aborted: {last['reason']}")
+    elif not over(seen.campaign, campaign["run"]):
+        _stop(client, campaign["id"], f"no verdict within {length(within)}")
+    if last is None:
+        screen.print(f"It was never tried: {why_nothing(seen.campaign)}.", soft_wrap=True)
+    elif not as_json:
+        screen.print(side_by_side(last))
+    return last
+
+
+def why_nothing(campaign: dict[str, Any]) -> str:
+    """What a campaign waits for in which nothing was tried."""
+    waiting = [each["waiting"] for each in campaign["classes"]]
+    known = [campaign["waiting"], *waiting, *campaign["not_yet"].values(), campaign["reason"]]
+    return next(filter(None, known), "its class has not been seen")
 
 
 def code_of(experiment: dict[str, Any] | None) -> int:
@@ -147,7 +174,7 @@ def _stop(client: Client, campaign_id: str, why: str) -> None:
     try:
         client.post(
             f"/campaigns/{segment(campaign_id)}/stop",
-            {"reason": f"its experiment was aborted: {why}"[:500]},
+            {"reason": why[:500]},
         )
     except (NotFound, Conflict):
         return  # it is over by itself

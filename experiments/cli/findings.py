@@ -8,12 +8,15 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
+from experiments.cli import exits
 from experiments.cli.campaign_view import finding_table
 from experiments.cli.client import segment
-from experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, Watch, connected
-from experiments.cli.experiment import watched
+from experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
+from experiments.cli.durations import seconds
+from experiments.cli.experiment import code_of, verdict_of, watched
 from experiments.cli.settings import Set, checked, pairs
 from experiments.cli.terminal import show, show_page
+from experiments.cli.watch import newest_event
 from experiments.cli.words import styled, when
 
 
@@ -67,12 +70,33 @@ def show_finding(finding_id: Id, token: Token, url: Url = HERE, as_json: AsJson 
 
 @app.command()
 def ack(
-    finding_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
+    finding_id: Id,
+    note: Annotated[str, typer.Option(help="What is to be done, and who does it.")],
+    token: Token,
+    url: Url = HERE,
+    as_json: AsJson = False,
 ) -> None:
-    """Acknowledge a finding: somebody knows of it, and the reason says what will be done."""
+    """Acknowledge a finding: somebody knows of it, and the note says what will be done."""
     with connected(url, token) as client:
-        finding = client.post(f"{_path(finding_id)}/acknowledge", {"reason": reason})
+        finding = client.post(f"{_path(finding_id)}/acknowledge", {"reason": note})
     show(finding, f"Finding {finding['id']} is acknowledged.", as_json=as_json)
+
+
+@app.command()
+def link(
+    finding_id: Id,
+    page: Annotated[
+        str, typer.Argument(metavar="URL", help="Where people work on it; '' nowhere.")
+    ],
+    token: Token,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Give a finding the page of an issue tracker on which people work on it."""
+    with connected(url, token) as client:
+        finding = client.post(f"{_path(finding_id)}/link", {"url": page or None})
+    said = f"is worked on at {page}" if page else "has no page of a tracker any more"
+    show(finding, f"Finding {finding['id']} {said}.", as_json=as_json)
 
 
 @app.command()
@@ -80,19 +104,38 @@ def verify(
     finding_id: Id,
     token: Token,
     settings: Set = None,
-    watch: Watch = False,
+    watch: Annotated[
+        bool, typer.Option(help="Wait for the verdict, and show what happens.")
+    ] = True,
+    within: Annotated[
+        str, typer.Option(help="Give up when there is no verdict after so long: 90s, 15m, 2h.")
+    ] = "15m",
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Try a finding once more: is it fixed, or does it still hurt?
+    """Try a finding once more, now: is it fixed, or does it still hurt?
 
-    With --watch: exit code 1 when it hurts, 0 when it is fixed, 3 when inconclusive or aborted.
+    It is tried as it was found, within the bounds of the campaign that found it; --set changes
+    them. Exit code 0 when it is fixed, 1 when it still hurts, 3 when nobody can say: inconclusive,
+    aborted, or not tried in time.
     """
     from experiments.api.new_campaign import Bounds
 
-    bounds = checked(Bounds, pairs(settings))
+    path, bounds = f"{_path(finding_id)}/verify", checked(Bounds, pairs(settings))
+    patience = seconds(within, "--within")
     with connected(url, token) as client:
-        watched(client, f"{_path(finding_id)}/verify", bounds, watch=watch, as_json=as_json)
+        if not watch:
+            watched(client, path, bounds, watch=False, as_json=as_json)
+            return
+        after = newest_event(client)
+        campaign = client.post(path, bounds)
+        last = verdict_of(client, campaign, after, as_json=as_json, within=patience)
+        finding = client.get(_path(finding_id))
+    code = code_of(last)
+    said = "Nobody can say whether it is fixed; it" if code == exits.INCONCLUSIVE else "It"
+    said = f"{said} is {finding['state']}: finding {finding['id']}."
+    show({"finding": finding, "experiment": last}, said, as_json=as_json)
+    raise typer.Exit(code)
 
 
 def _picture(finding: dict[str, Any]) -> Table:
@@ -110,6 +153,9 @@ def _picture(finding: dict[str, Any]) -> Table:
     grid.add_row("campaign", finding["campaign_id"])
     grid.add_row("experiment", finding["experiment_id"])
     grid.add_row("traces", "\n".join(finding["traces"]) or "none kept")
+    for name, value in (("note", finding["note"]), ("tracker", finding["tracker_url"])):
+        if value:
+            grid.add_row(name, value)
     return grid
 
 

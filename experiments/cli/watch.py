@@ -7,6 +7,7 @@ connection or Ctrl-C ends the watching and nothing else.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,18 +59,24 @@ def newest_event(client: Client) -> int:
 
 
 def follow(
-    client: Client, campaign: dict[str, Any], after: int | None, console: Console, ends: Ends
+    client: Client,
+    campaign: dict[str, Any],
+    after: int | None,
+    console: Console,
+    ends: Ends,
+    seconds: float = math.inf,
 ) -> Followed:
     """Show what happens until the campaign's run is over, or an experiment of it is aborted.
 
-    Raises Unreachable when the service stays gone, typer.Exit when interrupted.
+    After so many seconds the watching ends in any case. Raises Unreachable when the service stays
+    gone, typer.Exit when interrupted.
     """
     watch = _Watch(client, Followed(campaign), console)
     if over(campaign, campaign["run"]):
         return watch.seen
     try:
         with Stream(client, after) as stream, _screen(console) as screen:
-            watch.until_over(stream, screen, ends)
+            watch.until_over(stream, screen, ends, time.monotonic() + seconds)
     except KeyboardInterrupt:
         console.print(
             f"Campaign {campaign['id']} goes on. `ldfi campaign watch {campaign['id']}` shows it "
@@ -103,7 +110,7 @@ class _Watch:
     _said: set[str] = field(default_factory=set)
     _before: set[str] = field(default_factory=set)
 
-    def until_over(self, stream: Stream, screen: Live | None, ends: Ends) -> None:
+    def until_over(self, stream: Stream, screen: Live | None, ends: Ends, end: float) -> None:
         run, patience = self.seen.campaign["run"], time.monotonic() + LOST_SECONDS
         over_since: float | None = None
         while True:
@@ -115,7 +122,7 @@ class _Watch:
                 self._lost(patience, error)
                 continue
             patience = time.monotonic() + LOST_SECONDS
-            if ends == "with an abort" and self.seen.aborted:
+            if (ends == "with an abort" and self.seen.aborted) or time.monotonic() > end:
                 return
             if over(self.seen.campaign, run):
                 over_since = over_since or time.monotonic()

@@ -1,26 +1,26 @@
 """Findings: minimal failing sets, and what has become of them.
 
-A finding outlives campaigns. What an exploration says of it (suspected, open, refuted, fixed) is
-combined here with what was known before: one that was fixed and hurts again has regressed, and one
-that somebody acknowledged stays so as long as it hurts.
+A finding outlives campaigns; :mod:`experiments.domain.lifecycle` says which state follows which.
+Whatever changes one leaves an audit row and, but for mere suspicions and links, a notification
+that carries all that an issue tracker needs.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import Any, cast
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from experiments.domain.exploration import FindingChange
+from experiments.domain.knowledge import Hypothesis
+from experiments.domain.lifecycle import CONFIRMED, HURTING, State, next_state
 from experiments.errors import Conflict, NotFound
 from experiments.store import notifications
 from experiments.store.database import Change
-from experiments.store.schema import FindingRow
-
-ANNOUNCED = ("open", "acknowledged", "regressed")
-"""States of a finding that hurts, for sure, as far as anyone knows."""
+from experiments.store.schema import ExperimentRow, FindingRow
 
 
 def finding_id(request_class: str, faults: Iterable[str]) -> str:
@@ -29,14 +29,31 @@ def finding_id(request_class: str, faults: Iterable[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def known(session: Session, request_class: str, before: float) -> list[frozenset[str]]:
-    """What was found in a class before a run began, and may be tried again."""
-    query = select(FindingRow.faults).where(
+def load(session: Session, identity: str) -> FindingRow:
+    """The record of one finding. Raises NotFound."""
+    row = session.get(FindingRow, identity)
+    if row is None:
+        raise NotFound(f"there is no finding {identity!r}")
+    return row
+
+
+def known(
+    session: Session, request_class: str, before: float, asked: Collection[Hypothesis] = ()
+) -> list[Hypothesis]:
+    """What was found in a class before a run began, and may be tried again.
+
+    A suspicion that nobody has confirmed is tried again only when it is ``asked`` for.
+    """
+    query = select(FindingRow).where(
         FindingRow.request_class == request_class,
         FindingRow.found_at < before,
-        FindingRow.state.in_([*ANNOUNCED, "fixed"]),
+        FindingRow.state.in_([*CONFIRMED, "suspected"]),
     )
-    return [frozenset(faults) for faults in session.scalars(query.order_by(FindingRow.found_at))]
+    found = [
+        (frozenset(row.faults), row.state)
+        for row in session.scalars(query.order_by(FindingRow.found_at))
+    ]
+    return [faults for faults, state in found if state in CONFIRMED or faults in asked]
 
 
 def apply(
@@ -45,56 +62,92 @@ def apply(
     """Write down what an experiment did to a finding."""
     identity = finding_id(request_class, finding.faults)
     row = change.session.get(FindingRow, identity)
+    was = None if row is None else cast(State, row.state)
     if row is None:
         row = FindingRow(
             id=identity,
             request_class=request_class,
             faults=sorted(finding.faults),
-            state="",
             found_at=change.now,
             campaign_id=campaign_id,
             experiment_id=experiment_id,
             traces=list(finding.traces),
         )
         change.session.add(row)
-    state = _next_state(row.state, finding.state)
     if finding.state in {"open", "fixed"}:
         row.verified_at = change.now
     if finding.traces:
         row.traces = list(finding.traces)
-    if state == row.state:
+    row.state = next_state(was, finding.state)
+    if row.state == was:
         return
-    row.state = state
-    faults = ", ".join(row.faults)
-    change.audit(f"finding {state}", identity, faults)
-    if state != "suspected":
-        notifications.put(
-            change,
-            "finding",
-            f"{state}: {request_class}",
-            f"{faults} together: {state}" if len(row.faults) > 1 else f"{faults}: {state}",
-            {"finding": identity, "state": state, "request_class": request_class},
-        )
+    change.audit(f"finding {row.state}", identity, ", ".join(row.faults))
+    if row.state != "suspected":
+        _tell(change, row, was, change.session.get(ExperimentRow, experiment_id))
 
 
-def acknowledge(change: Change, identity: str, why: str) -> FindingRow:
+def acknowledge(change: Change, identity: str, note: str) -> FindingRow:
     """Somebody knows of it. Raises NotFound, or Conflict where it does not hurt (any more)."""
-    row = change.session.get(FindingRow, identity)
-    if row is None:
-        raise NotFound(f"there is no finding {identity!r}")
-    if row.state not in ANNOUNCED:
-        raise Conflict(f"finding {identity} is {row.state}: there is nothing to acknowledge")
-    if row.state != "acknowledged":
-        row.state = "acknowledged"
-        change.audit("finding acknowledged", identity, why)
+    row = load(change.session, identity)
+    was = cast(State, row.state)
+    if was not in HURTING:
+        raise Conflict(f"finding {identity} is {was}: there is nothing to acknowledge")
+    if (was, row.note) == ("acknowledged", note):
+        return row
+    row.state, row.note = "acknowledged", note
+    change.audit("finding acknowledged", identity, note)
+    if was != "acknowledged":
+        _tell(change, row, was, None)
     return row
 
 
-def _next_state(was: str, told: str) -> str:
-    if told == "suspected":
-        return was if was in {*ANNOUNCED, "fixed"} else "suspected"
-    if told == "open":
-        return {"fixed": "regressed", "": "open"}.get(was, was if was in ANNOUNCED else "open")
-    if told == "refuted" and was in {*ANNOUNCED, "fixed"}:
-        return "fixed"  # it was confirmed once, so what has changed is the system
-    return told
+def link(change: Change, identity: str, tracker_url: str | None) -> FindingRow:
+    """Say where people work on it; None: nowhere (any more). Raises NotFound.
+
+    Nobody is notified: it is most often the receiver of a notification who says so.
+    """
+    row = load(change.session, identity)
+    if row.tracker_url != tracker_url:
+        row.tracker_url = tracker_url
+        what = "finding linked" if tracker_url else "finding unlinked"
+        change.audit(what, identity, tracker_url or "")
+    return row
+
+
+def _tell(
+    change: Change, row: FindingRow, was: State | None, experiment: ExperimentRow | None
+) -> None:
+    """Tell people, and their tracker, of a new state."""
+    faults = ", ".join(row.faults) + (" together" if len(row.faults) > 1 else "")
+    arms = {} if experiment is None else _arms(experiment.comparison)
+    lines = [f"{faults}: {row.state}", _counted(arms), row.note or "", row.tracker_url or ""]
+    details = {
+        "finding": row.id,
+        "state": row.state,
+        "was": was,
+        "request_class": row.request_class,
+        "faults": row.faults,
+        "campaign": row.campaign_id if experiment is None else experiment.campaign_id,
+        "experiment": row.experiment_id if experiment is None else experiment.id,
+        "traces": row.traces,
+        "found_at": row.found_at,
+        "verified_at": row.verified_at,
+        "note": row.note,
+        "tracker_url": row.tracker_url,
+        **arms,
+    }
+    title = f"{row.state}: {row.request_class}"
+    notifications.put(change, "finding", title, "\n".join(filter(None, lines)), details)
+
+
+def _arms(comparison: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """Devices that counted, and failures among them, in either arm."""
+    return {
+        arm: {name: comparison[arm][name] for name in ("devices", "failures")}
+        for arm in ("treatment", "control")
+        if arm in comparison
+    }
+
+
+def _counted(arms: dict[str, dict[str, int]]) -> str:
+    return ", ".join(f"{n['failures']} of {n['devices']} failed in {a}" for a, n in arms.items())

@@ -23,7 +23,10 @@ STEP_SECONDS = 0.1
 
 @dataclass
 class Lively:
-    """``url`` answers; ``traffic`` may be switched off, and then nothing asks for rules either."""
+    """``url`` answers; ``traffic`` may be switched off, and then nothing asks for rules either.
+
+    ``programs`` may be changed while it lives, as a release would.
+    """
 
     url: str = ""
     traffic: bool = True
@@ -34,6 +37,8 @@ class Lively:
         world = World(app.state.engine, self.programs or None)
         while True:
             world.now = time.time()
+            if self.programs:
+                world.programs = dict(self.programs)
             if self.traffic:
                 world.step(requests=40, seconds=0.0)
             await asyncio.sleep(STEP_SECONDS)

@@ -21,7 +21,8 @@ from experiments.cli.main import main
 from tests.experiments.applications import GIVEN
 from tests.experiments.lively import Lively, lively
 from tests.experiments.test_cli import ldfi
-from tests.experiments.world import FOUND
+from tests.experiments.world import FOUND, PROGRAM
+from tests.lineage.programs import Call, Step
 
 QUICK = (
     *("--set", "treatment=0.3", "--set", "control=0.3"),
@@ -46,7 +47,7 @@ class At:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """In this process where nothing is watched, for a new one takes a second to start."""
-        if "--watch" in words or "watch" in words:
+        if {"--watch", "watch", "verify"} & set(words):
             return ldfi(*words, **self.env())
         out, err = io.StringIO(), io.StringIO()
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
@@ -92,6 +93,18 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[At]:
     file = tmp_path_factory.mktemp("service") / "ldfi.sqlite3"
     with lively(f"sqlite:///{file}") as world:
         yield At(world)
+
+
+@pytest.fixture
+def repaired(at: At) -> Iterator[Callable[[], None]]:
+    """Lets the service do without its layout, until the test ends."""
+
+    def repair() -> None:
+        optional = Step("optional", (Call("layout"),))
+        at.world.programs = {"/boot": Call("root", (*PROGRAM.steps[:2], optional))}
+
+    yield repair
+    at.world.programs = {"/boot": PROGRAM}
 
 
 @pytest.fixture(scope="module")
@@ -227,10 +240,52 @@ def test_a_finding_is_shown_acknowledged_and_verified(
     found = next(e for e in at.json("findings")["items"] if e["faults"] == ["error@layout"])
 
     assert found["traces"][0] in at("findings", "show", found["id"])
-    at("findings", "ack", found["id"], "--reason", "next sprint")
+    at("findings", "ack", found["id"], "--note", "next sprint")
+    at("findings", "link", found["id"], "https://tracker.example.org/SHOP-42")
     assert at.json("findings", "show", found["id"])["state"] == "acknowledged"
-    again = at.json("findings", "verify", found["id"], *QUICK, "--watch", code=1)
-    assert (again["purpose"], again["verdict"]) == ("verify", "harmful")
+    shown = at("findings", "show", found["id"])
+    assert "next sprint" in shown
+    assert "https://tracker.example.org/SHOP-42" in shown
+    at.refused("findings", "link", found["id"], "javascript:alert(1)")
+    again = at.json("findings", "verify", found["id"], code=1)
+    assert (again["experiment"]["purpose"], again["experiment"]["verdict"]) == ("verify", "harmful")
+    assert again["finding"]["state"] == "acknowledged"
+
+
+def test_a_repaired_finding_is_fixed_and_broken_again_it_has_regressed(
+    at: At, campaign: tuple[dict[str, Any], str], repaired: Callable[[], None]
+) -> None:
+    found = next(e for e in at.json("findings")["items"] if e["faults"] == ["error@layout"])
+    repaired()
+    # Then it is tried as it was found: with the settings of the campaign that found it
+    fixed = at.json("findings", "verify", found["id"])
+    assert fixed["finding"]["state"] == "fixed"
+    asked = [
+        at.json("campaign", "show", each["campaign_id"])["definition"]["settings"]
+        for each in (found, fixed["experiment"])
+    ]
+    assert asked[0] == asked[1]
+    # And when the repair is undone, it has regressed, and stays so until somebody knows
+    at.world.programs = {"/boot": PROGRAM}
+    said = at("findings", "verify", found["id"], code=1)
+    assert f"It is regressed: finding {found['id']}." in said
+    at("findings", "ack", found["id"], "--note", "again")
+
+
+def test_a_verification_that_cannot_be_made_says_why(
+    at: At, campaign: tuple[dict[str, Any], str]
+) -> None:
+    found = next(e for e in at.json("findings")["items"] if e["faults"] == ["error@layout"])
+    window = at.json("maintenance", "open", "--reason", "upgrade")
+    try:
+        done = at.run("findings", "verify", found["id"], "--within", "3s")
+    finally:
+        at("maintenance", "close", window["id"])
+
+    assert done.returncode == 3, (done.stdout, done.stderr)
+    assert "It was never tried: maintenance of everything by operator: upgrade" in done.stdout
+    assert "Nobody can say whether it is fixed; it is acknowledged" in done.stdout
+    assert at.json("campaign", "list", "--state", "running")["items"] == []
 
 
 def test_what_one_more_failure_would_do(at: At, campaign: tuple[dict[str, Any], str]) -> None:

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any, Literal
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sqlalchemy import select
 
+from experiments.domain.experiment import Experiment
 from experiments.domain.exploration import FindingChange, FindingState
+from experiments.domain.settings import Settings
 from experiments.errors import Conflict, NotFound
 from experiments.store import findings
+from experiments.store.arming import new_row
 from experiments.store.database import Database
 from experiments.store.schema import AuditRow, FindingRow, NotificationRow
+from tests.experiments.simulated import BOOT
 
 FAULTS = frozenset({"error@b", "error@a"})
 ID = findings.finding_id("GET /", FAULTS)
 
 NEXT = {
     # was: (told suspected, open, refuted, fixed)
-    "": ("suspected", "open", "refuted", "fixed"),
-    "suspected": ("suspected", "open", "refuted", "fixed"),
-    "open": ("open", "open", None, "fixed"),
-    "acknowledged": ("acknowledged", "acknowledged", None, "fixed"),
-    "refuted": ("suspected", "open", "refuted", "fixed"),
-    "fixed": ("fixed", "regressed", None, "fixed"),
-    "regressed": ("regressed", "regressed", None, "fixed"),
+    "": ("suspected", "open", "refuted", "refuted"),
+    "suspected": ("suspected", "open", "refuted", "refuted"),
+    "open": ("open", "open", "fixed", "fixed"),
+    "acknowledged": ("acknowledged", "acknowledged", "fixed", "fixed"),
+    "refuted": ("suspected", "open", "refuted", "refuted"),
+    "fixed": ("fixed", "regressed", "fixed", "fixed"),
+    "regressed": ("regressed", "regressed", "fixed", "fixed"),
 }
 TOLD: tuple[FindingState, ...] = ("suspected", "open", "refuted", "fixed")
 
@@ -30,6 +42,19 @@ TOLD: tuple[FindingState, ...] = ("suspected", "open", "refuted", "fixed")
 def tell(db: Database, state: FindingState, now: float, *traces: str) -> None:
     with db.change(now) as change:
         findings.apply(change, FindingChange(FAULTS, state, traces), "GET /", "c", "e")
+
+
+def audits(db: Database, since: float) -> list[tuple[str, str, str]]:
+    with db.read() as session:
+        rows = session.scalars(select(AuditRow).order_by(AuditRow.id))
+        return [(row.who, row.what, row.why) for row in rows if row.at >= since]
+
+
+def news(db: Database, since: float = 0.0) -> list[dict[str, Any]]:
+    """What receivers of notifications are given to work with."""
+    with db.read() as session:
+        rows = session.scalars(select(NotificationRow).order_by(NotificationRow.id))
+        return [row.document["details"] for row in rows if row.at >= since]
 
 
 def the_finding(db: Database) -> FindingRow:
@@ -51,7 +76,6 @@ def be(db: Database, state: str) -> None:
         (was, told, state)
         for was, states in NEXT.items()
         for told, state in zip(TOLD, states, strict=True)
-        if state is not None
     ],
 )
 def test_what_was_known_and_what_was_told_make_the_state(
@@ -103,6 +127,80 @@ def test_what_does_not_hurt_cannot(database: Database, state: str) -> None:
         findings.acknowledge(change, "nowhere", "ticket")
 
 
+def test_acknowledging_is_told_once_and_the_note_may_change(database: Database) -> None:
+    be(database, "open")
+    for at, note in enumerate(("next sprint", "next sprint", "this sprint"), start=5):
+        with database.change(float(at), "kim") as change:
+            assert findings.acknowledge(change, ID, note).note == note
+
+    assert audits(database, since=5) == [
+        ("kim", "finding acknowledged", "next sprint"),
+        ("kim", "finding acknowledged", "this sprint"),
+    ]
+    (told,) = news(database, since=5)
+    assert (told["state"], told["was"], told["note"]) == ("acknowledged", "open", "next sprint")
+
+
+def test_a_link_to_a_tracker_is_carried_by_every_later_event(database: Database) -> None:
+    page = "https://tracker.example.org/SHOP-42"
+    be(database, "open")
+    for at, url in enumerate((page, page, None, page), start=5):
+        with database.change(float(at), "bot") as change:
+            assert findings.link(change, ID, url).tracker_url == url
+    # Then whoever set it is not told so, or the two would answer each other for ever
+    assert news(database, since=5) == []
+    assert [what for _, what, _ in audits(database, since=5)] == [
+        "finding linked",
+        "finding unlinked",
+        "finding linked",
+    ]
+    # And the tracker can be told where its own page is
+    tell(database, "fixed", 9.0)
+    (told,) = news(database, since=9)
+    assert (told["state"], told["tracker_url"]) == ("fixed", page)
+    with pytest.raises(NotFound, match="nowhere"), database.change(9.0) as change:
+        findings.link(change, "nowhere", page)
+
+
+def test_an_event_says_all_that_a_tracker_needs(database: Database) -> None:
+    # Given an experiment on record in which a finding hurt
+    arms = {
+        arm: {"devices": devices, "failures": failures, "latency": None}
+        for arm, devices, failures in (("treatment", 20, 19), ("control", 21, 0))
+    }
+    experiment = Experiment("e", "GET /", BOOT, FAULTS, (), Settings())
+    with database.change(1.0) as change:
+        row = new_row(experiment, "c", 1)
+        row.comparison = arms
+        change.session.add(row)
+    tell(database, "open", 2.0, "t1")
+
+    assert news(database) == [
+        {
+            "finding": ID,
+            "state": "open",
+            "was": None,
+            "request_class": "GET /",
+            "faults": ["error@a", "error@b"],
+            "campaign": "c",
+            "experiment": "e",
+            "traces": ["t1"],
+            "found_at": 2.0,
+            "verified_at": 2.0,
+            "note": None,
+            "tracker_url": None,
+            "treatment": {"devices": 20, "failures": 19},
+            "control": {"devices": 21, "failures": 0},
+        }
+    ]
+    with database.read() as session:
+        (text,) = [row.document["text"] for row in session.scalars(select(NotificationRow))]
+    assert text.splitlines() == [
+        "error@a, error@b together: open",
+        "19 of 20 failed in treatment, 0 of 21 failed in control",
+    ]
+
+
 @pytest.mark.parametrize("state", [state for state in NEXT if state])
 def test_what_is_verified_in_a_later_run(database: Database, state: str) -> None:
     be(database, state)
@@ -110,6 +208,51 @@ def test_what_is_verified_in_a_later_run(database: Database, state: str) -> None
         later = findings.known(session, "GET /", before=1.5)
         same = findings.known(session, "GET /", before=1.0)
         other = findings.known(session, "GET /other", before=1.5)
+        asked = findings.known(session, "GET /", before=1.5, asked=[FAULTS])
 
     assert later == ([] if state in {"suspected", "refuted"} else [FAULTS])
+    assert asked == ([] if state == "refuted" else [FAULTS])
     assert same == other == []
+
+
+def state_after(history: Sequence[str]) -> str | None:
+    """What a history comes to, told from its end and not step by step."""
+    told = [event for event in history if event != "ack"]
+    if not told:
+        return None
+    if "open" not in told:
+        return "suspected" if told[-1] == "suspected" else "refuted"
+    survived = [at for at, event in enumerate(history) if event in {"fixed", "refuted"}]
+    hurt = [at for at, event in enumerate(history) if event == "open"]
+    since = max(survived, default=-1)
+    if hurt[-1] < since:
+        return "fixed"
+    began = next(at for at in hurt if at > since)
+    if "ack" in history[began:]:
+        return "acknowledged"
+    return "regressed" if hurt[0] < since else "open"
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.sampled_from([*TOLD, "ack"]), max_size=9))
+def test_whatever_happens_to_a_finding_its_state_says_so(
+    database: Database, history: list[FindingState | Literal["ack"]]
+) -> None:
+    request_class = f"GET /{uuid.uuid4()}"
+    identity = findings.finding_id(request_class, FAULTS)
+    for at, event in enumerate(history, start=1):
+        with database.change(float(at), "kim") as change:
+            if event != "ack":
+                finding = FindingChange(FAULTS, event, ())
+                findings.apply(change, finding, request_class, "c", "e")
+            else:
+                with suppress(Conflict, NotFound):
+                    findings.acknowledge(change, identity, "on it")
+        with database.read() as session:
+            row = session.get(FindingRow, identity)
+            audit = select(AuditRow.what).where(AuditRow.subject == identity)
+            changes = [what.removeprefix("finding ") for what in session.scalars(audit)]
+        assert (row.state if row else None) == state_after(history[:at])
+        # And the audit alone tells the same, each state once
+        assert (changes[-1] if changes else None) == (row.state if row else None)
+        assert all(one != other for one, other in pairwise(changes))

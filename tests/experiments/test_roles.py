@@ -54,6 +54,7 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("POST", "/api/v1/experiments/{experiment_id}/reject"): ACT,
     ("POST", "/api/v1/experiments/{experiment_id}/abort"): ACT,
     ("POST", "/api/v1/findings/{finding_id}/acknowledge"): ACT,
+    ("POST", "/api/v1/findings/{finding_id}/link"): ACT,
     ("POST", "/api/v1/findings/{finding_id}/verify"): ACT,
     ("POST", "/api/v1/maintenance"): ACT,
     ("POST", "/api/v1/maintenance/{window_id}/close"): ACT,

@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from experiments.domain.experiment import ACTIVE
-from experiments.store.findings import ANNOUNCED
+from experiments.domain.lifecycle import HURTING
 from experiments.store.schema import AuditRow, ExperimentRow
 from tests.experiments.crash.record import Record
 from tests.experiments.crash.treated import Treated
@@ -186,7 +186,7 @@ def nothing_lost(before: Record, now: Record) -> Iterator[str]:
             yield f"experiment {identity} had ended as {_ended(was)} and is now {_ended(row)}"
     for identity, finding in before.findings.items():
         state = now.findings[identity].state if identity in now.findings else ""
-        if finding.state in ANNOUNCED and state not in ANNOUNCED:
+        if finding.state in HURTING and state not in HURTING:
             yield f"finding {identity} was {finding.state} and is now {state or 'gone'}"
 
 
@@ -257,7 +257,7 @@ def all_is_done(
     found = {
         (row.request_class, tuple(sorted(row.faults)))
         for row in record.findings.values()
-        if row.state in ANNOUNCED
+        if row.state in HURTING
     }
     for name, faults in sorted(planted - found):
         yield f"a planted weakness of {name} was not found: {', '.join(faults)}"
