@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Final
 from urllib.parse import quote
 
 import httpx
@@ -68,13 +69,18 @@ class Exemplar:
         return {name: value for name, value in self.headers.items() if _may_be_sent(name)}
 
 
+ANYTHING: Final = object()
+"""What an assertion on a body may ask for: whatever, as long as it is not null."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assertion:
     """What a good answer looks like; all of it must hold.
 
-    ``status``: the statuses that are good. ``body_contains``: text in the body. ``json_path``: a
-    query (RFC 9535) on a JSON body; it must find something, and all it finds must equal ``equals``.
-    ``max_seconds``: until the whole answer is there. Raises :class:`InvalidReplay`.
+    ``status``: the statuses that are good. ``body_contains``: text in the body. ``body_matches``: a
+    regular expression that is found in it. ``json_path``: a query (RFC 9535) on a JSON body; it
+    must find something, and all it finds must equal ``equals`` (:data:`ANYTHING`: must not be
+    null). ``max_seconds``: until the whole answer is there. Raises :class:`InvalidReplay`.
     """
 
     status: tuple[int, ...] | range = range(200, 300)
@@ -82,16 +88,26 @@ class Assertion:
     json_path: str | None = None
     equals: object = None
     max_seconds: float | None = None
+    body_matches: str | None = None
 
     def __post_init__(self) -> None:
         if self.json_path is not None:
             _compiled(self.json_path)
+        if self.body_matches is not None:
+            try:
+                re.compile(self.body_matches)
+            except re.error as error:
+                raise InvalidReplay(
+                    f"{self.body_matches!r} is no regular expression: {error}"
+                ) from error
 
     def failure(self, status: int, body: str, seconds: float) -> str | None:
         """The error code of an answer that is not good; None for a good one."""
         if status not in self.status:
             return f"status-{status}"
         if self.body_contains is not None and self.body_contains not in body:
+            return "body"
+        if self.body_matches is not None and not re.search(self.body_matches, body):
             return "body"
         if self.json_path is not None and not self._found(self.json_path, body):
             return "json-path"
@@ -257,4 +273,6 @@ def _compiled(path: str) -> JSONPathQuery:
 
 def _same(value: object, expected: object) -> bool:
     """Equal as JSON: true is not 1."""
+    if expected is ANYTHING:
+        return value is not None
     return value == expected and isinstance(value, bool) == isinstance(expected, bool)

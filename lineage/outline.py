@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -104,15 +104,19 @@ def every(calls: Iterable[Outline]) -> Iterator[Outline]:
         yield from every(call.calls)
 
 
+def ordered(calls: Iterable[Outline]) -> tuple[Outline, ...]:
+    """Calls made side by side, equal ones counted, in the order in which they are shown."""
+    alike: Counter[Outline] = Counter()
+    for call in calls:
+        alike[replace(call, times=1)] += call.times
+    return tuple(replace(each, times=times) for each, times in sorted(alike.items()))
+
+
 def _outlines(calls: Iterable[Call]) -> tuple[Outline, ...]:
-    alike = Counter(
+    return ordered(
         Outline(call.point, call.failed, call.fired, call.callee, _outlines(call.calls))
         for call in calls
         if not call.detached
-    )
-    return tuple(
-        Outline(each.point, each.failed, each.fired, each.callee, each.calls, times)
-        for each, times in sorted(alike.items())
     )
 
 

@@ -9,7 +9,7 @@ lesson names first as its evidence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.domain.experiment import Experiment
@@ -49,6 +49,10 @@ class Run:
     calls: tuple[RunCall, ...]
     left_out: int = 0
     """Calls that there was no room for."""
+    features: Mapping[str, str] = field(default_factory=dict)
+    """What was known of the request when it arrived."""
+    root_failed: bool = False
+    """Whether the service itself says that it failed. A 200 may hide an error."""
 
     def to_json(self) -> dict[str, Any]:
         """Points and callees once each, calls as short lists."""
@@ -77,6 +81,8 @@ class Run:
             "left_out": self.left_out,
             "names": list(names),
             "calls": calls,
+            "features": dict(self.features),
+            "root_failed": self.root_failed,
         }
 
     @classmethod
@@ -93,6 +99,8 @@ class Run:
                 for point, callee, within, failed, fired, at, took in data["calls"]
             ),
             left_out=data["left_out"],
+            features=data.get("features", {}),
+            root_failed=data.get("root_failed", False),
         )
 
 
@@ -157,6 +165,8 @@ def run_of(observation: Observation) -> Run:
         duration=outcome.duration or lineage.duration,
         calls=tuple(calls),
         left_out=left_out,
+        features=lineage.features,
+        root_failed=lineage.root_error,
     )
 
 

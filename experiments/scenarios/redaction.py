@@ -63,7 +63,7 @@ _WORDS: Final = re.compile(
     r"|[A-Z]{2,12}"  # API
 )
 _VERSION: Final = re.compile(r"v[0-9]{1,2}(?:\.[0-9]{1,2})?")
-_SECRET: Final = (
+_CONFIDENTIAL: Final = (
     "auth|cookie|token|secret|session|passw|credential|signature|api[-_]?key|access[-_]?key|csrf"
     "|xsrf|jwt|otp|one[-_]?time|pin|cert|key|code|nonce|state|reset|invite|verif|magic|unsubscribe"
 )
@@ -72,17 +72,18 @@ _PERSONAL: Final = (
     "|device|household|e?-?mail|phone|mobile|address|login|name|birth|card|iban|ssn|passport|guid"
     "|uuid|ip$|^id$|[-_.]id$|[a-z]Id$|ID$|contact|friend|me$|group|team|order|invoice|payment"
 )
-_TELLS: Final = re.compile(f"{_SECRET}|{_PERSONAL}", re.IGNORECASE)
+_TELLS: Final = re.compile(f"{_CONFIDENTIAL}|{_PERSONAL}", re.IGNORECASE)
 _PATTERNS: Final = re.compile(
     r"""
-      [^\s@/]+@[^\s@/]+                                        # an e-mail address
-    | eyJ[\w-]{5,}                                             # a JSON web token
-    | (?:\d[ -]?){13,19}                                       # a number as on a card
-    | [0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}              # a UUID
-    | (?=[0-9a-f]*\d)[0-9a-f]{16,}                             # a hash, a session
-    | (?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abposr]|AKIA|ASIA|AIza)[-_]?\w{8,}   # keys of well-known makers
+      [^\s@/>]+@[^\s@/>]+                                       # an e-mail address
+    | eyJ[\w-]{5,}                                              # a JSON web token
+    | (?:\d[ -]?){13,19}                                        # a number as on a card
+    | [0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}               # a UUID
+    | (?=[0-9a-f]*\d)[0-9a-f]{16,}                              # a hash, a session
+    | \b(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abposr])[-_]\w{8,}    # keys of well-known makers
+    | (?:AKIA|ASIA)\w{12,} | AIza[\w-]{20,}
     | (?:bearer|basic)\s+\S+
-    | (?=(?:[^0-9]*\d){3})[A-Za-z0-9+/=_-]{20,}                # anything long with digits in it
+    | (?=(?:[A-Za-z+=_-]*\d){3})[A-Za-z0-9+=_-]{20,}            # anything long with digits in it
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -246,7 +247,7 @@ def _named(request: RawRequest, body: Any) -> Iterator[str]:
             pending.extend((secret or tells(key), each) for key, each in value.items())
         elif isinstance(value, list):
             pending.extend((secret, each) for each in value)
-        elif secret and isinstance(value, str | int) and not isinstance(value, bool):
+        elif secret and type(value) in {str, int, float}:
             yield str(value)
 
 

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from experiments.domain.observation import Outcome
 from experiments.errors import InvalidReplay
-from experiments.replay import Assertion, Exemplar, Replayer
+from experiments.replay import ANYTHING, Assertion, Exemplar, Replayer
 from tests.fit.applications import served
 
 HOME = {"rows": [{"title": "new"}, {"title": "old"}], "ok": True}
@@ -255,6 +255,10 @@ BODY = '{"rows": [{"n": 1, "ok": true}, {"n": 1, "ok": false}], "none": null}'
         (Assertion(json_path="$.rows[?@.ok == true].n", equals=1), None),
         (Assertion(json_path="$.rows[7]", equals=None), "json-path"),
         (Assertion(json_path="$.none", equals=None), None),
+        (Assertion(json_path="$.none", equals=ANYTHING), "json-path"),
+        (Assertion(json_path="$.rows[*].n", equals=ANYTHING), None),
+        (Assertion(body_matches='"n": ?1'), None),
+        (Assertion(body_matches="^$"), "body"),
         (Assertion(max_seconds=1.0), None),
         (Assertion(max_seconds=0.4), "slow"),
     ],
