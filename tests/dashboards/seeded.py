@@ -1,0 +1,238 @@
+"""A database as it looks after some hours of work, and the service over it.
+
+:func:`seed` runs the real engine over the world of :mod:`tests.experiments.world` in simulated
+time: traffic, campaigns to their end, findings confirmed, a halt, maintenance, tokens. A second or
+two. :func:`alive` serves such a database with devices and an edge that go on in real time.
+:func:`crowd` adds many experiments at once, for what has to stay fast.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI
+from sqlalchemy import insert, select
+
+from experiments.domain.calendar import Blackout, Calendar, Schedule
+from experiments.domain.campaign import Definition
+from experiments.domain.maintenance import Maintenance
+from experiments.domain.settings import Limits, Settings
+from experiments.engine import Engine
+from experiments.store import Database, findings, tokens
+from experiments.store.schema import CampaignRow, ExperimentRow, FindingRow
+from tests.experiments.applications import service
+from tests.experiments.world import World
+from tests.fit.applications import served
+from tests.lineage.programs import Call, Step
+
+RATINGS = Call("api>http:GET:ratings/titles/*")
+PLAYLIST = Call(
+    "api>http:GET:playlist/members/*",
+    (Step("critical", (Call("playlist>db:SELECT:recordsdb/lists"),)),),
+)
+POPULAR = Call("api>http:GET:popular/top")
+LAYOUT = Call("api>http:GET:layout/screens/*")
+BOOKMARKS = Call("api>db:SELECT:recordsdb/bookmarks")
+SUGGEST = Call("api>http:GET:suggest/for/*")
+SPELLING = Call("api>http:POST:spelling/check")
+INDEX = Call(
+    "api>http:GET:index/search",
+    (Step("fallback", (Call("index>cache:get:hot"), Call("index>db:SELECT:indexdb/terms"))),),
+)
+LICENSE = Call("api>http:POST:license/keys")
+CDN, CDN_SPARE = Call("api>http:GET:cdn/manifest"), Call("api>http:GET:cdn-spare/manifest")
+
+PROGRAMS: Mapping[str, Call] = {
+    "/boot": Call(
+        "root",
+        (
+            Step("optional", (RATINGS,)),
+            Step("fallback", (PLAYLIST, POPULAR)),
+            Step("critical", (LAYOUT,)),
+            Step("optional", (BOOKMARKS,)),
+        ),
+    ),
+    "/search": Call(
+        "root",
+        (Step("optional", (SPELLING,)), Step("critical", (INDEX,)), Step("optional", (SUGGEST,))),
+    ),
+    "/play": Call("root", (Step("retry", (LICENSE,)), Step("fallback", (CDN, CDN_SPARE)))),
+}
+"""``/boot`` fails without the layout, or without playlist and popular; ``/search`` without the
+index, or without both of its stores; ``/play`` without the license, or without both CDNs."""
+
+LIMITS = Limits(members_per_hour=20_000, members_per_day=50_000)
+QUICK: dict[str, Any] = {
+    "kinds": ("error",),
+    "treatment": 0.3,
+    "control": 0.3,
+    "window": 30.0,
+    "settle": 1.0,
+}
+REQUESTS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """What is there to look at. ``campaigns``: name → id. ``classes``: by name."""
+
+    campaigns: Mapping[str, str]
+    findings: list[str]
+    experiments: list[str]
+    classes: list[str]
+
+
+def seed(url: str, now: float | None = None) -> Seeded:
+    """Fill the database at ``url`` with what happened in the five hours before ``now``."""
+    now = time.time() if now is None else now
+    database = Database(url)
+    engine = Engine(database, now=now - 5 * 3600, lease=10.0, limits=LIMITS)
+    world = World(engine, PROGRAMS)
+    world.now = now - 5 * 3600
+    _traffic(world, 12)
+    _explore(world, "nightly", Settings(**QUICK))
+    _acknowledge_one(world, database)
+    world.now = now - 2 * 3600
+    _interrupt(world)
+    _explore(world, "boot screen only", Settings(max_size=3, **QUICK), "GET /boot")
+    _plan(world)
+    _tokens(world, database)
+    engine.scheduler.shut_down("the service was stopped", world.now)
+    found = _seeded(database, engine)
+    database.close()
+    return found
+
+
+def _traffic(world: World, steps: int) -> None:
+    for _ in range(steps):
+        world.step(requests=REQUESTS)
+
+
+def _explore(world: World, name: str, settings: Settings, *classes: str) -> None:
+    scheduler = world.engine.scheduler
+    campaign = scheduler.start(Definition(settings, classes, name), "ann", world.now)
+    for _ in range(2_000):
+        world.step(requests=REQUESTS)
+        if not campaign.live():
+            return
+    raise AssertionError(f"{name} did not come to its end: {campaign.waiting}")
+
+
+def _acknowledge_one(world: World, database: Database) -> None:
+    with database.change(world.now, "ben") as change:
+        known = change.session.scalars(select(FindingRow).where(FindingRow.state == "open"))
+        findings.acknowledge(change, known.all()[0].id, "the team has it on its list")
+
+
+def _interrupt(world: World) -> None:
+    """A halt that was lifted, and a maintenance window that is over."""
+    scheduler = world.engine.scheduler
+    scheduler.halt("checkout looks slow, we want to be sure", "ben", world.now)
+    scheduler.resume("ben", world.now + 240)
+    window = Maintenance(
+        id=secrets.token_hex(6),
+        owner="ann",
+        reason="rolling upgrade of recordsdb",
+        down=("recordsdb",),
+        opened_at=world.now + 300,
+        until=world.now + 7500,
+    )
+    scheduler.open_maintenance(window, "ann", world.now + 300)
+    scheduler.close_maintenance(window.id, "ann", world.now + 1500)
+
+
+def _plan(world: World) -> None:
+    """Campaigns that are to come, paused and stopped."""
+    scheduler, now = world.engine.scheduler, world.now
+    calendar = Calendar(
+        "Europe/Berlin",
+        ("mon", "tue", "wed", "thu"),
+        ("09:00", "16:00"),
+        (Blackout("2026-12-18", "2027-01-04", "holidays"),),
+    )
+    schedule = Schedule("0 9 * * mon,wed", "Europe/Berlin")
+    weekly = Definition(Settings(), (), "working hours", calendar, schedule)
+    scheduler.start(weekly, "ann", now)
+    paused = scheduler.start(Definition(Settings(), ("GET /play",), "player"), "kim", now)
+    scheduler.pause(paused.id, "the player team ships 4.2 today", "kim", now + 60)
+    stopped = scheduler.start(Definition(Settings(max_size=3), (), "triples"), "kim", now)
+    scheduler.stop(stopped.id, "too many open hypotheses for now", "kim", now + 90)
+
+
+def _tokens(world: World, database: Database) -> None:
+    with database.change(world.now, "ann") as change:
+        tokens.create(change, "kim", "operator", world.now + 90 * 86_400)
+        tokens.create(change, "wallboard", "viewer")
+        entry, _ = tokens.create(change, "old-laptop", "operator")
+        tokens.create(change, "edge-eu", "edge")
+    with database.change(world.now + 30, "ann") as change:
+        tokens.revoke(change, entry.id)
+
+
+def _seeded(database: Database, engine: Engine) -> Seeded:
+    with database.read() as session:
+        campaigns = {row.name: row.id for row in session.scalars(select(CampaignRow))}
+        found = select(FindingRow.id).order_by(FindingRow.found_at.desc())
+        tried = select(ExperimentRow.id).order_by(ExperimentRow.created_at.desc())
+        return Seeded(
+            campaigns=campaigns,
+            findings=list(session.scalars(found)),
+            experiments=list(session.scalars(tried)),
+            classes=sorted(engine.catalogue.classes),
+        )
+
+
+def crowd(url: str, experiments: int, now: float | None = None) -> None:
+    """Add as many experiments, copies of one that is over, with an audit row each."""
+    now = time.time() if now is None else now
+    database = Database(url)
+    with database.change(now) as change:
+        model = change.session.scalars(
+            select(ExperimentRow).where(ExperimentRow.state == "decided").limit(1)
+        ).one()
+        columns = {c.key: getattr(model, c.key) for c in ExperimentRow.__table__.columns}
+        copies = []
+        for number in range(experiments):
+            at = now - 30 * 86_400 + number
+            times = {"created_at": at, "armed_at": at + 1, "ended_at": at + 30}
+            copies.append({**columns, **times, "id": f"copy-{number:06}"})
+        change.session.execute(insert(ExperimentRow), copies)
+        for number in range(experiments):
+            change.audit("experiment tolerated", f"copy-{number:06}", "a copy")
+    database.close()
+
+
+@contextmanager
+def alive(
+    url: str, programs: Mapping[str, Call] = PROGRAMS, requests: int = 20, **settings: Any
+) -> Iterator[str]:
+    """The service over the database at ``url``, with devices that go on asking; gives its URL.
+
+    ``settings`` are those of :class:`experiments.api.app.Service`.
+    """
+    app = service(url, **{"lease": 3.0, "quiet": 0.1, "limits": LIMITS, **settings})
+    without = app.router.lifespan_context
+
+    async def traffic(app: FastAPI) -> None:
+        world = World(app.state.engine, programs)
+        while True:
+            world.now = time.time()
+            world.step(requests=requests, seconds=0.0)
+            await asyncio.sleep(0.2)
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        async with without(app):
+            task = asyncio.create_task(traffic(app))
+            yield
+            task.cancel()
+
+    app.router.lifespan_context = running
+    with served(app) as root:
+        yield root
