@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from fastapi import FastAPI
 
-from experiments.api.app import Service, create_app
+from experiments.api.app import create_app
 from experiments.api.auth import Tokens
 from experiments.domain.settings import Limits
+from experiments.service import Service
 from tests.experiments.applications import GIVEN
 from tests.experiments.world import World
 from tests.fit.applications import served
@@ -45,9 +46,9 @@ class Lively:
 
 
 @contextmanager
-def lively(database_url: str) -> Iterator[Lively]:
+def lively(database_url: str, programs: dict[str, Call] | None = None) -> Iterator[Lively]:
     """The service with the world of :mod:`tests.experiments.world` around it."""
-    world = Lively()
+    world = Lively(programs=programs or {})
     tokens = Tokens(",".join(f"{role}:{token}" for role, token in GIVEN.items()))
     limits = Limits(members_per_hour=100_000, members_per_day=100_000)
     app = create_app(Service(tokens, database_url, lease=3.0, quiet=0.1, limits=limits))
