@@ -145,21 +145,24 @@ class Equation:
                 clauses[key] = clauses.get(key, 0) | support
         return list(clauses.values())
 
+    def doubtful(self) -> list[Faults]:
+        """Sets that were seen to fail and that a good run shows safe."""
+        return [fired for fired in self.bad if self.is_safe(self.language.expand(fired))]
+
     def violations(self) -> list[Violation]:
-        """What contradicts "more faults never help": failed sets that a good run shows safe."""
+        """What contradicts "more faults never help": one violation for each doubtful set."""
         found = []
-        for bad in self.bad.values():
-            fired = self.language.expand(bad.fired)
-            if self.is_safe(fired):
-                over = [
-                    good.failed
-                    for good in self.good.values()
-                    if not fired & ~(self.language.expand(good.failed) | self.down)
-                ]
-                if over and self.monotone:
-                    found.append(Violation("superset of a failing set survived", over[0]))
-                else:
-                    found.append(Violation("known-safe set failed", bad.fired))
+        for doubtful in self.doubtful():
+            fired = self.language.expand(doubtful)
+            over = [
+                good.failed
+                for good in self.good.values()
+                if not fired & ~(self.language.expand(good.failed) | self.down)
+            ]
+            if over and self.monotone:
+                found.append(Violation("superset of a failing set survived", over[0]))
+            else:
+                found.append(Violation("known-safe set failed", doubtful))
         return found
 
     def refresh(self) -> None:

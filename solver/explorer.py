@@ -233,6 +233,16 @@ class Explorer:
         return tuple(self._equation.violations())
 
     @property
+    def doubtful(self) -> tuple[Faults, ...]:
+        """Sets that were seen to fail although a good run shows them to be safe.
+
+        Either more faults helped, or the failure came of something else: only trying the same once
+        more can tell. The explorer itself believes the failure.
+        """
+        self._now()
+        return tuple(self._equation.doubtful())
+
+    @property
     def degraded(self) -> bool:
         """Whether the exploration went over to the cautious strategy."""
         return bool(self.violations)

@@ -7,6 +7,10 @@ A finding is ``suspected`` at first. When an experiment of its own hurts as well
 when that one is survived, it is ``refuted``: the verdict that suspected it was wrong. A finding
 that was open and is survived later is ``fixed``. In both cases whatever was put down to these
 faults is forgotten, and what is known is built anew from the lessons that are left.
+
+A failure that contradicts what was survived is *doubted* before anything is built on it: the same
+is tried once more. Survived, it is forgotten likewise; failed again, it is believed, and the
+explorer goes over to its cautious strategy, as more faults do help here.
 """
 
 from __future__ import annotations
@@ -99,6 +103,7 @@ class Exploration:
             plan = (
                 self._verification()
                 or self._confirmation()
+                or self._doubt()
                 or self._exploration()
                 or self._confirmation(ripe=False)
                 or self._recheck()
@@ -171,23 +176,29 @@ class Exploration:
             if lesson.purpose == "verify" and self._tries[lesson.purpose, faults] < MAX_TRIES:
                 self.to_verify.append(faults)
             return
-        if lesson.succeeded:
+        doubted = lesson.purpose == "confirm" and faults not in self.states
+        if doubted:
+            self._tries["confirm", faults] = MAX_TRIES  # this was the answer
+        elif lesson.succeeded:
             self.states[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
-            self._forget(self._knowledge.injected(faults))
+        if lesson.succeeded:
+            self._forget(faults)
         self._add(lesson)
-        if not lesson.succeeded:
+        if not lesson.succeeded and not doubted:
             self.states[faults] = "open"
 
     def _add(self, lesson: Lesson) -> None:
         self.lessons.append(lesson)
         self._knowledge.learn(lesson)
 
-    def _forget(self, faults: frozenset[str]) -> None:
-        """Drop every lesson that put harm down to these faults, and build what is known anew."""
+    def _forget(self, hypothesis: Hypothesis) -> None:
+        """Drop every lesson that put harm down to it, and build what is known anew."""
+        faults = self._knowledge.injected(hypothesis)
         self.lessons = [
             lesson
             for lesson in self.lessons
-            if lesson.succeeded is not False or not faults <= lesson.fired
+            if lesson.succeeded is not False
+            or not (faults <= lesson.fired or lesson.injected == hypothesis)
         ]
         self._knowledge = self._blank()
         for lesson in self.lessons:
@@ -225,6 +236,17 @@ class Exploration:
             and not (ripe and self._knowledge.superseded_soon(faults))
         ]
         return Plan(min(suspected, key=sorted), "confirm") if suspected else None
+
+    def _doubt(self) -> Plan | None:
+        """What hurt although it should not have, and was not tried again yet."""
+        doubted = (
+            lesson.injected
+            for lesson in self.lessons
+            if lesson.injected not in self.states
+            and self._tries["confirm", lesson.injected] < MAX_TRIES
+            and self._knowledge.doubts(lesson)
+        )
+        return next((Plan(faults, "confirm") for faults in doubted), None)
 
     def _exploration(self) -> Plan | None:
         proposed = self._knowledge.propose()

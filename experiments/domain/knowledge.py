@@ -166,6 +166,11 @@ class Knowledge:
         errors = frozenset(f"error@{point}" for point in points)
         return self.explorer.judge(self._with_tokens(errors))
 
+    def doubts(self, lesson: Lesson) -> bool:
+        """Whether what fired in its failed requests was survived, as other lessons have it."""
+        fired = self._with_tokens(lesson.fired)
+        return lesson.succeeded is False and fired in self.explorer.doubtful
+
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """The minimal failing sets found so far, each with exemplar traces."""
         found = [frozenset(map(str, faults)) for faults in self.explorer.findings]

@@ -184,6 +184,61 @@ def test_a_delay_waits_for_the_error_and_is_confirmed_by_itself_where_that_stays
     assert plan == Plan(DELAY, "confirm")
 
 
+# --- Doubt -------------------------------------------------------------------------------------
+
+OPTIONAL = Call(
+    "root",
+    (
+        Step("optional", (Call("ratings"),)),
+        Step("optional", (Call("playlist"),)),
+        Step("critical", (Call("layout"),)),
+    ),
+)
+BOTH = RATINGS | PLAYLIST
+ALL = BOTH | LAYOUT
+
+
+def doubtful() -> Lab:
+    """Two optional calls were survived; then a union hurt in which nothing but these fired."""
+    lab = Lab(serving(OPTIONAL), Settings(kinds=("error",), max_size=1, min_traffic=5, rechecks=0))
+    lab.carry_out(Plan(BOTH, "explore"))
+    lab.learn(Lesson(ALL, succeeded=False, fired=BOTH))
+    return lab
+
+
+def cautious(lab: Lab) -> bool:
+    return lab.exploration.knowledge.explorer.degraded
+
+
+def test_harm_that_contradicts_what_was_survived_is_tried_again_and_forgotten_if_survived() -> None:
+    lab = doubtful()
+    assert cautious(lab)
+    assert lab.exploration.plan() == Plan(ALL, "confirm")
+
+    lab.learn(Lesson(ALL, succeeded=True, fired=BOTH, relied_on=LAYOUT, purpose="confirm"))
+
+    assert not cautious(lab)
+    assert not lab.exploration.states
+
+
+def test_harm_that_contradicts_what_was_survived_is_believed_when_it_comes_again() -> None:
+    lab = doubtful()
+
+    lab.learn(Lesson(ALL, succeeded=False, fired=BOTH, purpose="confirm"))
+
+    assert cautious(lab)
+    assert Plan(ALL, "confirm") not in lab.plans()
+
+
+def test_doubt_is_given_up_when_it_cannot_be_settled() -> None:
+    lab = doubtful()
+    for _ in range(MAX_TRIES):
+        assert lab.exploration.plan() == Plan(ALL, "confirm")
+        lab.learn(Lesson(ALL, succeeded=None, purpose="confirm"))
+
+    assert lab.exploration.plan() != Plan(ALL, "confirm")
+
+
 # --- Verification ------------------------------------------------------------------------------
 
 
