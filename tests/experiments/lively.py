@@ -46,9 +46,9 @@ class Lively:
 
 
 @contextmanager
-def lively(database_url: str, programs: dict[str, Call] | None = None) -> Iterator[Lively]:
+def lively(database_url: str) -> Iterator[Lively]:
     """The service with the world of :mod:`tests.experiments.world` around it."""
-    world = Lively(programs=programs or {})
+    world = Lively()
     tokens = Tokens(",".join(f"{role}:{token}" for role, token in GIVEN.items()))
     limits = Limits(members_per_hour=100_000, members_per_day=100_000)
     app = create_app(Service(tokens, database_url, lease=3.0, quiet=0.1, limits=limits))
