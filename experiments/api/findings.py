@@ -20,6 +20,8 @@ from experiments.api.service import Db, Running, check_promql
 from experiments.api.views import CampaignView, FindingView, finding_view
 from experiments.domain.campaign import Definition
 from experiments.domain.lifecycle import State
+from experiments.scenarios.of_finding import scenario_of
+from experiments.scenarios.scenario import Scenario
 from experiments.store import campaigns as stored
 from experiments.store import findings
 from experiments.store.schema import FindingRow
@@ -72,6 +74,13 @@ async def show(finding_id: Id, db: Db, _caller: Viewer) -> FindingView:
         return finding_view(findings.load(session, finding_id))
 
 
+@router.get("/{finding_id}/scenario", response_model_exclude_defaults=True)
+async def scenario(finding_id: Id, db: Db, _caller: Viewer) -> Scenario:
+    """The finding as a scenario: to be kept beside the code and replayed (docs/scenarios.md)."""
+    with db.read() as session:
+        return scenario_of(session, finding_id)
+
+
 @router.post("/{finding_id}/acknowledge")
 async def acknowledge(finding_id: Id, why: Reason, db: Db, caller: Operator) -> FindingView:
     """Say that somebody knows of it and what will become of it."""
@@ -90,10 +99,7 @@ async def link(finding_id: Id, where: TrackerLink, db: Db, caller: Operator) -> 
 async def verify(
     finding_id: Id, bounds: Bounds, request: Request, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
-    """Try it once more, as a campaign of its own: is it fixed, or has it regressed?
-
-    The bounds that are not given are those of the campaign that found it.
-    """
+    """Try it once more, by default within the bounds of the campaign that found it: is it fixed?"""
     check_promql(request, bounds)
     with db.read() as session:
         row = findings.load(session, finding_id)
