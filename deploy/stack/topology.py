@@ -34,10 +34,11 @@ PARTITIONS: Final = 8
 
 @dataclass
 class Stack:
-    """What runs. ``roles``: the processes of the service."""
+    """What runs. ``database``: the URL of the record. ``roles``: the processes of the service."""
 
     broker: kafka.Broker
     postgresql: postgresql.Server
+    database: str
     collector: collector.Collector
     processes: Processes
     roles: Roles
@@ -100,7 +101,7 @@ def running(
             collector.running(log, collector.ONLY_KAFKA, **COLLECTOR, **where)
         )
         say(f"OpenTelemetry Collector at {spans.url}, {_since(began)}")
-        yield Stack(broker, server, spans, processes, roles, topics)
+        yield Stack(broker, server, database, spans, processes, roles, topics)
 
 
 def _since(began: float) -> str:

@@ -76,6 +76,17 @@ class Processes:
         process.wait()
         _close(process)
 
+    def end(self, name: str, seconds: float) -> None:
+        """Ask one to stop and wait for that. Raises ExperimentsError where it takes longer."""
+        process = self._running[name]
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise ExperimentsError(f"{name} does not end within {seconds:.0f} s") from None
+        del self._running[name]
+        _close(process)
+
     def stop(self) -> None:
         """Ask each to stop, newest first; insist after some seconds."""
         stopping = list(reversed(self._running.values()))

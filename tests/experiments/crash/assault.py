@@ -11,16 +11,16 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.experiments.crash import checks
 from tests.experiments.crash.checks import Bounds, Kill
 from tests.experiments.crash.record import Reader, Record
-from tests.experiments.crash.service import LEASE, Service
+from tests.experiments.crash.service import LEASE
 from tests.experiments.crash.treated import Treated, noted
 
 AIMS = {
@@ -56,11 +56,46 @@ class Plan:
     patience: float = 180.0
 
 
+class Victim(Protocol):
+    """What is killed: the service as one process, or one part of many."""
+
+    @property
+    def database(self) -> str:
+        """Where the record is."""
+
+    @property
+    def hour(self) -> int:
+        """The budget of members in any hour."""
+
+    @property
+    def started_in(self) -> list[float]:
+        """The seconds that each start took."""
+
+    @property
+    def log(self) -> str:
+        """What all lives have logged."""
+
+    def kill(self) -> float:
+        """SIGKILL; the moment from which on it surely does nothing any more, Unix seconds."""
+
+    def start(self) -> None:
+        """Start it again."""
+
+    def ready(self) -> float:
+        """Wait until all is well; the seconds that took."""
+
+    def check(self) -> None:
+        """Fail where something has ended by itself."""
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the API as an operator."""
+
+
 @dataclass
 class Assault:
     """``campaign`` is what is started, as the API takes it, whenever none runs any more."""
 
-    service: Service
+    service: Victim
     notes: Path
     campaign: Mapping[str, Any]
     plan: Plan
@@ -97,13 +132,22 @@ class Assault:
                 self._wait_for_the_end(reader)
             self._look(reader.record())
 
-    def witnessed(self, planted: set[tuple[str, tuple[str, ...]]] | None) -> list[Treated]:
-        """Check the witness's notes, once its last request has been served."""
+    def witnessed(
+        self, planted: set[tuple[str, tuple[str, ...]]] | None, ended: Sequence[Kill] | None = None
+    ) -> list[Treated]:
+        """Check the witness's notes, once its last request has been served.
+
+        ``ended``: the kills after which nobody renews the leases; by default all of them.
+        """
         with self._reading() as reader:
             record = reader.record()
         self._look(record)
         treated = noted(self.notes)
-        self._note(checks.nothing_outlives_its_lease(record, treated, self.kills, self.bounds))
+        self._note(
+            checks.nothing_outlives_its_lease(
+                record, treated, self.kills if ended is None else ended, self.bounds
+            )
+        )
         self._note(checks.every_exposure_is_accounted_for(record, treated))
         self._note(checks.no_device_in_two_experiments(record, treated))
         if planted is not None:

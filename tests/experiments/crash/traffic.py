@@ -6,6 +6,9 @@ Who was treated goes to a file that the service knows nothing of. A tenth of the
 held up for a while before it is served, so that contexts expire on their way.
 
     python -m tests.experiments.crash.traffic --url URL --notes FILE
+
+With ``--account`` nothing is dropped: each body is sent until it is taken, also after SIGTERM, and
+what was taken is put down (:mod:`tests.experiments.streams.account`).
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ import signal
 import threading
 import time
 from collections import deque
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -39,6 +43,7 @@ from lineage.operation import KINDS
 from lineage.span import Span
 from tests.experiments.crash.service import TOKENS
 from tests.experiments.crash.treated import Treated, note
+from tests.experiments.streams.account import Half, Served, put_down
 from tests.experiments.world import PROGRAM
 from tests.lineage.programs import Call, Run, Step, points_of
 
@@ -51,7 +56,7 @@ RETRY_SECONDS = 0.5
 HELD = 0.1
 HELD_SECONDS = 3.0
 KEPT_BODIES = 60
-"""Bodies that wait for the service while it is down; the oldest are dropped."""
+"""Bodies of either half that wait while nobody takes them; the oldest are dropped."""
 
 STORE = Call(
     "root",
@@ -63,6 +68,13 @@ STORE = Call(
     ),
 )
 PROGRAMS = {"/boot": PROGRAM, "/play": PROGRAM, "/store": STORE, "/basket": STORE, "/top": PROGRAM}
+
+
+PLACES: dict[Half, tuple[str, str, str]] = {
+    "spans": ("/v1/traces", "ingest", "x-protobuf"),
+    "metrics": ("/api/v1/device-metrics", "devices", "json"),
+}
+"""Where a half goes, in what role, as what."""
 
 
 def planted(paths: list[str], max_size: int = 2) -> set[tuple[str, tuple[str, ...]]]:
@@ -90,28 +102,89 @@ class Request:
     context: FailureContext | None
 
 
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is sent of some requests: their spans, or what devices saw of them."""
+
+    content: bytes
+    requests: list[Served]
+
+
+class Sender:
+    """Sends bodies in their order, each until it is taken. ``account``: where that is put down."""
+
+    def __init__(self, half: Half, url: str, account: TextIO | None) -> None:
+        path, role, kind = PLACES[half]
+        self._half, self._account, self._path = half, account, path
+        headers = {
+            "Authorization": f"Bearer {TOKENS[role]}",
+            "Content-Type": f"application/{kind}",
+        }
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=5.0, trust_env=False)
+        self._unsent: deque[Body] = deque(maxlen=KEPT_BODIES if account is None else None)
+
+    def add(self, body: Body) -> None:
+        """Something to send."""
+        self._unsent.append(body)
+
+    def run(self, stopping: threading.Event, complete: threading.Event) -> None:
+        """Send what there is, and again what failed; while nobody takes it, it waits.
+
+        With an account until everything is sent, once it is ``complete``.
+        """
+        while not stopping.wait(EVERY_SECONDS):
+            self._send_all(stopping.is_set)
+        while self._account is not None and not (complete.is_set() and not self._unsent):
+            self._send_all(lambda: False)
+            time.sleep(EVERY_SECONDS)
+
+    def _send_all(self, stopped: Callable[[], bool]) -> None:
+        with suppress(IndexError):
+            while not stopped():
+                body = self._unsent.popleft()
+                if not self._taken(body.content):
+                    self._unsent.appendleft(body)
+                    break
+                if self._account is not None:
+                    put_down(self._account, self._half, body.requests)
+
+    def _taken(self, content: bytes) -> bool:
+        try:
+            answer = self._client.post(self._path, content=content)
+        except httpx.TransportError:
+            return False
+        if answer.status_code < 500 and answer.status_code != 429:
+            answer.raise_for_status()
+        return answer.is_success
+
+
 class Gate:
     """One edge, the services behind it, and the devices before it."""
 
-    def __init__(self, url: str, keys: Keys, notes: TextIO, paths: list[str], seed: int) -> None:
-        self._keys, self._notes, self._paths = keys, notes, paths
+    def __init__(
+        self, url: str, keys: Keys, notes: TextIO, senders: dict[Half, Sender], seed: int
+    ) -> None:
+        self.complete = threading.Event()
+        """Nothing will be sent any more but what waits."""
+        self._keys, self._notes, self._senders = keys, notes, senders
         self._chance = random.Random(seed)
         self._edge = Edge(RulesPoll(url, TOKENS["edge"]))
-        self._client = httpx.Client(base_url=url, timeout=5.0, trust_env=False)
         self._held: list[tuple[float, int, Request]] = []
         self._numbers = itertools.count()
-        self._unsent: deque[tuple[str, dict[str, str], bytes]] = deque(maxlen=KEPT_BODIES)
 
-    def run(self, rate: float, stopping: threading.Event) -> None:
+    def run(self, rate: float, paths: list[str], stopping: threading.Event) -> None:
         """Ask ``rate`` times a second, until told to stop; then serve what is held up."""
+        due = 0.0
         while not stopping.wait(EVERY_SECONDS):
-            for _ in range(round(rate * EVERY_SECONDS)):
-                self._arrive()
+            due += rate * EVERY_SECONDS
+            for _ in range(int(due)):
+                self._arrive(self._chance.choice(paths))
+            due -= int(due)
             self._serve(until=time.time())
-        self._serve(until=float("inf"))  # for the notes; nobody waits for the outcomes any more
+        self._serve(until=float("inf"))  # for the notes, and for the account
+        self.complete.set()
 
-    def _arrive(self) -> None:
-        path = self._chance.choice(self._paths)
+    def _arrive(self, path: str) -> None:
         device = f"device-{self._chance.randrange(DEVICES)}"
         now = time.time()
         header = self._edge.baggage_onward("", device, lambda: request_features("GET", path))
@@ -123,54 +196,42 @@ class Gate:
 
     def _serve(self, until: float) -> None:
         spans = ExportTraceServiceRequest()
-        group = spans.resource_spans.add()
-        group.resource.attributes.add(key="service.name").value.string_value = "api"
-        scope, seen, outcomes = group.scope_spans.add(), [], []
+        scopes = _scopes(spans)
+        seen, outcomes, requests = [], [], []
         while self._held and self._held[0][0] <= until:
             request = heapq.heappop(self._held)[2]
             trace_id = self._chance.getrandbits(128).to_bytes(16)
-            good, treated = _served(request, trace_id, scope)
+            good, experiment, treated = _served(request, trace_id, scopes)
             seen += [treated] if treated else []
             outcome = "success" if good else "failure"
             outcomes.append(
                 f'{{"device": "{request.device}", "trace_id": "{trace_id.hex()}", '
                 f'"outcome": "{outcome}", "duration_ms": 5}}'
             )
+            requests.append(Served(trace_id.hex(), request.path, experiment))
         note(self._notes, seen)
         if outcomes:
             metrics = f'{{"metrics": [{",".join(outcomes)}]}}'.encode()
-            self._send("/v1/traces", "ingest", "x-protobuf", spans.SerializeToString())
-            self._send("/api/v1/device-metrics", "devices", "json", metrics)
-
-    def _send(self, path: str, role: str, kind: str, body: bytes) -> None:
-        headers = {
-            "Authorization": f"Bearer {TOKENS[role]}",
-            "Content-Type": f"application/{kind}",
-        }
-        self._unsent.append((path, headers, body))
-
-    def deliver(self, stopping: threading.Event) -> None:
-        """Send what there is, and again what failed: while the service is down, it waits."""
-        while not stopping.wait(EVERY_SECONDS):
-            with suppress(IndexError):
-                while not stopping.is_set():
-                    body = self._unsent.popleft()
-                    if not self._delivered(*body):
-                        self._unsent.appendleft(body)
-                        break
-
-    def _delivered(self, path: str, headers: dict[str, str], body: bytes) -> bool:
-        try:
-            answer = self._client.post(path, content=body, headers=headers)
-        except httpx.TransportError:
-            return False
-        if answer.status_code < 500:
-            answer.raise_for_status()
-        return answer.is_success
+            self._senders["spans"].add(Body(spans.SerializeToString(), requests))
+            self._senders["metrics"].add(Body(metrics, requests))
 
 
-def _served(request: Request, trace_id: bytes, scope: ScopeSpans) -> tuple[bool, Treated | None]:
-    """Run the program of a request as its services would; whether it went well."""
+def _scopes(spans: ExportTraceServiceRequest) -> list[ScopeSpans]:
+    """Of two processes, so that a Collector makes two messages of a trace."""
+    found = []
+    for number in range(2):
+        group = spans.resource_spans.add()
+        group.resource.attributes.add(key="service.name").value.string_value = "api"
+        group.resource.attributes.add(key="process.pid").value.int_value = number
+        found.append(group.scope_spans.add())
+    return found
+
+
+def _served(
+    request: Request, trace_id: bytes, scopes: list[ScopeSpans]
+) -> tuple[bool, str, Treated | None]:
+    """Run the program of a request as its services would; whether it went well, and under which
+    experiment, as its spans say."""
     program, context, now = PROGRAMS[request.path], request.context, time.time()
     chosen = frozenset[str]()
     alive = context is not None and context.expires > now
@@ -182,14 +243,14 @@ def _served(request: Request, trace_id: bytes, scope: ScopeSpans) -> tuple[bool,
     if context is not None and alive:
         marks = {attributes.EXPERIMENT: context.experiment, attributes.ARM: context.arm}
     start = time.time_ns()
-    for each in run.spans:
+    for number, each in enumerate(run.spans):
         would = frozenset() if treats else chosen
-        _write(scope, each, trace_id, start, request.path, marks, would)
+        _write(scopes[number % len(scopes)], each, trace_id, start, request.path, marks, would)
     if context is None or not treats:
-        return run.good, None
+        return run.good, marks.get(attributes.EXPERIMENT, ""), None
     fired = any(each.operation.fired for each in run.spans)
     treated = Treated(context.experiment, request.device, request.stamped, now if fired else None)
-    return run.good, treated
+    return run.good, marks.get(attributes.EXPERIMENT, ""), treated
 
 
 def _write(
@@ -232,6 +293,8 @@ def main() -> None:
     """Make traffic until SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m tests.experiments.crash.traffic")
     parser.add_argument("--url", required=True)
+    parser.add_argument("--spans", help="where spans go; default: --url")
+    parser.add_argument("--account", type=Path, help="lose nothing, and put down what was taken")
     parser.add_argument("--notes", required=True, type=Path)
     parser.add_argument("--paths", default=",".join(PROGRAMS))
     parser.add_argument("--rate", type=float, default=320.0, help="requests a second, in all")
@@ -244,19 +307,20 @@ def main() -> None:
     activate(Runtime("api", keys))
     poll.LONGEST_RETRY_SECONDS = RETRY_SECONDS  # type: ignore[misc]
     end_with_parent()
-    with options.notes.open("a") as notes:
-        gates = [
-            Gate(options.url, keys, notes, options.paths.split(","), options.seed + number)
-            for number in range(EDGES)
-        ]
-        threads = [
-            threading.Thread(target=work, args=arguments)
-            for gate in gates
-            for work, arguments in (
-                (gate.run, (options.rate / EDGES, stopping)),
-                (gate.deliver, (stopping,)),
-            )
-        ]
+    places: dict[Half, str] = {"spans": options.spans or options.url, "metrics": options.url}
+    with ExitStack() as files:
+        notes = files.enter_context(options.notes.open("a"))
+        account = files.enter_context(options.account.open("a")) if options.account else None
+        threads = []
+        for number in range(EDGES):
+            senders = {half: Sender(half, url, account) for half, url in places.items()}
+            gate = Gate(options.url, keys, notes, senders, options.seed + number)
+            made = (options.rate / EDGES, options.paths.split(","), stopping)
+            threads.append(threading.Thread(target=gate.run, args=made))
+            threads += [
+                threading.Thread(target=sender.run, args=(stopping, gate.complete))
+                for sender in senders.values()
+            ]
         for thread in threads:
             thread.start()
         for thread in threads:

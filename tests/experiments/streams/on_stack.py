@@ -1,0 +1,140 @@
+"""The assault on the whole stack: light traffic with real edges, through the Collector and Kafka.
+
+Everything that the crash test checks must hold here, too. Beyond that what was produced is counted
+without the service (:mod:`tests.experiments.streams.account`): Kafka must hold all that the sender
+was told was taken, and the classes must have counted what Kafka holds, each request once.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from deploy.stack.topology import Stack, running
+from experiments.scheduler import LATE_SECONDS
+from experiments.store.schema import ExperimentRow
+from tests.experiments.crash import synthetic
+from tests.experiments.crash.assault import Assault, Plan
+from tests.experiments.crash.checks import Kill
+from tests.experiments.crash.traffic import planted
+from tests.experiments.streams import account
+from tests.experiments.streams.victims import OPTIONS, Victims, late_leaders
+
+PATHS: Final = ("/boot", "/store")
+CAMPAIGN: Final = {
+    **synthetic.CAMPAIGN,
+    "concurrency": 4,
+    "window": 12.0,
+    "settle": 5.0,  # the Collector judges a trace after a second, then it is to become quiet
+}
+DRAIN_SECONDS: Final = 90.0
+SETTLE_SECONDS: Final = 60.0
+LEADERS: Final = frozenset({"leader", "postgresql"})
+"""Kills after which memory of experiments may be lost, and nobody can write to the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Requests: ``sent``, of which both halves were taken; of these ``lost``, not whole in Kafka;
+    ``in_kafka``, whole; ``counted``, by the classes, of ``undisturbed`` that they should."""
+
+    sent: int
+    lost: int
+    in_kafka: int
+    undisturbed: int
+    counted: int
+
+
+@dataclass
+class Result:
+    """``wrong``: what must not be, in words."""
+
+    attack: Assault
+    victims: Victims
+    count: Count
+    wrong: list[str]
+
+
+def assault(
+    folder: Path,
+    targets: Sequence[str],
+    plan: Plan,
+    *,
+    rate: float,
+    finish: bool = True,
+    say: Callable[[str], None] = lambda _line: None,
+) -> Result:
+    """Kill these targets in turn. ``finish``: the campaigns come to their end, and find what is
+    planted. ``rate``: requests a second. Raises Missing where there are no servers."""
+    wanted = planted(list(PATHS)) if finish else None
+    with running(folder, OPTIONS, say) as stack:
+        victims = Victims(stack, targets, folder, random.Random(plan.seed + 1))
+        attack = Assault(victims, folder / "notes", CAMPAIGN, plan, say=say)
+        _start_traffic(stack, attack.notes, folder / "account", rate)
+        attack.run(wanted)
+        stack.processes.end("traffic", DRAIN_SECONDS)
+        complaints = (folder / "traffic.log").read_text()
+        assert "Traceback" not in complaints, complaints
+        logged = _settled(stack)
+        stack.processes.stop()
+        attack.witnessed(wanted, [kill for kill in victims.killed if kill.aim == "leader"])
+        counted = account.counted(stack.database)
+    sent = account.taken(folder / "account")
+    lost = account.lost(sent, logged)
+    undisturbed = account.undisturbed(logged.values())
+    wrong = [*attack.wrong, *late_leaders(victims.recovered)]
+    wrong += account.miscounted(undisturbed, counted)
+    wrong += account.ill_accounted(attack.last, logged.values(), _finality(victims.killed))
+    if lost and "collector" not in targets:
+        wrong.append(f"{len(lost)} requests were taken and are not in Kafka: {lost[:3]}")
+    sums = (undisturbed.total(), counted.total())
+    return Result(attack, victims, Count(len(sent), len(lost), len(logged), *sums), wrong)
+
+
+def _start_traffic(stack: Stack, notes: Path, sent: Path, rate: float) -> None:
+    stack.processes.start(
+        "traffic",
+        [
+            *(sys.executable, "-m", "tests.experiments.crash.traffic"),
+            *("--url", stack.url, "--spans", stack.collector.url),
+            *("--notes", str(notes), "--account", str(sent)),
+            *("--paths", ",".join(PATHS), "--rate", f"{rate}"),
+        ],
+        {},
+    )
+
+
+def _settled(stack: Stack) -> dict[str, account.Logged]:
+    """What Kafka holds once nobody writes any more, and the classes have had their time with it."""
+    end = time.monotonic() + SETTLE_SECONDS
+    before: Counter[str] = Counter()
+    while True:
+        time.sleep(3.0)
+        logged = account.in_kafka(stack.broker.address, stack.topics)
+        wanted = account.undisturbed(logged.values())
+        done = wanted == before and account.counted(stack.database) == wanted
+        if done or time.monotonic() > end:
+            time.sleep(3.0)  # nothing may come twice, either
+            return logged
+        before = wanted
+
+
+def _finality(killed: Sequence[Kill]) -> Callable[[ExperimentRow], bool]:
+    """An experiment counts what is late for a while, and then puts it on record: if whoever ran it
+    has lived that long."""
+    ends = time.time() - LATE_SECONDS - SETTLE_SECONDS
+
+    def is_final(row: ExperimentRow) -> bool:
+        if row.state != "decided" or row.ended_at is None or row.armed_at is None:
+            return False
+        from_, until = row.armed_at, row.ended_at + LATE_SECONDS + 1.0
+        disturbed = any(from_ <= kill.at <= until and kill.aim in LEADERS for kill in killed)
+        return row.ended_at < ends and not disturbed
+
+    return is_final
