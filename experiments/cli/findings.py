@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -66,6 +68,30 @@ def show_finding(finding_id: Id, token: Token, url: Url = HERE, as_json: AsJson 
     with connected(url, token) as client:
         finding = client.get(_path(finding_id))
     show(finding, _picture(finding), as_json=as_json)
+
+
+@app.command("scenario")
+def scenario_of_finding(
+    finding_id: Id,
+    token: Token,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write a file instead of showing it.")
+    ] = None,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Write a finding as a scenario: a file for `ldfi reproduce` and `ldfi export`."""
+    from experiments.scenarios.scenario import of_document
+
+    with connected(url, token) as client:
+        scenario = of_document(client.get(f"{_path(finding_id)}/scenario"))
+    if out is not None:
+        out.write_text(scenario.to_yaml(), encoding="utf-8")
+        show(scenario.to_json(), f"{out} holds finding {finding_id}.", as_json=as_json)
+    elif as_json:
+        typer.echo(json.dumps(scenario.to_json()))
+    else:
+        typer.echo(scenario.to_yaml(), nl=False)
 
 
 @app.command()

@@ -23,6 +23,7 @@ from experiments.cli import (
     maintenance,
     replay,
     safety,
+    scenario,
     serve,
     token,
     whatif,
@@ -53,6 +54,7 @@ app.command("halt")(safety.halt)
 app.command("resume")(safety.resume)
 app.command("status")(safety.status)
 app.command("audit")(safety.audit)
+app.add_typer(scenario.app, name="scenario")
 app.add_typer(export.app, name="export")
 app.add_typer(config.app, name="config")
 app.add_typer(token.app, name="token")

@@ -24,23 +24,23 @@ class Expected(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     status: list[Annotated[int, Field(ge=100, le=599)]] | None = Field(
-        None, description="Good statuses; none given: 200 to 299."
+        default=None, description="Good statuses; none given: 200 to 299."
     )
-    body_contains: str | None = Field(None, description="Text in the body.")
+    body_contains: str | None = Field(default=None, description="Text in the body.")
     body_matches: Annotated[str, AfterValidator(_expression)] | None = Field(
-        None, description="A regular expression (Python's) that is found in the body."
+        default=None, description="A regular expression (Python's) that is found in the body."
     )
     json_path: str | None = Field(
-        None, description="A query (RFC 9535) on a JSON body; it must find something."
+        default=None, description="A query (RFC 9535) on a JSON body; it must find something."
     )
     equals: JsonValue = Field(
-        None, description="What all that `json_path` finds must equal; left out: not null."
+        default=None, description="What all that `json_path` finds must equal; left out: not null."
     )
     max_seconds: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="Until the whole answer is there."
+        default=None, description="Until the whole answer is there."
     )
     hidden: bool = Field(
-        False,
+        default=False,
         description="The device saw a failure that neither the status nor the time showed. As "
         "long as nothing is asserted of the body, a replay that goes well proves nothing.",
     )
@@ -53,7 +53,7 @@ class Expected(BaseModel):
     def assertion(self) -> Assertion:
         """The same for the replay. Raises InvalidReplay for a ``json_path`` that is none."""
         status = tuple(self.status) if self.status is not None else range(200, 300)
-        equals = self.equals if "equals" in self.model_fields_set else ANYTHING
+        equals = ANYTHING if self.equals is None else self.equals
         return Assertion(
             status=status,
             body_contains=self.body_contains,

@@ -16,11 +16,14 @@ from experiments.domain.run import Run, Runs
 from experiments.domain.settings import Settings
 from experiments.errors import InvalidScenario, NotFound
 from experiments.scenarios.redaction import HOLE, RawRequest, code, redact
-from experiments.scenarios.scenario import Scenario, calls, of_document
+from experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
 from experiments.store.schema import CampaignRow, ClassRow, ExperimentRow, FindingRow
 from fit.features import HEADERS
 from fit.predicate import Predicate
 from lineage.outline import Outline, ordered
+
+MOST_NAMED: Final = 3
+"""Faults that the title of a scenario names."""
 
 _DOWN: Final = "down@"
 
@@ -36,6 +39,7 @@ def scenario_of(session: Session, finding_id: str) -> Scenario:
     runs = _runs(experiment)
     bad = runs.treated if runs.treated and not runs.treated.success else None
     document = {
+        "version": VERSION,
         "id": finding.id,
         "title": _title(finding.request_class, finding.faults),
         "request_class": _request_class(finding.request_class, known),
@@ -55,7 +59,6 @@ def scenario_of(session: Session, finding_id: str) -> Scenario:
             "campaign": finding.campaign_id,
             "experiment": experiment.id if experiment else finding.experiment_id,
             "traces": sorted(finding.traces),
-            "minimal": True,
         },
         "environment": {
             "ldfi": version("ldfi"),
@@ -111,7 +114,8 @@ def _title(name: str, faults: Sequence[str]) -> str:
     for text in sorted(faults):
         kind, _, point = text.partition("@")
         words.append(f"{point} down" if kind == "down" else f"{kind} at {point}")
-    return f"{name} fails with {' and '.join(words)}"
+    more = [f"{len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else []
+    return f"{name} fails with {' and '.join(words[:MOST_NAMED] + more)}"
 
 
 def _request_class(name: str, known: KnownClass | None) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from pydantic import (
 from experiments.errors import InvalidScenario
 from experiments.scenarios.assertion import Expected
 from experiments.scenarios.redaction import HOLE, looks_secret
-from fit.faults import Fault
+from fit.faults import KINDS, Fault, FaultKind
 from fit.predicate import Condition, Predicate
 from lineage.outline import Outline
 
@@ -79,7 +79,7 @@ class RequestClass(_Part):
     """Which requests behave alike: a predicate over what is known when one arrives."""
 
     name: Harmless = Field(examples=["GET /boot"])
-    service: Harmless = Field("", description="Where its requests enter.")
+    service: Harmless = Field(default="", description="Where its requests enter.")
     predicate: list[ConditionOf] = []
 
     def meant(self) -> Predicate:
@@ -90,13 +90,15 @@ class RequestClass(_Part):
 class Request(_Part):
     """An exemplar of the class. `*` stands where something was taken out, or never known."""
 
-    method: Literal["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"] = "GET"
-    path: Annotated[str, Field(pattern=r"^/[^\s?#]*$", max_length=2048)] = "/"
-    query: Harmless = Field("", description="Raw, without `?`.")
+    method: Literal["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
+    path: Annotated[str, Field(pattern=r"^/[^\s?#]*$", max_length=2048)]
+    query: Harmless = Field(default="", description="Raw, without `?`.")
     headers: dict[Header, Harmless] = Field(
-        {}, description="Only these four; credentials are given at replay."
+        default={}, description="Only these four; credentials are given at replay."
     )
-    body: JsonValue = Field(None, description="The shape of a JSON body; `*` where a value was.")
+    body: JsonValue = Field(
+        default=None, description="The shape of a JSON body; `*` where a value was."
+    )
 
     @field_validator("path")
     @classmethod
@@ -131,9 +133,11 @@ class Arm(_Part):
 class Seen(_Part):
     """What the users' devices saw."""
 
-    error_code: Harmless | None = Field(None, description="What a device called the failure.")
-    seconds: float | None = Field(None, description="How long that user waited.")
-    control: Arm | None = Field(None, description="Devices that no fault was injected for.")
+    error_code: Harmless | None = Field(
+        default=None, description="What a device called the failure."
+    )
+    seconds: float | None = Field(default=None, description="How long that user waited.")
+    control: Arm | None = Field(default=None, description="Devices that no fault was injected for.")
     treatment: Arm | None = None
 
 
@@ -144,7 +148,7 @@ class Call(_Part):
     callee: Harmless = ""
     times: Annotated[int, Field(ge=1)] = 1
     failed: bool = False
-    fired: list[Literal["error", "delay"]] = Field([], description="What was injected into it.")
+    fired: list[FaultKind] = Field(default=[], description="What was injected into it.")
     calls: list[Call] = []
 
 
@@ -167,7 +171,9 @@ class Evidence(_Part):
     campaign: Harmless | None = None
     experiment: Harmless | None = None
     traces: list[Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]] = []
-    minimal: bool = Field(True, description="No proper subset of the faults is known to be enough.")
+    minimal: bool = Field(
+        default=True, description="No proper subset of the faults is known to be enough."
+    )
 
 
 class Environment(_Part):
@@ -175,15 +181,16 @@ class Environment(_Part):
 
     ldfi: str = Field(description="Version of ldfi.")
     found: Annotated[str, Field(description="When, in UTC, ISO 8601.")] | None = None
-    verified: str | None = Field(None, description="When it was last tried again, in UTC.")
-    class_version: int | None = Field(None, description="Goes up when the class's lineage changes.")
-    note: Harmless | None = None
+    verified: str | None = Field(default=None, description="When it was last tried again, in UTC.")
+    class_version: int | None = Field(
+        default=None, description="Goes up when the class's lineage changes."
+    )
 
 
 class Scenario(_Part):
     """A set of faults, and a request of a class that fails when they fire together."""
 
-    version: Literal[1] = Field(1, description="Of this format.")
+    version: Literal[1] = Field(description="Of this format.")
     id: Annotated[str, Field(pattern=r"^[0-9a-zA-Z_-]{1,40}$")] = Field(
         description="Of the failing set: the same set of the same class has the same id anywhere."
     )
@@ -194,14 +201,14 @@ class Scenario(_Part):
         description="KIND@POINT, or KIND:FIRST@POINT for the first so many calls of a request."
     )
     hypothesis: list[Annotated[str, AfterValidator(_variable)]] = Field(
-        [],
+        default=[],
         description="The same in the words of the finding, where those are not the faults: "
         "down@SYSTEM stands for an error at each of its points.",
     )
     delay: Annotated[float, Field(gt=0, le=9999)] = Field(
         10.0, description="Seconds that a delay hangs, at the longest."
     )
-    expect: Expected = Field(Expected(), description="What a good answer is.")
+    expect: Expected = Field(default=Expected(), description="What a good answer is.")
     seen: Seen = Seen()
     lineage: Lineages = Lineages()
     evidence: Evidence = Evidence()
@@ -221,7 +228,7 @@ class Scenario(_Part):
     def to_json(self) -> dict[str, Any]:
         """What is said in it, in its order; what is left open is left out."""
         document: dict[str, Any] = self.model_dump(mode="json", exclude_defaults=True)
-        return {"version": VERSION, **document}
+        return document
 
     def to_yaml(self) -> str:
         """The file."""
@@ -251,9 +258,10 @@ def read(path: Path) -> Scenario:
 
 def of_document(document: object, name: str = "the scenario") -> Scenario:
     """A scenario from parsed YAML or JSON. Raises InvalidScenario."""
-    if isinstance(document, dict) and document.get("version") not in {None, VERSION}:
+    version = document.get("version") if isinstance(document, dict) else None
+    if version is not None and version != VERSION:
         raise InvalidScenario(
-            f"{name} is of version {document['version']!r}; this ldfi reads version {VERSION}"
+            f"{name} is of version {version!r}; this ldfi reads version {VERSION}"
         )
     try:
         return Scenario.model_validate(document)
@@ -286,7 +294,7 @@ def calls(outlined: Iterable[Outline]) -> list[Call]:
             callee=_shown(each.callee),
             times=each.times,
             failed=each.failed,
-            fired=[kind for kind in ("error", "delay") if kind in each.fired],
+            fired=[kind for kind in KINDS if kind in each.fired],
             calls=calls(each.calls),
         )
         for each in outlined

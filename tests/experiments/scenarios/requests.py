@@ -40,9 +40,12 @@ hexes = st.text("0123456789abcdef", min_size=16, max_size=64).filter(
     lambda t: any(c.isdigit() for c in t)
 )
 card = st.lists(digits(4, 4), min_size=4, max_size=4).map(" ".join)
-member = st.tuples(
-    st.sampled_from(["member-", "user", "acc_", "m", "device-", ""]), digits(3, 12)
-).map("".join)
+member = st.one_of(
+    st.tuples(st.sampled_from(["member-", "user", "acc_", "m", "device-"]), digits(3, 12)).map(
+        "".join
+    ),
+    digits(8, 12),
+)
 formed = st.one_of(opaque, jwt, email, uuid, hexes, card, member)
 """Secrets and identifiers that are known by their form."""
 
