@@ -24,6 +24,7 @@ from experiments.domain.catalogue import Catalogue
 from experiments.domain.observation import Join, Observation, Outcome
 from experiments.domain.root_outcome import root_outcome
 from experiments.domain.settings import Limits
+from experiments.replays import Replays
 from experiments.rules_board import RulesBoard
 from experiments.scheduler import Scheduler
 from experiments.store import Database, classes
@@ -66,6 +67,7 @@ class Engine:
         self.scheduler = Scheduler(
             db, self.board, self.catalogue, limits or Limits(), now=now, lease=lease
         )
+        self.replays = Replays()
         self._believes_root = outcomes == "root"
         self._assembler = Assembler(quiet=quiet, max_age=60.0)
         self._join = Join()
@@ -119,6 +121,8 @@ class Engine:
             lineage = learn(trace)
             if lineage is None:
                 self.dropped["trace_without_root"] += 1
+            elif self.replays.take(lineage, now):
+                pass  # nobody's experiment, and evidence of nothing
             elif lineage.orphans:
                 self.dropped["trace_incomplete"] += 1
             elif self._believes_root:

@@ -1,0 +1,53 @@
+"""Replayed requests: what became of one that an engineer sent with a scenario."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, Field
+
+from experiments.api.auth import Viewer
+from experiments.api.routes import GuardedRoute
+from experiments.api.service import Running
+from experiments.errors import NotFound
+from lineage.outline import outline
+
+router = APIRouter(prefix="/api/v1/replays", tags=["replays"], route_class=GuardedRoute)
+
+TraceId = Annotated[
+    str, Path(pattern="^[0-9a-f]{32}$", examples=["5b8efff798038103d269b633813fc60c"])
+]
+
+
+class ReplayView(BaseModel):
+    """The lineage of one replayed request, as far as its spans have come in."""
+
+    trace_id: str
+    service: str = Field(description="The service that it entered.")
+    arm: str = Field(examples=["treatment", "control"])
+    root_failed: bool = Field(description="The service itself says that it failed.")
+    fired: list[str] = Field(description="Faults that fired.")
+    would_fire: list[str] = Field(description="In the control arm: those that would have.")
+    calls: list[dict[str, Any]] = Field(description="Calls within calls, in a fixed order.")
+
+
+@router.get("/{trace_id}")
+async def show(trace_id: TraceId, engine: Running, _caller: Viewer) -> ReplayView:
+    """What a replayed request called, and which faults fired. Kept for ten minutes.
+
+    Only by a process that takes in spans itself: where ingest workers read them from Kafka, there
+    is nothing to be seen here.
+    """
+    lineage = engine.replays.get(trace_id)
+    if lineage is None:
+        raise NotFound(f"no replayed request of trace {trace_id!r} has come in lately")
+    return ReplayView(
+        trace_id=trace_id,
+        service=lineage.service,
+        arm=lineage.arm,
+        root_failed=lineage.root_error,
+        fired=sorted(lineage.fired),
+        would_fire=sorted(lineage.would_fire),
+        calls=[call.to_json() for call in outline(lineage.tree)],
+    )
