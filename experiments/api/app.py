@@ -28,6 +28,7 @@ from experiments.api import (
     metrics,
     openapi,
     problems,
+    replays,
     safety,
     tokens,
 )
@@ -49,6 +50,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     campaigns.router,
     experiments.router,
     findings.router,
+    replays.router,
     classes.router,
     safety.router,
     events.router,
