@@ -38,11 +38,7 @@ class Roles:
         return f"http://127.0.0.1:{self.ports[name]}"
 
     def start(self, name: str) -> None:
-        """Start it; :meth:`ready` waits for it.
-
-        Its connections to PostgreSQL carry its name (``PGAPPNAME``), so that one can see in
-        PostgreSQL who holds what.
-        """
+        """Start it; :meth:`ready` waits for it."""
         self.processes.start(
             name,
             [
@@ -50,7 +46,7 @@ class Roles:
                 *("--role", ROLES[name]),
                 *("--port", f"{self.ports[name]}"),
             ],
-            {**self.environment, "LDFI_ADVERTISE_URL": self.url(name), "PGAPPNAME": name},
+            {**self.environment, "LDFI_ADVERTISE_URL": self.url(name)},
         )
 
     def ready(self, name: str) -> None:

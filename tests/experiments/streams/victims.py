@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
-import psycopg
 
 from deploy.stack.topology import Stack
 from tests.experiments.crash.checks import Kill
@@ -135,24 +134,23 @@ class Victims:
         raise AssertionError(f"{method} {path}: {said}, for {PATIENCE_SECONDS:.0f} s")
 
     def leader(self) -> str:
-        """The scheduler that holds the lock by which PostgreSQL knows the leader."""
+        """The scheduler that says that it leads."""
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             self.check()
-            with suppress(psycopg.OperationalError):
-                if holders := self._holders():
-                    return holders[0]
+            for name in SCHEDULERS:
+                if self._state(name) == "ready":
+                    return name
             time.sleep(0.05)
         raise AssertionError(f"nobody leads for {PATIENCE_SECONDS:.0f} s")
 
-    def _holders(self) -> list[str]:
-        address = self.stack.database.replace("+psycopg", "")
-        with psycopg.connect(address) as connection:
-            found = connection.execute(
-                "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) "
-                "WHERE locktype = 'advisory' AND granted AND application_name LIKE 'scheduler-%'"
-            ).fetchall()
-        return [name for (name,) in found]
+    def _state(self, name: str) -> str:
+        """What it says of itself; those who wait for the leader's end are on standby."""
+        try:
+            answer = httpx.get(f"{self.stack.roles.url(name)}/readyz", timeout=2.0, trust_env=False)
+        except httpx.TransportError:
+            return ""
+        return str(answer.json()["status"]) if answer.is_success else ""
 
 
 def late_leaders(recovered: Mapping[str, Sequence[float]]) -> list[str]:
