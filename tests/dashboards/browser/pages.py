@@ -1,0 +1,39 @@
+"""Every page there is, by the name of its screenshot, and where it is on a seeded service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import quote
+
+from tests.dashboards.seeded import Seeded
+
+Where = Callable[[Seeded], str]
+
+OPEN: Final[Mapping[str, Where]] = {"login": lambda _: "/login"}
+"""Pages for whoever is not logged in."""
+
+PAGES: Final[Mapping[str, Where]] = {
+    "overview": lambda _: "/",
+    "classes": lambda _: "/classes",
+    "class": lambda _: f"/classes/{quote('GET /boot', safe='')}",
+    "point": lambda _: f"/point?name={quote('api>http:GET:layout/screens/*', safe='')}",
+    "experiments": lambda _: "/experiments",
+    "experiment": lambda known: f"/experiments/{known.experiments[-1]}",
+    "findings": lambda _: "/findings",
+    "finding": lambda known: f"/findings/{known.findings[-1]}",
+    "certificates": lambda _: "/certificates",
+    "certificate": lambda known: f"/certificates/{known.campaigns['nightly']}",
+    "campaigns": lambda _: "/campaigns",
+    "campaign": lambda known: f"/campaigns/{known.campaigns['nightly']}",
+    "new-campaign": lambda _: "/campaigns/new",
+    "calendar": lambda _: "/calendar",
+    "what-if": lambda _: "/what-if",
+    "maintenance": lambda _: "/maintenance",
+    "audit": lambda _: "/audit",
+    "tokens": lambda _: "/tokens",
+    "halt": lambda _: "/halt",
+}
+
+NO_PAGES: Final = {"/live", "/experiments/{experiment_id}/now"}
+"""Routes that give a stream of events, or a part of a page."""
