@@ -100,6 +100,11 @@ class Config(BaseSettings):
     )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on.")
     port: int = Field(8600, ge=0, le=65535, description="Port to listen on; 0: any free one.")
+    advertise_url: Url = Field(
+        None,
+        description="Where the other processes reach this one while it leads. By default "
+        "`http://HOST:PORT`, with the name of the machine for a host of `0.0.0.0`.",
+    )
     public_url: Url = Field(
         None, description="Where people reach the service; links in notifications begin with it."
     )

@@ -5,6 +5,7 @@ LdfiError
     ├── NotFound        there is no such campaign, experiment or finding
     ├── Halted          everything is halted until ``ldfi resume``
     ├── Conflict        what is asked for contradicts what is there
+    ├── Deposed         this process led, and another one does now
     ├── InvalidMetric   a device metric that cannot be read
     ├── Unreachable     the service does not answer
     ├── Invalid         a document or setting that cannot be taken as it is
@@ -42,6 +43,10 @@ class Halted(ExperimentsError):  # noqa: N818
 
 class Conflict(ExperimentsError):  # noqa: N818
     """Raised when what is asked for contradicts what is there."""
+
+
+class Deposed(ExperimentsError):  # noqa: N818
+    """Raised when a leader would write although another one has come after it."""
 
 
 class Unreachable(ExperimentsError):  # noqa: N818

@@ -37,6 +37,7 @@ NO_VERDICT: Final = "none"
 FINDING_STATES: Final = get_args(lifecycle.State)
 
 BUILD = Metric("ldfi_build_info", "gauge", "Always 1.", ("version", "python"))
+LEADS = Metric("ldfi_leads", "gauge", "1 in the process that leads; it alone has an engine.")
 SPANS = Metric("ldfi_spans_received_total", "counter", "Spans received.")
 OUTCOMES = Metric("ldfi_outcomes_received_total", "counter", "Outcomes that devices reported.")
 DROPPED = Metric(
@@ -67,8 +68,8 @@ HALTED = Metric("ldfi_halted", "gauge", "1 while everything is halted.")
 BREACHED = Metric("ldfi_guardrail_breached", "gauge", "1 while a guardrail does not hold.")
 WINDOWS = Metric("ldfi_maintenance_windows", "gauge", "Maintenance windows that are open.")
 IN_MEMORY: Final = (
-    BUILD, SPANS, OUTCOMES, DROPPED, OPEN_TRACES, OLDEST_TRACE, TICK_AGE, CLASSES, EDGES, ARMED,
-    LIVE, HALTED, BREACHED, WINDOWS,
+    BUILD, LEADS, SPANS, OUTCOMES, DROPPED, OPEN_TRACES, OLDEST_TRACE, TICK_AGE, CLASSES, EDGES,
+    ARMED, LIVE, HALTED, BREACHED, WINDOWS,
 )  # fmt: skip
 
 UP = Metric("ldfi_database_up", "gauge", "1 where the database answered; else what follows misses.")
@@ -118,6 +119,12 @@ def text(families: Iterable[Family]) -> bytes:
     return generate_latest(Families([*families, *instruments.REGISTRY.collect(), *process]))
 
 
+def of_process(*, leads: bool) -> Iterator[Family]:
+    """What every process says of itself."""
+    yield _family(BUILD, {(version("ldfi"), platform.python_version()): 1})
+    yield _family(LEADS, {(): leads})
+
+
 def of_engine(engine: Engine, now: float) -> Iterator[Family]:
     """What is in memory. To be called from the engine's own thread."""
     scheduler, oldest = engine.scheduler, engine.oldest_trace
@@ -127,7 +134,6 @@ def of_engine(engine: Engine, now: float) -> Iterator[Family]:
         for campaign in scheduler.campaigns.values()
         for each in campaign.running.values()
     )
-    yield _family(BUILD, {(version("ldfi"), platform.python_version()): 1})
     yield _family(SPANS, {(): engine.spans})
     yield _family(OUTCOMES, {(): engine.outcomes})
     yield _family(DROPPED, {(reason,): count for reason, count in engine.drops().items()})

@@ -1,21 +1,18 @@
-"""The application: routes, errors, and the engine that ticks while it runs."""
+"""The application: routes, errors, and what goes on in the process while it runs."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import secrets
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib.metadata import entry_points
 from typing import Any, Final, Literal
 
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel
 
-from experiments import counts, instruments
+from experiments import instruments
 from experiments.api import (
     auth,
     campaigns,
@@ -32,17 +29,18 @@ from experiments.api import (
     safety,
     tokens,
 )
+from experiments.api.forward import Forwarder
 from experiments.api.rate_limit import RateLimiter
 from experiments.api.routes import GuardedRoute
-from experiments.domain.settings import Limits
-from experiments.engine import Engine, OutcomeSource
-from experiments.guardrails import Guardrails
-from experiments.notify import Target
-from experiments.outbox import Outbox
-from experiments.prometheus import Prometheus
+from experiments.candidate import Candidate
+from experiments.election import FileLock, election_of
+from experiments.engine import Engine
+from experiments.errors import Conflict
+from experiments.leader import note_end
+from experiments.service import Service
 from experiments.store import Database
-
-_log = logging.getLogger("ldfi")
+from experiments.streams.door import Door
+from experiments.streams.ingest import Ingest, worker_of
 
 ROUTERS: tuple[APIRouter, ...] = (
     ingest.router,
@@ -68,32 +66,9 @@ STALLED: Final = 5.0
 
 
 class Health(BaseModel):
-    """How the process is."""
+    """How the process is. ``standby``: ready too, but the engine is in another process."""
 
-    status: Literal["ok", "ready"]
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """What the service is made with.
-
-    ``lease``: seconds an edge may act without news. ``member_key`` hashes members and devices at
-    the door; made anew by default, and then nobody is recognised after a restart.
-    ``trace_url``: where a trace can be looked at, with ``{trace_id}`` in it; empty: nowhere.
-    """
-
-    tokens: auth.Tokens
-    database: str
-    lease: float = 10.0
-    quiet: float = 0.4
-    limits: Limits = field(default_factory=Limits)
-    member_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    outcomes: OutcomeSource = "devices"
-    prometheus: Prometheus | None = None
-    guardrails: tuple[str, ...] = ()
-    targets: tuple[Target, ...] = ()
-    public_url: str = ""
-    trace_url: str = ""
+    status: Literal["ok", "ready", "standby"]
 
 
 def create_app(service: Service) -> FastAPI:
@@ -101,36 +76,9 @@ def create_app(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
-        database = Database(service.database)
-        service.tokens.database = database
-        instruments.time_transactions(database.engine)
-        engine = Engine(
-            database,
-            now=time.time(),
-            lease=service.lease,
-            quiet=service.quiet,
-            limits=service.limits,
-            outcomes=service.outcomes,
-        )
-        app.state.database, app.state.engine = database, engine
-        tasks = [asyncio.create_task(engine.run())]
-        if service.prometheus is not None:
-            guardrails = Guardrails(service.prometheus, service.guardrails)
-            tasks.append(asyncio.create_task(guardrails.watch(engine.scheduler)))
-            tasks.append(asyncio.create_task(counts.watch(service.prometheus, engine.scheduler)))
-        if service.targets:
-            outbox = Outbox(database, service.targets, service.public_url)
-            tasks.append(asyncio.create_task(outbox.run()))
-        for task in tasks:
-            task.add_done_callback(_note_end)
-        yield
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
-        engine.scheduler.shut_down("the service was stopped", time.time())
-        database.close()
+        async with AsyncExitStack() as stack:
+            await _open(app, service, stack)
+            yield
 
     app = FastAPI(
         title="ldfi",
@@ -148,6 +96,8 @@ def create_app(service: Service) -> FastAPI:
     app.state.tokens = service.tokens
     app.state.member_key = service.member_key
     app.state.trace_url = service.trace_url
+    app.state.limits = service.limits
+    app.state.engine = app.state.door = None
     app.state.rate_limiter = RateLimiter()
     app.state.streams = set()
     app.state.counts_outcomes = service.prometheus is not None
@@ -158,10 +108,50 @@ def create_app(service: Service) -> FastAPI:
     return app
 
 
-def _note_end(task: asyncio.Task[None]) -> None:
-    """None of them ends by itself; one that does has died of something nobody thought of."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.critical("a part of the service has died", exc_info=error)
+async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
+    """Begin everything that this process does; it ends in the opposite order, with the stack."""
+    database = Database(service.database)
+    stack.callback(database.close)
+    instruments.time_transactions(database.engine)
+    service.tokens.database = app.state.database = database
+    app.state.forwarder = Forwarder(database)
+    stack.push_async_callback(app.state.forwarder.close)
+    if service.role != "api":
+        await _stand(app, service, stack)
+    if service.stream is not None:
+        app.state.door = Door(service.stream, service.topics, service.partitions)
+        _beside(stack, app.state.door.run())
+        if service.role == "all":
+            ingest = Ingest(lambda: worker_of(service))
+            ingest.start()
+            stack.push_async_callback(asyncio.to_thread, ingest.stop)
+
+
+async def _stand(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
+    """Lead, now or when nobody else does any more."""
+
+    def changed(engine: Engine | None) -> None:
+        app.state.engine = engine
+
+    election = election_of(service.database)
+    candidate = Candidate(service, app.state.database, election, changed)
+    if not await candidate.stand() and isinstance(election, FileLock):
+        raise Conflict(f"{election}: stop it, or use PostgreSQL, which several processes can share")
+    stack.push_async_callback(candidate.end)
+    _beside(stack, candidate.run())
+
+
+def _beside(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
+    """Have something done until the stack ends."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(note_end)
+
+    async def stop() -> None:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    stack.push_async_callback(stop)
 
 
 def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
@@ -174,8 +164,14 @@ def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
 
     @health.get("/readyz", name="ready", responses={503: {}})
     async def readyz(request: Request) -> Health:
-        """The service takes spans and hands out rules."""
-        engine: Engine = request.app.state.engine
+        """The service takes spans and hands out rules, or knows who does."""
+        engine: Engine | None = request.app.state.engine
+        if engine is None:
+            forwarder: Forwarder = request.app.state.forwarder
+            await forwarder.leader()
+            if not forwarder.answers:
+                raise problems.Problem(503, "not-ready", "the database does not answer")
+            return Health(status="standby")
         stalled = time.time() - engine.ticked_at
         if stalled >= STALLED:
             raise problems.Problem(503, "not-ready", f"no tick for {stalled:.0f} s")

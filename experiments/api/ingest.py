@@ -7,16 +7,21 @@ import time
 import zlib
 from typing import Annotated, ClassVar, Final, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from google.protobuf.json_format import MessageToJson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, ValidationError
 
 from experiments.api.auth import Devices, Ingest
+from experiments.api.forward import engine_of
 from experiments.api.problems import Problem
 from experiments.api.routes import GuardedRoute
 from experiments.domain.observation import Outcome
 from experiments.engine import Engine
+from experiments.errors import StreamError
+from experiments.streams.door import Door, Letter
+from experiments.streams.otlp import divide, from_json
+from experiments.streams.wire import write_outcome
 from lineage.errors import UnreadableTraces
 from lineage.readers.batch import Batch
 from lineage.readers.otlp import decode_protobuf
@@ -24,12 +29,17 @@ from lineage.readers.otlp_json import decode_json
 
 MAX_BODY: Final = 16 * 1024 * 1024
 MAX_METRICS: Final = 10_000
+PROTOBUF: Final = "application/x-protobuf"
 
 
 class IngestRoute(GuardedRoute):
-    """Spans and device metrics come in bulk."""
+    """Spans and device metrics come in bulk. With a stream any process takes them."""
 
     max_body: ClassVar[int] = MAX_BODY
+
+    def is_for_leader(self, app: FastAPI) -> bool:
+        """Whether they go straight to the engine, and another process has it."""
+        return app.state.door is None and app.state.engine is None
 
 
 router = APIRouter(tags=["ingest"], route_class=IngestRoute)
@@ -90,18 +100,44 @@ async def receive_traces(request: Request, _caller: Ingest) -> Response:
     """OTLP over HTTP: protobuf or JSON, plain or gzipped; answers with partial success."""
     body = _unzip(await request.body(), request.headers.get("content-encoding", ""))
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    door: Door | None = request.app.state.door
     try:
-        batch = _decode(kind, body)
+        if door is not None:
+            rejected = await _to_stream(door, kind, body)
+        else:
+            rejected = _to_engine(engine_of(request), kind, body)
     except UnreadableTraces as error:
         raise Problem(400, "unreadable-traces", str(error)) from error
-    engine: Engine = request.app.state.engine
+    return _accepted(kind, rejected)
+
+
+def _to_engine(engine: Engine, kind: str, body: bytes) -> int:
+    """Returns how many spans could not be used. Raises UnreadableTraces."""
+    batch = _decode(kind, body)
     engine.receive_spans(batch.spans, time.time())
     engine.dropped["span_unreadable"] += batch.rejected
-    return _accepted(kind, batch.rejected)
+    return batch.rejected
+
+
+async def _to_stream(door: Door, kind: str, body: bytes) -> int:
+    """The same, for what is written to the stream. Raises UnreadableTraces."""
+    if kind != PROTOBUF:
+        _decode(kind, body)  # says what is wrong in its own words
+        body = from_json(body)
+    divided = divide(body)
+    await _put(door, [(door.topics.spans, *piece) for piece in divided.pieces])
+    return divided.rejected
+
+
+async def _put(door: Door, letters: list[Letter]) -> None:
+    try:
+        await door.put(letters)
+    except StreamError as error:
+        raise Problem(503, "stream-unavailable", str(error), {"Retry-After": "2"}) from error
 
 
 def _decode(kind: str, body: bytes) -> Batch:
-    if kind == "application/x-protobuf":
+    if kind == PROTOBUF:
         return decode_protobuf(body)
     if kind == "application/json":
         return decode_json(body)
@@ -205,12 +241,16 @@ async def receive_device_metrics(
     batch: DeviceMetrics, request: Request, _caller: Devices
 ) -> Received:
     """Outcomes as the users' devices saw them."""
-    engine: Engine = request.app.state.engine
     key: bytes = request.app.state.member_key
     outcomes = [o for item in batch.metrics if (o := _outcome(item, key)) is not None]
     rejected = len(batch.metrics) - len(outcomes)
-    engine.dropped["metric_unreadable"] += rejected
-    engine.receive_outcomes(outcomes, time.time())
+    door: Door | None = request.app.state.door
+    if door is not None:
+        await _put(door, [(door.topics.metrics, o.trace_id, write_outcome(o)) for o in outcomes])
+    else:
+        engine = engine_of(request)
+        engine.dropped["metric_unreadable"] += rejected
+        engine.receive_outcomes(outcomes, time.time())
     return Received(accepted=len(outcomes), rejected=rejected)
 
 

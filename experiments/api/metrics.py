@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from experiments import metrics
 from experiments.api.auth import Metrics
 from experiments.api.routes import GuardedRoute
-from experiments.api.service import Db, Running
+from experiments.api.service import Db, PerhapsRunning
 from experiments.instruments import HTTP_REQUESTS, HTTP_SECONDS
 
 router = APIRouter(tags=["about"], route_class=GuardedRoute)
@@ -24,11 +24,16 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
-async def scrape(engine: Running, database: Db, _caller: Metrics) -> Response:
-    """What the service tells Prometheus of itself, in its text format."""
+async def scrape(
+    request: Request, engine: PerhapsRunning, database: Db, _caller: Metrics
+) -> Response:
+    """What this process tells Prometheus of itself, in its text format."""
     now = time.time()
-    in_memory = list(metrics.of_engine(engine, now))
-    on_record = await run_in_threadpool(metrics.of_database, database, engine.scheduler.limits, now)
+    in_memory = list(metrics.of_process(leads=engine is not None))
+    if engine is not None:
+        in_memory += metrics.of_engine(engine, now)
+    limits = request.app.state.limits
+    on_record = await run_in_threadpool(metrics.of_database, database, limits, now)
     return Response(metrics.text([*in_memory, *on_record]), media_type=CONTENT_TYPE_LATEST)
 
 

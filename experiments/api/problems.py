@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from experiments.errors import (
     Conflict,
+    Deposed,
     ExperimentsError,
     Halted,
     Invalid,
@@ -73,7 +74,11 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "prometheus": Kind(502, "Prometheus gave no usable answer."),
     "not-delivered": Kind(502, "A notification did not get through."),
-    "not-ready": Kind(503, "The service is up but its engine stands still."),
+    "no-leader": Kind(
+        503, "No process has the engine just now; `Retry-After` says how many seconds to wait."
+    ),
+    "not-ready": Kind(503, "The process is up but its engine or its database stands still."),
+    "stream-unavailable": Kind(503, "Kafka does not acknowledge; send the same again later."),
     "too-many-streams": Kind(503, "As many event streams are open as the service holds."),
     "unavailable": Kind(503, "The database does not answer; try again later."),
 }
@@ -114,6 +119,7 @@ SCHEMA: Final[Mapping[str, Any]] = {
 
 _OF_ERROR: Final[tuple[tuple[type[ExperimentsError], str], ...]] = (
     (NotFound, "not-found"),
+    (Deposed, "no-leader"),
     (Halted, "halted"),
     (Conflict, "conflict"),
     (Invalid, "invalid"),

@@ -3,6 +3,8 @@
 In this order: whoever may not call is told so before a byte of the body is read. FastAPI by itself
 reads the body first, and answers one that it cannot read before it has looked at the token.
 
+A route that needs the engine does its work where the engine is: see :mod:`experiments.api.forward`.
+
 On a router it is one argument: ``APIRouter(route_class=GuardedRoute)``.
 """
 
@@ -11,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, Final
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from experiments.api.auth import Needs
+from experiments.api.forward import Forwarder, engine_of
 from experiments.api.problems import Problem
 
 MAX_BODY: Final = 1024 * 1024
@@ -34,6 +37,11 @@ class GuardedRoute(APIRoute):
         """The roles that it asks for."""
         return [each.call for each in self.dependant.dependencies if isinstance(each.call, Needs)]
 
+    def is_for_leader(self, app: FastAPI) -> bool:
+        """Whether this needs the engine, and another process has it."""
+        needed = any(each.call is engine_of for each in self.dependant.dependencies)
+        return needed and app.state.engine is None
+
     def get_route_handler(self) -> Handler:
         """What FastAPI calls for a request."""
         guards, handle = self.guards(), self.handler()
@@ -48,6 +56,9 @@ class GuardedRoute(APIRoute):
                 request = await _with_body(request, self.max_body)
                 if self.body_field is not None:
                     await _check_json(request)
+            if self.is_for_leader(request.app):
+                forwarder: Forwarder = request.app.state.forwarder
+                return await forwarder.forward(request)
             return await handle(request)
 
         return guarded

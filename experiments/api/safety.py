@@ -15,21 +15,25 @@ from experiments.api.auth import Operator, Viewer
 from experiments.api.documents import Document, Filter, Id, Line, Reason
 from experiments.api.idempotency import IdempotentRoute
 from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.service import Db, Running
-from experiments.api.views import AuditView, MaintenanceView, WhatIfView
+from experiments.api.service import Db, PerhapsRunning, Running
+from experiments.api.views import AuditView, GateView, MaintenanceView, WhatIfView
 from experiments.domain.catalogue import KnownClass
+from experiments.domain.gate import gate as gate_of
 from experiments.domain.maintenance import Maintenance
 from experiments.domain.patterns import matching
 from experiments.domain.whatif import what_if
 from experiments.engine import Engine
 from experiments.evidence import knowledge_of
-from experiments.store import arming
+from experiments.store import arming, switches
 from experiments.store.maintenance import window_of
 from experiments.store.schema import AuditRow, MaintenanceRow
 
 router = APIRouter(prefix="/api/v1", tags=["safety"], route_class=IdempotentRoute)
 
 Pattern = Annotated[Line, Field(min_length=1, max_length=1000)]
+Down = Annotated[
+    list[Line], Query(min_length=1, max_length=100, description="Points, services, systems.")
+]
 
 
 class Budget(BaseModel):
@@ -105,9 +109,17 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
 
 
 @router.post("/halt")
-async def halt(why: Reason, engine: Running, caller: Operator) -> Halt:
-    """Disarm everything at once; nothing starts again before `resume`."""
-    engine.scheduler.halt(why.reason, caller.name, time.time())
+async def halt(why: Reason, engine: PerhapsRunning, db: Db, caller: Operator) -> Halt:
+    """Disarm everything at once; nothing starts again before `resume`.
+
+    Any process can do this, also while none leads. A leader elsewhere disarms within a second.
+    """
+    now = time.time()
+    if engine is not None:
+        engine.scheduler.halt(why.reason, caller.name, now)
+    else:
+        with db.change(now, caller.name) as change:
+            switches.set_halted(change, why.reason)
     return Halt(halted=why.reason)
 
 
@@ -156,6 +168,25 @@ async def maintenance(
         ).answer(links, lambda row: MaintenanceView.of(window_of(row)))
 
 
+@router.get("/maintenance/gate")
+async def gate(
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    down: Down,
+    spare: Annotated[
+        int, Query(ge=0, le=1, description="Failures to be survived on top of the step.")
+    ] = 1,
+) -> GateView:
+    """May this be taken down, or would it leave a class one failure from pain?"""
+    known = []
+    for each in _classes(engine, None):
+        await asyncio.sleep(0)  # the watch goes on in between
+        with db.read() as session:
+            known.append(knowledge_of(session, each))
+    return GateView.of(gate_of(down, engine.scheduler.windows, known, spare))
+
+
 @router.post("/maintenance/{window_id}/close")
 async def close_maintenance(window_id: Id, engine: Running, caller: Operator) -> MaintenanceView:
     """Close a maintenance window before its time."""
@@ -169,9 +200,7 @@ async def whatif(
     engine: Running,
     db: Db,
     _caller: Viewer,
-    down: Annotated[
-        list[Line], Query(min_length=1, max_length=100, description="Points, services, systems.")
-    ],
+    down: Down,
     request_class: Annotated[
         Filter, Query(description="A class or a pattern; null: every class.")
     ] = None,

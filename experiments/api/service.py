@@ -1,4 +1,4 @@
-"""What every route works on: the engine and the database of this process."""
+"""What every route works on: the engine, if this process has it, and the database."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from experiments.api.forward import engine_of
 from experiments.api.new_campaign import Bounds
 from experiments.api.problems import Problem
 from experiments.domain.campaign import Campaign
@@ -14,8 +15,8 @@ from experiments.engine import Engine
 from experiments.store import Database
 
 
-def _engine(request: Request) -> Engine:
-    engine: Engine = request.app.state.engine
+def _engine_if_here(request: Request) -> Engine | None:
+    engine: Engine | None = request.app.state.engine
     return engine
 
 
@@ -24,7 +25,12 @@ def _database(request: Request) -> Database:
     return database
 
 
-Running = Annotated[Engine, Depends(_engine)]
+Running = Annotated[Engine, Depends(engine_of)]
+"""The engine. Where this process has none, the request goes to the one that has."""
+
+PerhapsRunning = Annotated[Engine | None, Depends(_engine_if_here)]
+"""The engine, for routes that any process can answer without."""
+
 Db = Annotated[Database, Depends(_database)]
 
 

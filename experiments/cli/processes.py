@@ -119,7 +119,7 @@ def end_with_parent() -> None:
 
 
 def _await_end() -> None:
-    while sys.stdin.buffer.read(1):
+    while os.read(sys.stdin.fileno(), 1):  # not the buffer: its lock would be held at the exit
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

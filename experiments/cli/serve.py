@@ -1,23 +1,30 @@
-"""``ldfi serve``: API, ingest and scheduler in one process."""
+"""``ldfi serve``: the service in one process, or in several with a role each."""
 
 from __future__ import annotations
 
 import logging
 import os
 import secrets
+import socket
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 import uvicorn
 from rich.console import Console
+from starlette.types import ASGIApp
 
-from experiments.api.app import Service, create_app
+from experiments.api.app import create_app
 from experiments.api.auth import Tokens
+from experiments.api.worker import worker_app
 from experiments.cli.processes import end_with_parent
-from experiments.config import Config
+from experiments.config import Config, variable
+from experiments.errors import InvalidConfig
 from experiments.notify import Slack, Target, Webhook
 from experiments.prometheus import Prometheus
+from experiments.service import Role, Service
+from experiments.streams.ingest import Ingest, worker_of
+from experiments.streams.stream import Stream, Topics
 from experiments.tracing import traced, wanted
 
 
@@ -35,8 +42,12 @@ def serve(
         ),
     ] = None,
     role: Annotated[
-        Literal["all", "ingest"],
-        typer.Option(help="`ingest`: only a worker that reads Kafka, one of any number."),
+        Role,
+        typer.Option(
+            help="`scheduler`: leads, or stands by until it can. `api`: answers, and passes on "
+            "to the leader what only that one can do. `ingest`: reads spans from Kafka. "
+            "There may be any number of each."
+        ),
     ] = "all",
 ) -> None:
     """Run the service. It needs no other server. Everything else is set as `ldfi config` says."""
@@ -44,14 +55,25 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs URLs, and Slack's is a secret
     end_with_parent()
+    logging.getLogger("kafka").setLevel(logging.WARNING)  # each rebalance is a page otherwise
+    check_role(role, config)
+    service = service_of(config, role)
     if role == "ingest":
-        from experiments.streams.connect import serve_ingest
+        ingest = Ingest(lambda: worker_of(service))
+        ingest.start()
+        try:
+            _answer(worker_app(ingest), config)
+        finally:
+            ingest.stop()
+    else:
+        app = create_app(service)
+        _answer(traced(app) if wanted(os.environ) else app, config)
 
-        serve_ingest(config)
-        return
-    app = create_app(service_of(config))
+
+def _answer(app: ASGIApp, config: Config) -> None:
+    """Listen until we are told to end."""
     uvicorn.run(
-        traced(app) if wanted(os.environ) else app,
+        app,
         host=config.host,
         port=config.port,
         log_level="warning",
@@ -60,7 +82,22 @@ def serve(
     )
 
 
-def service_of(config: Config) -> Service:
+def check_role(role: Role, config: Config) -> None:
+    """Raises InvalidConfig for a role that lacks what its processes must share."""
+    if role == "ingest" and not config.kafka:
+        raise InvalidConfig("there are no brokers: set LDFI_KAFKA to HOST:PORT")
+    if role not in {"api", "scheduler"}:
+        return
+    if not config.database_url.get_secret_value().startswith("postgresql"):
+        raise InvalidConfig(
+            f"role {role} needs PostgreSQL, which processes can share: set LDFI_DATABASE_URL"
+        )
+    for name in ("tokens", "member_key"):
+        if not getattr(config, name):
+            raise InvalidConfig(f"role {role} needs {variable(name)}, the same in all processes")
+
+
+def service_of(config: Config, role: Role = "all") -> Service:
     """What a configuration makes of the service."""
     prometheus = None
     if config.prometheus_url is not None:
@@ -81,7 +118,25 @@ def service_of(config: Config) -> Service:
         targets=tuple(_targets(config)),
         public_url=config.public_url or "",
         trace_url=config.trace_url or "",
+        role=role,
+        advertise_url=config.advertise_url or _own_url(config),
+        stream=_stream(config, role),
+        topics=Topics(config.kafka_prefix),
+        partitions=config.kafka_partitions,
     )
+
+
+def _stream(config: Config, role: Role) -> Stream | None:
+    if not config.kafka:
+        return None
+    from experiments.streams.connect import stream_of
+
+    return stream_of(config, "ldfi" if role == "all" else f"ldfi-{role}")
+
+
+def _own_url(config: Config) -> str:
+    host = socket.gethostname() if config.host in {"0.0.0.0", "::"} else config.host  # noqa: S104
+    return f"http://{f'[{host}]' if ':' in host else host}:{config.port}"
 
 
 def _targets(config: Config) -> list[Target]:

@@ -6,6 +6,7 @@ differs is in this file.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from experiments.store import leaders
 from experiments.store.schema import AuditRow, FlagRow
 
 SERVICE = "ldfi"
@@ -58,7 +60,15 @@ class Database:
             event.listen(self.engine, "connect", _tune_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
         self._writing = self.engine.execution_options(writing=True)
+        self._epoch: int | None = None
         migrate(self.engine)
+
+    def fenced(self, epoch: int) -> Database:
+        """The same database for the leader of this epoch: :meth:`change` raises Deposed as soon as
+        another leader has come, and what it changes is done before any can come."""
+        fenced = copy.copy(self)
+        fenced._epoch = epoch
+        return fenced
 
     def close(self) -> None:
         """Close the connections."""
@@ -72,8 +82,10 @@ class Database:
 
     @contextmanager
     def change(self, now: float, who: str = SERVICE) -> Iterator[Change]:
-        """One transaction: all of it happens, or none."""
+        """One transaction: all of it happens, or none. Raises Deposed, see :meth:`fenced`."""
         with Session(self._writing) as session, session.begin():
+            if self._epoch is not None:
+                leaders.check(session, self._epoch)
             yield Change(session, who, now)
 
     def lock(self, change: Change) -> None:
@@ -102,7 +114,11 @@ def migrate(engine: Any) -> None:
 
 _POSTGRESQL = {
     "connect_timeout": _PATIENCE,
-    "options": f"-c statement_timeout={_PATIENCE * 1000} -c lock_timeout={_PATIENCE * 1000}",
+    "options": " ".join(
+        f"-c {name}={_PATIENCE * 1000}"
+        # the last: whoever is cut off within a transaction must not hold up the next leader
+        for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+    ),
 }
 
 

@@ -10,9 +10,10 @@ import httpx
 from fastapi import APIRouter, FastAPI
 
 from experiments.api import problems
-from experiments.api.app import Service, create_app
+from experiments.api.app import create_app
 from experiments.api.auth import ROLES, Tokens
 from experiments.api.rate_limit import RateLimiter
+from experiments.service import Service
 from experiments.store.database import Database
 from tests.fit.applications import served
 

@@ -1,0 +1,93 @@
+"""What a process does while it leads: the engine, and everything that goes on beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+
+from experiments import counts
+from experiments.engine import Engine
+from experiments.guardrails import Guardrails
+from experiments.outbox import Outbox
+from experiments.service import Service
+from experiments.store.database import Database
+from experiments.streams.feed import Feed
+
+_log = logging.getLogger("ldfi")
+
+
+class Leader:
+    """The engine at work. Made anew each time a process begins to lead, from what is on record.
+
+    ``db`` is fenced: whatever is written after another leader has come is refused.
+    """
+
+    def __init__(self, service: Service, db: Database) -> None:
+        self.engine = Engine(
+            db,
+            now=time.time(),
+            lease=service.lease,
+            quiet=service.quiet,
+            limits=service.limits,
+            outcomes=service.outcomes,
+        )
+        self.feed: Feed | None = None
+        self._feeding: asyncio.Task[None] | None = None
+        if service.stream is not None:
+            self.feed = Feed(service.stream, service.topics, service.partitions, db, self.engine)
+            self._feeding = _begun(self.feed.run())
+        self._tasks = [_begun(each) for each in _beside(service, db, self.engine)]
+
+    async def end(self, reason: str) -> None:
+        """Disarm, put what was learned on record, and stop."""
+        self.engine.board.clear()
+        await self._stop()
+        now = time.time()
+        self.engine.scheduler.shut_down(reason, now)
+        if self.feed is not None:
+            self.feed.keep(now)
+            await self.feed.close()
+
+    async def drop(self) -> None:
+        """Stop at once and write nothing: somebody else may lead already."""
+        self.engine.board.clear()
+        await self._stop()
+        if self.feed is not None:
+            await self.feed.close()
+
+    async def _stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        if self.feed is not None and self._feeding is not None:
+            self.feed.stop()
+            await self._feeding
+
+
+def _beside(service: Service, db: Database, engine: Engine) -> list[Coroutine[Any, Any, None]]:
+    work = [engine.run()]
+    if service.prometheus is not None:
+        guardrails = Guardrails(service.prometheus, service.guardrails)
+        work.append(guardrails.watch(engine.scheduler))
+        work.append(counts.watch(service.prometheus, engine.scheduler))
+    if service.targets:
+        work.append(Outbox(db, service.targets, service.public_url).run())
+    return work
+
+
+def _begun(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    task = asyncio.create_task(work)
+    task.add_done_callback(note_end)
+    return task
+
+
+def note_end(task: asyncio.Task[None]) -> None:
+    """None of them ends by itself; one that does has died of something nobody thought of."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.critical("a part of the service has died", exc_info=error)

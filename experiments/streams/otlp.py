@@ -1,0 +1,116 @@
+"""OTLP requests divided as the topic wants them: one trace to a message, its id as the key.
+
+This is what the Collector's Kafka exporter does with ``partition_traces_by_id``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from google.protobuf.json_format import ParseDict, ParseError
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from lineage.errors import UnreadableTraces
+from lineage.readers.otlp import decode_protobuf
+
+LARGEST: Final = 900_000
+"""Bytes of a message; brokers take a little more. A larger trace is divided span by span."""
+
+_IDS: Final = ("traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id")
+
+
+class Divided(NamedTuple):
+    """Pairs of a trace id (32 hexadecimal digits) and an OTLP request with spans of just that
+    trace; and how many spans could not be used."""
+
+    pieces: list[tuple[str, bytes]]
+    rejected: int
+
+
+def divide(body: bytes) -> Divided:
+    """Divide an ``ExportTraceServiceRequest``. Raises UnreadableTraces for what is none."""
+    batch = decode_protobuf(body)  # what is usable is for those to say who will read it
+    request = ExportTraceServiceRequest()
+    try:
+        request.ParseFromString(body)
+    except DecodeError as error:
+        raise UnreadableTraces(f"{len(body)} bytes are no OTLP trace data: {error}") from error
+    usable = {span.trace_id for span in batch.spans}
+    pieces, lost = [], 0
+    for trace_id, whole in _by_trace(request).items():
+        if trace_id not in usable:
+            continue  # counted as rejected by the batch
+        for piece in (whole,) if whole.ByteSize() <= LARGEST else _span_by_span(whole):
+            if piece.ByteSize() <= LARGEST:
+                pieces.append((trace_id, piece.SerializeToString()))
+            else:
+                lost += 1
+    return Divided(pieces, batch.rejected + lost)
+
+
+def from_json(body: bytes) -> bytes:
+    """An OTLP-JSON request as protobuf. Raises UnreadableTraces for what is none."""
+    try:
+        document = json.loads(body)
+        _ids_to_base64(document)
+        return ParseDict(
+            document, ExportTraceServiceRequest(), ignore_unknown_fields=True
+        ).SerializeToString()
+    except (ValueError, RecursionError, ParseError, AttributeError) as error:
+        raise UnreadableTraces(f"no OTLP as JSON: {error}") from error
+
+
+def _by_trace(request: ExportTraceServiceRequest) -> dict[str, ExportTraceServiceRequest]:
+    found: dict[str, ExportTraceServiceRequest] = {}
+    for group in request.resource_spans:
+        for scope in group.scope_spans:
+            places: dict[bytes, Any] = {}  # of this scope, in the request of each trace
+            for span in scope.spans:
+                place = places.get(span.trace_id)
+                if place is None:
+                    whole = found.setdefault(span.trace_id.hex(), ExportTraceServiceRequest())
+                    place = places[span.trace_id] = _like(whole, group, scope)
+                place.spans.append(span)
+    return found
+
+
+def _like(whole: ExportTraceServiceRequest, group: Any, scope: Any) -> Any:
+    """A scope without spans, like that one of that group, added to a request."""
+    added = whole.resource_spans.add(schema_url=group.schema_url)
+    added.resource.CopyFrom(group.resource)
+    place = added.scope_spans.add(schema_url=scope.schema_url)
+    place.scope.CopyFrom(scope.scope)
+    return place
+
+
+def _span_by_span(whole: ExportTraceServiceRequest) -> Iterator[ExportTraceServiceRequest]:
+    for group in whole.resource_spans:
+        for scope in group.scope_spans:
+            for span in scope.spans:
+                piece = ExportTraceServiceRequest()
+                _like(piece, group, scope).spans.append(span)
+                yield piece
+
+
+def _ids_to_base64(node: Any) -> None:
+    """OTLP writes ids in hexadecimal, unlike everything else that is bytes."""
+    if isinstance(node, list):
+        for each in node:
+            _ids_to_base64(each)
+    elif isinstance(node, dict):
+        for name, value in node.items():
+            if name in _IDS and isinstance(value, str):
+                node[name] = base64.b64encode(_hexadecimal(value)).decode()
+            else:
+                _ids_to_base64(value)
+
+
+def _hexadecimal(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""  # this span is rejected, not all of them

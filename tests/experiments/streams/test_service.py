@@ -1,0 +1,128 @@
+"""The whole service on a stream: spans and device metrics come in over HTTP, each counts once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from experiments.engine import Engine
+from experiments.streams.memory import MemoryStream
+from experiments.streams.stream import Stream, Topics
+from tests.experiments.applications import GIVEN, client_of, problem, service
+from tests.experiments.members import until
+from tests.experiments.streams.traffic import request
+
+PROTOBUF = {"content-type": "application/x-protobuf"}
+KEY = b"the same in every life"
+
+
+@dataclass
+class Site:
+    """``ldfi serve`` again and again, on one stream and one database."""
+
+    stream: Stream
+    topics: Topics
+    url: str
+    sent: int = 0
+
+    @contextmanager
+    def life(self) -> Iterator[tuple[FastAPI, httpx.Client]]:
+        app = service(
+            self.url,
+            stream=self.stream,
+            topics=self.topics,
+            partitions=2,
+            quiet=0.5,
+            member_key=KEY,
+        )
+        with client_of(app, GIVEN["ingest"]) as client:
+            yield app, client
+
+    def send(self, client: httpx.Client, count: int) -> None:
+        """So many requests: all their spans at once, in no order of traces, then the devices."""
+        numbers = range(self.sent, self.sent + count)
+        self.sent += count
+        traces = [f"{number:032x}" for number in numbers if number] or []
+        whole = ExportTraceServiceRequest()
+        for number in range(3):  # each service sends its spans of all of them
+            for trace_id in traces:
+                whole.MergeFromString(request(trace_id)[number].value)
+        body = whole.SerializeToString()
+        taken = client.post("/v1/traces", content=body, headers=PROTOBUF)
+        taken.raise_for_status()
+        assert taken.content == b""
+        metrics = [{"device": t, "trace_id": t, "outcome": "success"} for t in traces]
+        reported = client.post("/api/v1/device-metrics", json={"metrics": metrics})
+        assert reported.json() == {"accepted": len(traces), "rejected": 0}
+
+
+@pytest.fixture
+def site(stream: Stream, topics: Topics, tmp_path: Path) -> Site:
+    return Site(stream, topics, f"sqlite:///{tmp_path / 'ldfi.sqlite3'}", sent=1)
+
+
+def counted(app: FastAPI) -> int:
+    engine: Engine = app.state.engine
+    return sum(known.traffic.good for known in engine.catalogue.classes.values())
+
+
+@pytest.mark.timeout(400)
+def test_what_was_taken_counts_once_also_after_a_restart(site: Site) -> None:
+    # Given requests over HTTP
+    with site.life() as (app, client):
+        site.send(client, 150)
+        site.send(client, 150)
+        until(lambda: counted(app) == 300)
+        # When more are taken and the service ends at once
+        site.send(client, 100)
+    # Then the next life counts them, and none twice
+    with site.life() as (app, client):
+        until(lambda: counted(app) == 400)
+        site.send(client, 50)
+        until(lambda: counted(app) == 450)
+        status = client.get(
+            "/api/v1/status", headers={"authorization": f"Bearer {GIVEN['viewer']}"}
+        )
+        assert status.json()["dropped"].get("class_unknown", 0) == 0
+
+
+def test_telemetry_is_refused_while_the_brokers_are_away(topics_in_memory: Site) -> None:
+    site = topics_in_memory
+    with site.life() as (_, client):
+        assert isinstance(site.stream, MemoryStream)
+        site.stream.down = True
+        body = request(f"{7:032x}")[0].value
+        refused = client.post("/v1/traces", content=body, headers=PROTOBUF)
+        assert problem(refused) == "stream-unavailable"
+        assert refused.headers["retry-after"] == "2"
+        site.stream.down = False
+        assert client.post("/v1/traces", content=body, headers=PROTOBUF).is_success
+
+
+@pytest.fixture
+def topics_in_memory(tmp_path: Path) -> Site:
+    return Site(MemoryStream(), Topics("test"), f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
+
+
+def test_traces_as_json_become_messages_by_trace(topics_in_memory: Site) -> None:
+    site = topics_in_memory
+    span = {"spanId": "eee19b7ec3c1b174", "name": "GET /", "kind": 2, "startTimeUnixNano": "1"}
+    good = [{**span, "traceId": f"{number:032x}"} for number in (1, 2, 1)]
+    bad = [{**span, "traceId": "zz"}, {**span, "traceId": f"{3:032x}", "spanId": ""}]
+    document = {"resourceSpans": [{"scopeSpans": [{"spans": [*good, *bad]}]}]}
+    with site.life() as (_, client):
+        headers = {"content-type": "application/json"}
+        answer = client.post("/v1/traces", content=json.dumps(document), headers=headers)
+        assert answer.json()["partialSuccess"]["rejectedSpans"] == "2"
+        assert isinstance(site.stream, MemoryStream)
+        messages = site.stream.messages(site.topics.spans)
+    keys = [message.key for message in messages]
+    assert sorted(key.decode() for key in keys if key) == [f"{1:032x}", f"{2:032x}"]

@@ -1,0 +1,99 @@
+"""Several processes, one leader: who answers what, and what happens when one is killed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from experiments.store import leaders, switches
+from experiments.store.database import Database
+from tests.experiments.applications import GIVEN, bearer, problem
+from tests.experiments.members import Member, until
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture
+def members(postgresql_url: str, tmp_path: Path) -> Iterator[dict[str, Member]]:
+    options = {"LDFI_DATABASE_URL": postgresql_url}
+    roles = {"api": "api", "first": "scheduler", "second": "scheduler"}
+    members = {name: Member(role, tmp_path, options) for name, role in roles.items()}
+    yield members
+    for member in members.values():
+        member.kill()
+
+
+def leading(members: dict[str, Member]) -> Member | None:
+    both = (members["first"], members["second"])
+    return next((each for each in both if each.state() == "ready"), None)
+
+
+def test_one_leads_the_others_pass_on_and_another_takes_over(
+    members: dict[str, Member], postgresql_url: str
+) -> None:
+    api, first, second = members["api"], members["first"], members["second"]
+    # Given no leader, any process halts all the same, and whoever needs an engine is told to wait
+    api.start()
+    until(lambda: api.state() == "standby")
+    assert api.ask("POST", "/api/v1/halt", json={"reason": "nobody leads"}).json() == {
+        "halted": "nobody leads"
+    }
+    refused = api.ask("GET", "/api/v1/status")
+    assert problem(refused) == "no-leader"
+    assert refused.headers["retry-after"] == "1"
+    assert api.ask("GET", "/api/v1/audit").json()["items"][0]["what"] == "halt"
+    assert api.ask("POST", "/api/v1/tokens", json={}).status_code == 403  # roles are looked at here
+
+    # When two want to lead, one does, and everybody answers alike
+    first.start()
+    second.start()
+    until(lambda: {first.state(), second.state()} == {"ready", "standby"})
+    for member in members.values():
+        answer = member.ask("GET", "/api/v1/status")
+        assert answer.json()["halted"] == "nobody leads"
+    assert api.ask("POST", "/api/v1/resume").json() == {"halted": None}
+    asked = {"edge": "e1", "wait": 0}
+    lease = api.ask("GET", "/api/v1/edge/rules", "edge", params=asked).json()
+    assert lease["rules"] == []
+    old = leading(members)
+    assert old is not None
+
+    # An edge that waits through another process waits at the leader
+    with httpx.Client(headers=bearer(GIVEN["edge"]), timeout=20, trust_env=False) as edge:
+        began = time.monotonic()
+        wait: dict[str, Any] = {**asked, "version": lease["version"], "wait": 1}
+        again = edge.get(f"{api.url}/api/v1/edge/rules", params=wait).json()
+        assert again["version"] == lease["version"]
+        assert time.monotonic() - began > 0.9
+
+    # When the leader is killed, the other leads within ten seconds, and all go on
+    old.kill()
+    took = until(lambda: leading(members) is not None)
+    assert took < 10
+    until(lambda: api.ask("GET", "/api/v1/status").is_success, 5)
+    new = leading(members)
+    assert new is not None
+    taken = api.ask("GET", "/api/v1/edge/rules", "edge", params=asked).json()
+    assert taken["version"].partition("-")[0] != lease["version"].partition("-")[0]
+
+    # A halt anywhere reaches the leader within seconds
+    api.ask("POST", "/api/v1/halt", json={"reason": "now somebody does"})
+    until(lambda: new.ask("GET", "/api/v1/status").json()["halted"] is not None, 5)
+
+    # When the leader leaves politely, nobody takes it for the leader any more
+    assert new.stop() == 0
+    database = Database(postgresql_url)
+    try:
+        with database.read() as session:
+            assert leaders.current(session) == leaders.Office(2, "")
+            assert switches.halted(session) == "now somebody does"
+    finally:
+        database.close()
+    assert problem(api.ask("GET", "/api/v1/status")) == "no-leader"
+    assert api.state() == "standby"
+    assert api.stop() == 0
