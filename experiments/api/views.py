@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from experiments.domain.campaign import Campaign
 from experiments.domain.catalogue import KnownClass
 from experiments.domain.exploration import Exploration
+from experiments.domain.gate import Gate, Verdict
 from experiments.domain.maintenance import Maintenance
 from experiments.domain.whatif import WhatIf
 from experiments.store.experiments import counts_of
@@ -253,9 +254,27 @@ class WhatIfView(View):
     hurts: list[str]
     safe: list[str]
     unknown: list[str]
+    anyway: list[str] = Field(description="Those of `hurts` that hurt with nothing down as well.")
 
     @classmethod
     def of(cls, answer: WhatIf) -> WhatIfView:
+        """An answer in the words of the API."""
+        return cls.model_validate(answer)
+
+
+class GateView(View):
+    """Whether something may be taken down now, on top of what is down already."""
+
+    verdict: Verdict = Field(description="unknown: it is not proved to be safe.")
+    down: list[str] = Field(description="The step, and what open maintenance windows name.")
+    why: list[str] = Field(
+        description="Reasons against it, or why nobody knows.",
+        examples=[["GET /boot: one more failure would hurt: api>http:GET:popular/lists/*"]],
+    )
+    classes: list[WhatIfView]
+
+    @classmethod
+    def of(cls, answer: Gate) -> GateView:
         """An answer in the words of the API."""
         return cls.model_validate(answer)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
+from experiments.cli import exits
 from experiments.cli.client import segment
 from experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, connected
 from experiments.cli.durations import seconds
@@ -16,6 +19,21 @@ from experiments.cli.words import styled, when
 app = typer.Typer(help="Windows in which what is down is left alone.", no_args_is_help=True)
 
 EVERYTHING = "everything"
+
+
+class IfUnknown(StrEnum):
+    """What a pipeline makes of not knowing."""
+
+    INCONCLUSIVE = "inconclusive"
+    REFUSE = "refuse"
+    ALLOW = "allow"
+
+
+UNKNOWN = {
+    IfUnknown.INCONCLUSIVE: exits.INCONCLUSIVE,
+    IfUnknown.REFUSE: exits.FOUND,
+    IfUnknown.ALLOW: exits.FINE,
+}
 
 
 @app.command("open")
@@ -79,6 +97,50 @@ def close(
     with connected(url, token) as client:
         window = client.post(f"/maintenance/{segment(window_id)}/close")
     show(window, f"Window {window['id']} is closed.", as_json=as_json)
+
+
+@app.command()
+def gate(
+    down: Annotated[
+        list[str], typer.Option(help="What the step takes down: point, service or system.")
+    ],
+    token: Token,
+    spare: Annotated[
+        int,
+        typer.Option(min=0, max=1, help="Failures that must be survived on top of the step."),
+    ] = 1,
+    if_unknown: Annotated[
+        IfUnknown, typer.Option(help="What to answer when nobody knows: 3, 1 or 0.")
+    ] = IfUnknown.INCONCLUSIVE,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Ask whether a step of an upgrade may be taken, with all that open windows say is down.
+
+    From the evidence alone. Exit code 0 when it is proved safe; 1 when it would hurt, or leave any
+    request class one failure from pain; 3 when nobody knows, unless --if-unknown says otherwise.
+    """
+    with connected(url, token) as client:
+        answer = client.get("/maintenance/gate", down=down, spare=spare)
+    show(answer, _verdict(answer), as_json=as_json)
+    codes = {"safe": exits.FINE, "refused": exits.FOUND, "unknown": UNKNOWN[if_unknown]}
+    raise typer.Exit(codes[answer["verdict"]])
+
+
+def _verdict(answer: dict[str, Any]) -> Text:
+    headline = {
+        "safe": ("Go: proved safe", "bold green"),
+        "refused": ("Stop", "bold red"),
+        "unknown": ("Nobody knows", "bold yellow"),
+    }
+    said = Text().append(*headline[answer["verdict"]])
+    said.append(f", with {', '.join(answer['down'])} down.", "default")
+    for reason in answer["why"]:
+        said.append(f"\n  {reason}", "default")
+    anyway = {(each["request_class"], p) for each in answer["classes"] for p in each["anyway"]}
+    for name, point in sorted(anyway) if answer["verdict"] != "refused" else ():
+        said.append(f"\n  {name}: hurts with or without this step: {point}", "dim")
+    return said
 
 
 def _state(window: dict[str, Any], now: float) -> str:

@@ -59,7 +59,8 @@ def _more(answer: dict[str, Any], verbose: bool) -> Text:
     shown = Text()
     for word, style in (("hurts", "bold red"), ("unknown", "yellow")):
         for point in answer[word]:
-            shown.append(f"{word:8}{point}\n", style)
+            anyway = " (with or without the outage)" if point in answer["anyway"] else ""
+            shown.append(f"{word:8}{point}{anyway}\n", style)
     safe = answer["safe"]
     for point in safe if verbose else ():
         shown.append(f"{'safe':8}{point}\n", "green")

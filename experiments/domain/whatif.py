@@ -2,7 +2,8 @@
 
 From the evidence alone, without an experiment: with some points down, which further single failure
 is known to hurt, which is proved to be survived, and of which does nobody know. As sound as the
-evidence is: see ``docs/what-a-run-teaches.md`` for what that assumes.
+evidence is: see ``docs/what-a-run-teaches.md`` for what that assumes. *Down* means that every call
+fails at once; a call that hangs is a delay, and that is not asked here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from experiments.domain.knowledge import Knowledge
+from experiments.domain.knowledge import DOWN, Knowledge
 from experiments.domain.patterns import matching
 from fit.points import Point
 from solver import Judgement
@@ -21,7 +22,8 @@ class WhatIf:
     """For one request class. ``already``: what is known of the outage by itself.
 
     The rest are systems and points, each by what one more failure there would do: ``hurts``,
-    ``safe``, or nobody knows (``unknown``).
+    ``safe``, or nobody knows (``unknown``). ``anyway``: those of ``hurts`` that hurt with nothing
+    else down as well, so the outage is not to blame for them.
     """
 
     request_class: str
@@ -30,6 +32,12 @@ class WhatIf:
     hurts: tuple[str, ...]
     safe: tuple[str, ...]
     unknown: tuple[str, ...]
+    anyway: tuple[str, ...] = ()
+
+    @property
+    def hurts_now(self) -> tuple[str, ...]:
+        """The single failures that hurt because of the outage."""
+        return tuple(point for point in self.hurts if point not in self.anyway)
 
 
 def what_if(knowledge: Knowledge, patterns: Iterable[str]) -> WhatIf | None:
@@ -38,9 +46,7 @@ def what_if(knowledge: Knowledge, patterns: Iterable[str]) -> WhatIf | None:
     Patterns name points, or the services and systems that points reach, with ``*``. None when the
     class never calls any of it.
     """
-    down = frozenset(
-        point for point in knowledge.points if _is_named(tuple(patterns), point, knowledge)
-    )
+    down = points_named(patterns, knowledge)
     if not down:
         return None
     judged: dict[Judgement, list[str]] = {"failing": [], "safe": [], "open": []}
@@ -53,9 +59,24 @@ def what_if(knowledge: Knowledge, patterns: Iterable[str]) -> WhatIf | None:
         hurts=tuple(judged["failing"]),
         safe=tuple(judged["safe"]),
         unknown=tuple(judged["open"]),
+        anyway=tuple(p for p in judged["failing"] if knowledge.judge({p}) == "failing"),
     )
 
 
-def _is_named(patterns: tuple[str, ...], point: str, knowledge: Knowledge) -> bool:
-    system = knowledge.traffic.topology.callees.get(point) or Point.parse(point).peer
-    return matching(patterns, [point, *filter(None, [system])]) is not None
+def points_named(patterns: Iterable[str], knowledge: Knowledge) -> frozenset[str]:
+    """The points of a class that fail when everything that the patterns name is down.
+
+    A point goes by its own name and by those of what it reaches: the service or system, and the
+    host that its caller asks for, with and without its port. ``down@SYSTEM``, as findings have it,
+    is the system.
+    """
+    plain = tuple(pattern.removeprefix(DOWN) for pattern in patterns)
+    return frozenset(
+        point for point in knowledge.points if matching(plain, _names(point, knowledge)) is not None
+    )
+
+
+def _names(point: str, knowledge: Knowledge) -> list[str]:
+    peer = Point.parse(point).peer
+    system = knowledge.traffic.topology.callees.get(point, "")
+    return list(filter(None, (point, system, peer, peer.rpartition(":")[0])))

@@ -299,6 +299,26 @@ def test_what_one_more_failure_would_do(at: At, campaign: tuple[dict[str, Any], 
     assert "No request class" in at("whatif", "--down", "plailist", code=3)
 
 
+def test_the_gate_of_an_upgrade(at: At, campaign: tuple[dict[str, Any], str]) -> None:
+    gate = ("maintenance", "gate", "--down")
+    assert "Go: proved safe, with ratings down." in at(*gate, "ratings")
+    assert "hurts with or without this step: layout" in at(*gate, "ratings")
+    refused = at.json(*gate, "playlist", code=1)
+    assert refused["why"] == ["GET /boot: one more failure would hurt: popular"]
+    at(*gate, "playlist", "--spare", "0")
+    # What nobody knows stops a pipeline, unless it is told otherwise
+    assert "no request class is known to call plailist" in at(*gate, "plailist", code=3)
+    at(*gate, "plailist", "--if-unknown", "refuse", code=1)
+    at(*gate, "plailist", "--if-unknown", "allow")
+    # And what is down already counts
+    window = at.json("maintenance", "open", "--down", "play*", "--reason", "upgrade")
+    try:
+        assert "the outage by itself hurts" in at(*gate, "popular", "--spare", "0", code=1)
+    finally:
+        at("maintenance", "close", window["id"])
+    at(*gate, "popular", "--spare", "0")
+
+
 def test_maintenance_opens_for_a_while_and_closes(at: At) -> None:
     words = ("--down", "ratings", "--down", "play*", "--for", "15m", "--reason", "upgrade")
     window = at.json("maintenance", "open", *words, "--owner", "ann")

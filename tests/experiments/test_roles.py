@@ -42,6 +42,7 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/v1/findings"): LOOK,
     ("GET", "/api/v1/findings/{finding_id}"): LOOK,
     ("GET", "/api/v1/maintenance"): LOOK,
+    ("GET", "/api/v1/maintenance/gate"): LOOK,
     ("POST", "/api/v1/halt"): ACT,
     ("POST", "/api/v1/resume"): ACT,
     ("POST", "/api/v1/campaigns"): ACT,
