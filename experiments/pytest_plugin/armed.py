@@ -1,0 +1,148 @@
+"""A process in which one test is explored: what is switched on meanwhile, and off again after it.
+
+No network and no control plane: the failure context is signed with a key made here and now, and
+put into the baggage of the test's own context. Nothing of it outlives the exploration.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any, Final
+
+from opentelemetry import baggage, trace
+from opentelemetry import context as otel_context
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import SpanKind
+
+from experiments.pytest_plugin import calls, libraries
+from experiments.pytest_plugin.recorder import Recorder, Relay, own_provider
+from fit import clients, runtime
+from fit.context import ENTRY, encode
+from fit.faults import Fault
+from fit.install import uninstall
+from fit.keys import Keys
+from fit.runtime import Runtime
+
+SERVICE: Final = "app"
+"""What the service is called in names of points where ``OTEL_SERVICE_NAME`` says nothing."""
+
+_LIFETIME: Final = 3600
+"""Seconds a context is valid; it leaves with its test, and so does its key."""
+
+_relay = Relay()
+_followed: set[int] = set()
+
+
+class Armed:
+    """Runs of one test: each records its spans, and carries its faults."""
+
+    def __init__(self, service: str, keys: Keys, provider: TracerProvider) -> None:
+        self._service = service
+        self._keys = keys
+        self._tracer = provider.get_tracer("ldfi")
+        self.recorder = self.next_run()
+
+    def next_run(self) -> Recorder:
+        """Forget the spans of the run before."""
+        self.recorder = _relay.recorder = Recorder(self._service, self._tracer)
+        return self.recorder
+
+    def within(self, function: Any, faults: tuple[Fault, ...], delay: float) -> Any:
+        """The test's function, in a context that carries these faults. Seconds of ``delay``."""
+
+        @contextmanager
+        def carrying() -> Iterator[None]:
+            value = encode(
+                self._keys,
+                "pytest",
+                "treatment",
+                int(time.time()) + _LIFETIME,
+                faults,
+                delay_ms=max(1, round(delay * 1000)),
+            )
+            token = otel_context.attach(baggage.set_baggage(ENTRY, value))
+            try:
+                with self.recorder.span("test", SpanKind.INTERNAL, {}):
+                    yield
+            finally:
+                otel_context.detach(token)
+
+        return _wrapped(function, carrying)
+
+
+def _wrapped(function: Any, carrying: Callable[[], Any]) -> Any:
+    if inspect.iscoroutinefunction(function):
+
+        @wraps(function)
+        async def run_async(*args: Any, **kwargs: Any) -> Any:
+            with carrying():
+                return await function(*args, **kwargs)
+
+        return run_async
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with carrying():
+            return function(*args, **kwargs)
+
+    return run
+
+
+def service_name() -> str:
+    """What the service under test is called in the names of its points."""
+    return os.environ.get("OTEL_SERVICE_NAME") or SERVICE
+
+
+@contextmanager
+def armed() -> Iterator[Armed]:
+    """Everything that an exploration needs in this process; put back as it was afterwards."""
+    service = service_name()
+    keys = Keys.parse(f"pytest:{secrets.token_hex(16)}")
+    before = runtime.active()
+    provider = own_provider(service, _relay)
+    with ExitStack() as stack:
+        stack.callback(_let_go, before)
+        runtime.activate(Runtime(service, keys))
+        clients.patch_all()
+        stack.enter_context(calls.seen())
+        stack.enter_context(libraries.instrumented(provider))
+        stack.enter_context(_tracing_for_fit(provider))
+        _follow_the_application()
+        yield Armed(service, keys, provider)
+
+
+def _let_go(before: Runtime | None) -> None:
+    _relay.recorder = None
+    if before is None:
+        uninstall()
+    else:
+        runtime.activate(before)
+
+
+@contextmanager
+def _tracing_for_fit(provider: TracerProvider) -> Iterator[None]:
+    """Spans that ``fit`` makes itself go to us: the application may have no provider at all."""
+    original = trace.get_tracer
+
+    def get_tracer(name: str, *args: Any, **kwargs: Any) -> trace.Tracer:
+        return provider.get_tracer("fit") if name == "fit" else original(name, *args, **kwargs)
+
+    trace.get_tracer = get_tracer  # type: ignore[assignment] # takes the same arguments
+    try:
+        yield
+    finally:
+        trace.get_tracer = original
+
+
+def _follow_the_application() -> None:
+    """See the application's own spans, too. A processor cannot be taken out again; it idles."""
+    theirs = trace.get_tracer_provider()
+    if isinstance(theirs, TracerProvider) and id(theirs) not in _followed:
+        _followed.add(id(theirs))
+        theirs.add_span_processor(_relay)

@@ -1,0 +1,29 @@
+"""What the fixture ``ldfi`` gives to a test: the faults of the run that is going on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from fit.faults import Fault
+
+
+@dataclass(slots=True)
+class Ldfi:
+    """``faults``: what is injected in this run of the test; empty in runs without any.
+
+    For a test that asks less of an answer while something is down::
+
+        page = client.get("/products/7").json()
+        assert page["price"] == 12
+        assert page["reviews"] or ldfi.faults
+    """
+
+    faults: tuple[Fault, ...] = ()
+
+
+PRESENT: Final = pytest.StashKey[Ldfi]()
+"""Where an item holds what its fixture gives."""

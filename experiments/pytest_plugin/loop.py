@@ -1,0 +1,235 @@
+"""From one test to its minimal failing sets: the pure part, which knows no pytest and no clock.
+
+``explore`` is given a function that runs the test once under some faults. It looks at runs without
+faults first; then the exploration of a request class goes on as in a campaign, with one run for
+what a campaign needs a hundred devices for. A failure is tried once more by itself before it is
+called a finding, since a test may fail by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import comb
+from typing import Final, Literal
+
+from experiments.domain.exploration import Exploration, Plan
+from experiments.domain.lesson import Lesson
+from experiments.domain.observation import Observation, Outcome
+from experiments.domain.patterns import matching
+from experiments.domain.settings import Settings
+from experiments.domain.traffic import Traffic
+from experiments.pytest_plugin.bounds import Bounds
+from fit.faults import Fault
+from lineage.blame import blame
+from lineage.lineage import Lineage
+
+Passed = bool | None
+"""None: the run says nothing (it was skipped, say)."""
+Verdict = Literal["harmful", "tolerated", "inconclusive", "broken"]
+"""``broken``: the test fails without any fault. ``inconclusive``: not everything was tried."""
+
+QUIET: Final = 2
+"""Runs without faults that must show nothing new before the support is believed."""
+MOST_GOOD: Final = 10
+"""Runs without faults at most: a test may call something else each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request by which the test entered the application, as it was sent."""
+
+    method: str
+    path: str
+    query: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request."""
+
+    passed: Passed
+    lineage: Lineage
+    error: str = ""
+    asked: Asked | None = None
+
+
+Execute = Callable[[tuple[Fault, ...]], Run]
+"""Runs the test once, with these faults injected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A minimal failing set: ``faults`` as variables, ``injected`` as what was injected for it.
+
+    ``confirmed`` is False where every further try by itself said nothing.
+    """
+
+    faults: frozenset[str]
+    injected: tuple[Fault, ...]
+    run: Run
+    confirmed: bool
+
+
+@dataclass(slots=True)
+class Explored:
+    """What came of exploring one test. ``reason`` says why where the verdict needs it."""
+
+    verdict: Verdict
+    reason: str = ""
+    runs: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    refuted: list[frozenset[str]] = field(default_factory=list)
+    """Failed once, and passed when tried again."""
+    never_fired: list[frozenset[str]] = field(default_factory=list)
+    open: int = 0
+    exhaustive: int = 0
+    """Runs that trying all sets of faults of at most ``max_size`` would take."""
+    unexplained: int = 0
+    """Runs that failed although no fault had fired."""
+    points: list[str] = field(default_factory=list)
+    good: Run | None = None
+
+
+def explore(
+    name: str, execute: Execute, bounds: Bounds, hurry: Callable[[], bool] = lambda: False
+) -> Explored:
+    """Find the minimal failing sets of a test. ``hurry`` says when the time is over."""
+    return _Search(name, execute, bounds).go(hurry)
+
+
+class _Search:
+    def __init__(self, name: str, execute: Execute, bounds: Bounds) -> None:
+        self._execute = execute
+        self._bounds = bounds
+        self._traffic = Traffic()
+        settings = Settings(
+            max_size=bounds.max_size,
+            kinds=bounds.kinds,
+            max_union=None,
+            seed=bounds.seed,
+            rechecks=0,
+        )
+        self._exploration = Exploration(name, settings, self._traffic, protected=bounds.protected)
+        self._failed: dict[frozenset[str], Run] = {}
+        self._result = Explored("tolerated")
+
+    def go(self, hurry: Callable[[], bool]) -> Explored:
+        result = self._result
+        if not self._look():
+            return result
+        hurried = False
+        while not hurried and (plan := self._exploration.plan()) is not None:
+            self._try(plan)
+            hurried = hurry()
+        self._conclude(hurried)
+        return result
+
+    def _look(self) -> bool:
+        """Run the test without faults until it shows nothing new; whether it can be explored."""
+        result, seen, quiet = self._result, frozenset[str](), 0
+        while quiet < QUIET and result.runs < MOST_GOOD:
+            run = self._run(())
+            if run.passed is not True:
+                result.verdict = "broken" if run.passed is False else "inconclusive"
+                result.good = run
+                result.reason = run.error
+                return False
+            result.good = result.good or run
+            self._observe(run.lineage)
+            quiet = quiet + 1 if run.lineage.called <= seen else 1
+            seen |= run.lineage.called
+        if not seen:
+            result.verdict, result.reason = "inconclusive", "no call was seen that could fail"
+        return bool(seen)
+
+    def _observe(self, lineage: Lineage) -> None:
+        """A good run in which nothing was injected.
+
+        What failed by itself is not put apart as nature's experiment: fakes answer every time as
+        they do this time, and the test is about just that.
+        """
+        undisturbed = replace(lineage, failed=frozenset())
+        outcome = Outcome(lineage.trace_id, "test", "", success=True)
+        self._traffic.observe(Observation(undisturbed, outcome))
+
+    def _try(self, plan: Plan) -> None:
+        run = self._run(self._exploration.expand(plan.hypothesis))
+        lineage = run.lineage
+        if not lineage.fired and run.passed:
+            self._observe(lineage)
+        if not lineage.fired and run.passed is False:
+            self._result.unexplained += 1
+        self._exploration.learn(self._lesson(plan, run))
+
+    def _lesson(self, plan: Plan, run: Run) -> Lesson:
+        lineage = run.lineage
+        implications = frozenset(
+            (f"delay@{point}", f"error@{point}") for point in lineage.timed_out
+        )
+        if run.passed is None or not lineage.fired:
+            return Lesson(plan.hypothesis, None, implications=implications, purpose=plan.purpose)
+        if run.passed:
+            return Lesson(
+                plan.hypothesis,
+                True,
+                fired=lineage.fired,
+                relied_on=lineage.relied_on,
+                called=lineage.called,
+                implications=implications,
+                purpose=plan.purpose,
+            )
+        self._failed[lineage.fired] = run
+        return Lesson(
+            plan.hypothesis,
+            False,
+            fired=lineage.fired,
+            suspects=blame(lineage.tree, self._traffic.usual_support()),
+            implications=implications,
+            purpose=plan.purpose,
+        )
+
+    def _run(self, faults: tuple[Fault, ...]) -> Run:
+        self._result.runs += 1
+        run = self._execute(faults)
+        self._traffic.topology.learn(run.lineage)
+        return run
+
+    def _conclude(self, hurried: bool) -> None:
+        result, exploration = self._result, self._exploration
+        known = exploration.knowledge
+        found = [faults for faults, _ in exploration.findings()]
+        result.findings = [self._finding(faults) for faults in sorted(found, key=sorted)]
+        result.refuted = [each for each, is_ in exploration.states.items() if is_ == "refuted"]
+        certificate = known.explorer.certificate()
+        result.never_fired = [
+            frozenset(each["faults"]) for each in certificate.data["inconclusive"]
+        ]
+        result.open = known.explorer.open_count()
+        result.points = sorted(
+            point for point in known.points if matching(self._bounds.protected, [point]) is None
+        )
+        result.exhaustive = exhaustive(len(result.points), self._bounds)
+        if result.findings:
+            result.verdict = "harmful"
+        elif result.open > len(result.never_fired):
+            result.verdict = "inconclusive"
+            result.reason = (
+                f"{result.open} hypotheses are left open"
+                f" {'when the time was over' if hurried else 'that the solver did not get to'}"
+            )
+
+    def _finding(self, faults: frozenset[str]) -> Finding:
+        injected = self._exploration.expand(faults)
+        fired = frozenset(map(str, injected))
+        likest = min(self._failed, key=lambda each: (len(each ^ fired), sorted(each)))
+        run = self._failed[likest]
+        return Finding(faults, injected, run, self._exploration.states.get(faults) == "open")
+
+
+def exhaustive(points: int, bounds: Bounds) -> int:
+    """How many sets of at most ``max_size`` faults there are, at most one at each point."""
+    kinds = len(bounds.kinds)
+    return sum(comb(points, size) * kinds**size for size in range(1, bounds.max_size + 1))

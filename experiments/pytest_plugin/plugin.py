@@ -1,0 +1,159 @@
+"""pytest's hooks. Nothing is imported and nothing done for tests without marker and fixture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from experiments.pytest_plugin.fixture import PRESENT, Ldfi
+
+if TYPE_CHECKING:
+    from experiments.pytest_plugin.bounds import Bounds
+    from experiments.pytest_plugin.loop import Explored, Finding
+    from experiments.pytest_plugin.told import Document
+    from lineage.outline import Outline
+
+SCENARIOS: Final = ".ldfi"
+"""Where scenario files go without ``--ldfi-report``: a folder in pytest's root."""
+
+_found: list[Document] = []
+"""What was found in this session."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Our options."""
+    group = parser.getgroup("ldfi", "tests under every combination of failures worth trying")
+    group.addoption(
+        "--ldfi-report",
+        metavar="FILE",
+        type=Path,
+        help="write what was found as JSON to FILE, as Markdown and scenarios beside it",
+    )
+    group.addoption(
+        "--ldfi-seed",
+        metavar="N",
+        type=int,
+        default=0,
+        help="the order in which faults are tried; the same seed, the same order (default: 0)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    _found.clear()
+    config.addinivalue_line(
+        "markers",
+        "ldfi(max_size=2, kinds=('error',), delay=10.0, protected=(), time_limit=60.0): run the "
+        "test under every combination of failures worth trying",
+    )
+
+
+@pytest.fixture
+def ldfi(request: pytest.FixtureRequest) -> Ldfi:
+    """Explores the test, as the marker does; ``ldfi.faults`` is what the present run injects."""
+    item: pytest.Item = request.node
+    return item.stash.setdefault(PRESENT, Ldfi())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Take over the tests that are ours."""
+    if not isinstance(item, pytest.Function) or not _is_ours(item):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    _explore(item, nextitem)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse markers that cannot be read before anything runs. Raises pytest.UsageError."""
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("ldfi") is not None:
+            _bounds(item)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Collect what was found, from the workers of pytest-xdist too."""
+    document = getattr(report, "ldfi", None)
+    if document is not None:
+        _found.append(document)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """How many runs it took, and what was found; the report is written."""
+    if not _found:
+        return
+    from experiments.pytest_plugin.report import total, write_report
+    from experiments.pytest_plugin.told import headline, notes
+
+    terminalreporter.section("ldfi")
+    for document in sorted(_found, key=lambda each: each["test"]):
+        terminalreporter.write_line(f"{document['test']}: {headline(document)}")
+        for note in notes(document):
+            terminalreporter.write_line(f"    {note}")
+    terminalreporter.write_line(total(_found))
+    path: Path | None = config.getoption("--ldfi-report")
+    if path is not None:
+        write_report(path, _found)
+        terminalreporter.write_line(f"report: {path}")
+
+
+def _is_ours(item: pytest.Function) -> bool:
+    return item.get_closest_marker("ldfi") is not None or "ldfi" in item.fixturenames
+
+
+def _bounds(item: pytest.Function) -> Bounds:
+    from experiments.pytest_plugin.bounds import Bounds, InvalidMarker
+
+    marker = item.get_closest_marker("ldfi")
+    seed: int = item.config.getoption("--ldfi-seed")
+    try:
+        return Bounds.of(marker.args, marker.kwargs, seed) if marker else Bounds(seed=seed)
+    except InvalidMarker as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+
+
+def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
+    try:
+        from experiments.pytest_plugin.protocol import explore_item
+        from experiments.pytest_plugin.told import document_of
+    except ModuleNotFoundError as error:
+        raise pytest.UsageError(f"{error}: pip install 'ldfi[pytest]'") from error
+    bounds = _bounds(item)
+    item.stash.setdefault(PRESENT, Ldfi())
+
+    def keep(
+        finding: Finding, good: tuple[Outline, ...], bad: tuple[Outline, ...]
+    ) -> tuple[str, str]:
+        return _kept(item, bounds, finding, good, bad)
+
+    def tell(explored: Explored, seconds: float, broken_teardowns: int) -> Document:
+        return document_of(item.nodeid, explored, bounds, seconds, broken_teardowns, keep)
+
+    explore_item(item, nextitem, bounds, tell)
+
+
+def _kept(
+    item: pytest.Item,
+    bounds: Bounds,
+    finding: Finding,
+    good: tuple[Outline, ...],
+    bad: tuple[Outline, ...],
+) -> tuple[str, str]:
+    """Where the scenario file of a finding is, or why there is none."""
+    from experiments.errors import InvalidScenario
+    from experiments.pytest_plugin.scenarios import write_scenario
+
+    report: Path | None = item.config.getoption("--ldfi-report")
+    root = item.config.rootpath
+    folder = root / SCENARIOS if report is None else report.absolute().parent
+    try:
+        path = write_scenario(folder, item.nodeid, finding, good, bad, bounds)
+    except (OSError, InvalidScenario) as error:
+        return "", str(error)
+    return str(path.relative_to(root) if path.is_relative_to(root) else path), ""

@@ -1,0 +1,196 @@
+"""One test, run as often as it takes: set up, called and torn down anew each time.
+
+Fixtures of the function are made again for every run, wider ones are shared as between tests.
+What pytest is told of it all is one test with one result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import pytest
+
+from experiments.pytest_plugin.armed import Armed, armed
+from experiments.pytest_plugin.bounds import Bounds
+from experiments.pytest_plugin.fixture import PRESENT
+from experiments.pytest_plugin.loop import Explored, Passed, Run, explore
+from experiments.pytest_plugin.told import Document, failure_of
+from fit.errors import LdfiError
+from fit.faults import Fault
+
+_ENDING: Final = (pytest.exit.Exception, KeyboardInterrupt)
+"""What ends the session, wherever it is raised."""
+
+ONE_LINE: Final = 200
+"""Characters of an error that are shown where one line has to do."""
+
+
+class FoundWeaknesses(LdfiError):  # noqa: N818
+    """Raised in the name of a test that fails under some faults; the message has it all."""
+
+
+class _BrokenFixture(LdfiError):  # noqa: N818
+    """A fixture failed, so that nothing more can be learned: pytest reports it as ever."""
+
+
+class _Tries:
+    """Runs a test again and again. ``reports`` and ``faults`` are those of the latest run."""
+
+    def __init__(self, item: pytest.Function, bounds: Bounds, process: Armed) -> None:
+        self._item = item
+        self._bounds = bounds
+        self._process = process
+        self._failed: pytest.CallInfo[None] | None = None
+        self.reports: list[pytest.TestReport] = []
+        self.faults: tuple[Fault, ...] = ()
+        self.broken_teardowns = 0
+
+    def run(self, faults: tuple[Fault, ...]) -> Run:
+        """Run the test once. Raises _BrokenFixture."""
+        item = self._item
+        recorder = self._process.next_run()
+        self.reports, self.faults, called = [], faults, None
+        with _anew(item, faults):
+            try:
+                if self.phase("setup").excinfo is None:
+                    called = self._call(faults)
+            finally:
+                # The parent as what comes next: all that is the function's own is torn down.
+                torn_down = self.phase("teardown", nextitem=item.parent)
+        if called is None or (torn_down.excinfo is not None and not faults):
+            raise _BrokenFixture
+        self.broken_teardowns += torn_down.excinfo is not None
+        passed = _passed(called)
+        lineage = recorder.lineage(failed=passed is False)
+        return Run(passed, lineage, _error(called), recorder.asked)
+
+    def phase(self, when: Any, **arguments: Any) -> pytest.CallInfo[None]:
+        """One of pytest's three phases, not reported to anybody yet."""
+        hook = getattr(self._item.ihook, f"pytest_runtest_{when}")
+        return self._reported(when, lambda: hook(item=self._item, **arguments))
+
+    def tear_down_wider(self, nextitem: pytest.Item | None) -> None:
+        """What was shared by all runs and is of no use to the next test."""
+        state = self._item.session._setupstate
+        self._reported("teardown", lambda: state.teardown_exact(nextitem))
+
+    def _reported(self, when: Any, does: Callable[[], None]) -> pytest.CallInfo[None]:
+        item = self._item
+        call = pytest.CallInfo.from_call(does, when=when, reraise=_ENDING)
+        report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        if report.failed:
+            self._failed = call
+        self.reports.append(report)
+        return call
+
+    def as_ever(self) -> None:
+        """The latest run is reported as that of any other test; debuggers are let in."""
+        for report in self.reports:
+            if report.failed and self._failed is not None:
+                because = "the test fails without any fault; nothing was injected"
+                if self.faults:
+                    because = f"a fixture failed while {', '.join(map(str, self.faults))}"
+                report.sections.append(("ldfi", because))
+                if report.when == self._failed.when:
+                    self._item.ihook.pytest_exception_interact(
+                        node=self._item, call=self._failed, report=report
+                    )
+
+    def _call(self, faults: tuple[Fault, ...]) -> pytest.CallInfo[None]:
+        item = self._item
+        function = item.obj
+        item.obj = self._process.within(function, faults, self._bounds.delay)
+        try:
+            return self.phase("call")
+        finally:
+            item.obj = function
+
+
+def explore_item(
+    item: pytest.Function,
+    nextitem: pytest.Item | None,
+    bounds: Bounds,
+    tell: Callable[[Explored, float, int], Document],
+) -> None:
+    """Explore a test, and report it to pytest as one.
+
+    ``tell`` is given what came of it, the seconds it took, and the runs with faults whose teardown
+    failed.
+    """
+    started = time.time()
+    explored: Explored | None = None
+    with armed() as process:
+        tries = _Tries(item, bounds, process)
+        with suppress(_BrokenFixture):
+            explored = explore(
+                item.nodeid, tries.run, bounds, lambda: time.time() - started > bounds.time_limit
+            )
+    reports = tries.reports
+    if explored is None:
+        tries.as_ever()
+    else:
+        document = tell(explored, time.time() - started, tries.broken_teardowns)
+        if explored.good is not None and explored.good.passed is not True:
+            tries.as_ever()
+        else:
+            reports[1:] = [_verdict(item, failure_of(document), started)]
+        reports[1].ldfi = document  # type: ignore[attr-defined] # xdist carries it along
+    tries.reports = []
+    tries.tear_down_wider(nextitem)
+    if not any(report.failed for report in reports if report.when == "teardown"):
+        reports = [each for each in reports if each.when != "teardown"] + tries.reports
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+
+
+def _verdict(item: pytest.Function, failure: str, started: float) -> pytest.TestReport:
+    """The result of all runs, as that of a call. ``failure``: empty where there is none."""
+
+    def call() -> None:
+        if failure:
+            raise FoundWeaknesses(failure)
+
+    item._report_sections.clear()
+    outcome = pytest.CallInfo.from_call(call, when="call")
+    report: pytest.TestReport = item.ihook.pytest_runtest_makereport(item=item, call=outcome)
+    report.start, report.stop = started, time.time()
+    report.duration = report.stop - report.start
+    if report.failed:
+        report.longrepr = failure
+    return report
+
+
+@contextmanager
+def _anew(item: pytest.Function, faults: tuple[Fault, ...]) -> Iterator[None]:
+    """The item as if it had never run, and again afterwards; as pytest does for plugins that
+    run a test again. A class's test gets a new instance."""
+    item.stash[PRESENT].faults = faults
+    item._report_sections.clear()
+    request: Any = getattr(item, "_request", None)
+    if not request:
+        item._initrequest()
+    try:
+        yield
+    finally:
+        item._request = False  # type: ignore[assignment]
+        item.funcargs = None  # type: ignore[assignment]
+        if item.cls is not None:
+            for made in ("_instance", "_obj"):
+                vars(item).pop(made, None)
+
+
+def _passed(call: pytest.CallInfo[None]) -> Passed:
+    if call.excinfo is None:
+        return True
+    if isinstance(call.excinfo.value, pytest.skip.Exception | pytest.xfail.Exception):
+        return None
+    return False
+
+
+def _error(call: pytest.CallInfo[None]) -> str:
+    """How the test failed, in one line; empty where it did not."""
+    said = "" if call.excinfo is None else call.excinfo.exconly(tryshort=True)
+    return said.strip().partition("\n")[0][:ONE_LINE]

@@ -1,0 +1,209 @@
+"""The spans of one run of a test, and the lineage they make.
+
+Spans come from two providers: one of our own, for the calls that the plugin itself sees, and the
+application's, where it has one. Neither knows the other's spans: what is inside what is therefore
+told by the span that was current when a span began, or, where that one was not recorded (the
+application samples), by the nearest of ours around it.
+
+Times are replaced by the order of events. Lineages compare times, they never measure them, and a
+run of a test that does the same things in the same order then has the same lineage.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Final
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import Span as SdkSpan
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+from experiments.pytest_plugin.loop import Asked
+from lineage.lineage import Lineage, learn
+from lineage.operation import operation
+from lineage.readers.otlp_json import read_fields
+from lineage.span import Span, Trace
+
+KEY: Final = "ldfi-test"
+"""Where OpenTelemetry's context holds the recorder and the innermost of our spans."""
+ENTRY: Final = "ldfi.entry"
+"""On the span of a call by which the test itself enters the application: no dependency."""
+
+_SAME_CALL: Final = frozenset({"opentelemetry.instrumentation.httpx"})
+"""Instrumentations that see a call which the plugin sees as well."""
+_TRACE: Final = f"{1:032x}"
+
+
+class Recorder(SpanProcessor):
+    """Collects the spans of one run. ``service``: the name by which all its points are called."""
+
+    def __init__(self, service: str, tracer: trace.Tracer) -> None:
+        self.service = service
+        self.tracer = tracer
+        self._clock = itertools.count(1)
+        self._lock = Lock()
+        self._parents: dict[int, int | None] = {}
+        self._began: dict[int, int] = {}
+        self._ended: dict[int, tuple[int, ReadableSpan]] = {}
+        self._asked: dict[int, Asked] = {}
+
+    def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
+        """Part of OpenTelemetry's protocol: place a span."""
+        held = otel_context.get_value(KEY, parent_context)
+        ours = held[1] if isinstance(held, tuple) and held[0] is self else None
+        with self._lock:
+            above = span.parent.span_id if span.parent else None
+            if above not in self._parents:
+                if ours is None and not self._is_root(span):
+                    return  # of something else that goes on in this process
+                above = ours
+            number = span.get_span_context().span_id
+            self._parents[number] = above
+            self._began[number] = next(self._clock)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Part of OpenTelemetry's protocol: take a span."""
+        about = span.get_span_context()
+        with self._lock:
+            if about is not None and about.span_id in self._parents:
+                self._ended[about.span_id] = (next(self._clock), span)
+
+    @contextmanager
+    def span(
+        self, name: str, kind: trace.SpanKind, attributes: Mapping[str, Any]
+    ) -> Iterator[trace.Span]:
+        """A span of ours, current and marked as the innermost."""
+        within = otel_context.get_current()
+        span = self.tracer.start_span(name, within, kind, dict(attributes))
+        number = span.get_span_context().span_id
+        inner = otel_context.set_value(KEY, (self, number), trace.set_span_in_context(span, within))
+        token = otel_context.attach(inner)
+        try:
+            yield span
+        except BaseException as error:
+            span.set_status(trace.StatusCode.ERROR, type(error).__name__)
+            raise
+        finally:
+            otel_context.detach(token)
+            span.end()
+
+    def within_test(self, span: trace.Span) -> bool:
+        """Whether the test itself made this call."""
+        above = self._parents.get(span.get_span_context().span_id)
+        return above is not None and self._parents.get(above) is None
+
+    def remember(self, span: trace.Span, request: Asked) -> None:
+        """What was sent by a call of the test itself, in case that it enters the application."""
+        self._asked[span.get_span_context().span_id] = request
+
+    @property
+    def asked(self) -> Asked | None:
+        """The last request by which the test entered the application, where that was seen."""
+        entered = [
+            n for n in self._asked if n in self._ended and self._enters(n, self._ended[n][1])
+        ]
+        return self._asked[entered[-1]] if entered else None
+
+    @property
+    def outermost(self) -> bool:
+        """Whether the test itself is running, not the application within a call."""
+        current = trace.get_current_span().get_span_context().span_id
+        return current in self._parents and self._parents[current] is None
+
+    def lineage(self, *, failed: bool) -> Lineage:
+        """What the run has shown; ``failed``: whether the test did."""
+        spans = [self._span(number, failed) for number in self._ended]
+        learned = learn(Trace.of(_TRACE, spans))
+        if learned is None:
+            raise RuntimeError("a run without its root: the test's own span did not end")
+        return learned
+
+    def _is_root(self, span: SdkSpan) -> bool:
+        scope = span.instrumentation_scope
+        return not self._parents and scope is not None and scope.name == "ldfi"
+
+    def _span(self, number: int, failed: bool) -> Span:
+        end, span = self._ended[number]
+        above = self._parents[number]
+        kind = "server" if above is None else self._kind(number, span)
+        status = span.status.status_code.value
+        if above is None:
+            status = 2 if failed else 1
+        fields = read_fields(kind, list(_pairs(span.attributes or {})))
+        if kind == "internal" and self._enters(number, span):
+            fields = ()  # not even a point, although it was one while it ran
+        escaped = any(event.name == "exception" for event in span.events)
+        return Span(
+            _TRACE,
+            f"{number:016x}",
+            None if above is None else f"{above:016x}",
+            self._began[number],
+            end,
+            operation(self.service, span.name, kind, status, escaped, fields),
+        )
+
+    def _kind(self, number: int, span: ReadableSpan) -> str:
+        if self._scope(number) in _SAME_CALL or self._enters(number, span):
+            return "internal"
+        kind = span.kind.name.lower()
+        # A server in this process goes by the name of the test's service: its caller is the call.
+        return "internal" if kind == "server" else kind
+
+    def _enters(self, number: int, span: ReadableSpan) -> bool:
+        """A call of the test itself that something within this run answered is the request."""
+        above = self._parents[number]
+        if ENTRY in (span.attributes or {}):
+            return True
+        outermost = above is not None and self._parents.get(above) is None
+        return outermost and span.kind is trace.SpanKind.CLIENT and self._answered(number)
+
+    def _answered(self, number: int) -> bool:
+        """Whether anything happened within a call, but its sending."""
+        inside = [inner for inner, above in self._parents.items() if above == number]
+        return any(
+            self._answered(inner) if self._scope(inner) in _SAME_CALL else True for inner in inside
+        )
+
+    def _scope(self, number: int) -> str:
+        ended = self._ended.get(number)
+        scope = ended[1].instrumentation_scope if ended else None
+        return scope.name if scope else ""
+
+
+class Relay(SpanProcessor):
+    """Hands spans to the recorder of the run that goes on, if one does."""
+
+    def __init__(self) -> None:
+        self.recorder: Recorder | None = None
+
+    def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
+        """Part of OpenTelemetry's protocol."""
+        if self.recorder is not None:
+            self.recorder.on_start(span, parent_context)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Part of OpenTelemetry's protocol."""
+        if self.recorder is not None:
+            self.recorder.on_end(span)
+
+
+def own_provider(service: str, relay: Relay) -> TracerProvider:
+    """A tracer provider that nobody else sees, and that records everything."""
+    provider = TracerProvider(
+        resource=Resource({"service.name": service}), sampler=ALWAYS_ON, shutdown_on_exit=False
+    )
+    provider.add_span_processor(relay)
+    return provider
+
+
+def _pairs(attributes: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    for key, value in attributes.items():
+        plain = value if isinstance(value, str | int | float) else str(value)
+        yield {"key": key, "value": {"stringValue": plain}}

@@ -1,0 +1,53 @@
+"""The report of a session: one JSON file for programs, and the same as Markdown beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.pytest_plugin.told import failure_of, headline, notes
+
+FORMAT: Final = "ldfi-pytest/1"
+
+
+def write_report(path: Path, documents: Sequence[dict[str, Any]]) -> None:
+    """Write both files. ``path`` is that of the JSON. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found = sorted(documents, key=lambda each: each["test"])
+    path.write_text(
+        json.dumps({"format": FORMAT, "tests": found}, indent=1, ensure_ascii=False) + "\n",
+        encoding="utf-8",
+    )
+    path.with_suffix(".md").write_text(as_markdown(found), encoding="utf-8")
+
+
+def as_markdown(documents: Sequence[dict[str, Any]]) -> str:
+    """All tests, for people."""
+    lines = ["# What the tests do when something fails", "", total(documents), ""]
+    for document in documents:
+        lines += [
+            f"## `{document['test']}`",
+            "",
+            f"{document['verdict']}: {headline(document)}",
+            "",
+        ]
+        if document["findings"]:
+            lines += ["```", failure_of(document), "```", ""]
+        else:
+            lines += [*(f"- {note}" for note in notes(document)), ""]
+    return "\n".join(lines)
+
+
+def total(documents: Sequence[dict[str, Any]]) -> str:
+    """The figures of all tests together."""
+    found = sum(len(each["findings"]) for each in documents)
+    runs = sum(each["runs"] for each in documents)
+    every = sum(each["exhaustive"] for each in documents)
+    sizes = " or ".join(map(str, sorted({each["max_size"] for each in documents})))
+    tests = "1 test" if len(documents) == 1 else f"{len(documents)} tests"
+    return (
+        f"{tests} explored: found {found or 'nothing'} in {runs} runs; "
+        f"trying all of size ≤ {sizes} takes {every}"
+    )

@@ -1,0 +1,158 @@
+"""What is said about an explored test: to its developer, and to programs.
+
+The document of a test is plain JSON, for it travels with pytest's own reports, from the workers of
+pytest-xdist too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from experiments.domain.knowledge import DOWN
+from experiments.pytest_plugin.bounds import Bounds
+from experiments.pytest_plugin.loop import Explored, Finding
+from lineage.outline import Outline, Row, outline, side_by_side
+
+Document = dict[str, Any]
+Keep = Callable[[Finding, tuple[Outline, ...], tuple[Outline, ...]], tuple[str, str]]
+"""Writes the scenario of a finding, given the lineages of a good run and the failing one. Returns
+where it is, or an empty text and why there is none."""
+
+
+def document_of(
+    test: str,
+    explored: Explored,
+    bounds: Bounds,
+    seconds: float,
+    broken_teardowns: int,
+    keep: Keep,
+) -> Document:
+    """All that is known of a test, as JSON. ``keep`` writes scenario files."""
+    return {
+        "test": test,
+        "verdict": explored.verdict,
+        "reason": explored.reason,
+        "runs": explored.runs,
+        "exhaustive": explored.exhaustive,
+        "max_size": bounds.max_size,
+        "kinds": list(bounds.kinds),
+        "seed": bounds.seed,
+        "seconds": round(seconds, 3),
+        "points": explored.points,
+        "findings": [_finding(each, explored, keep) for each in explored.findings],
+        "refuted": _sets(explored.refuted),
+        "never_fired": _sets(explored.never_fired),
+        "open": explored.open,
+        "unexplained": explored.unexplained,
+        "broken_teardowns": broken_teardowns,
+    }
+
+
+def failure_of(document: Mapping[str, Any]) -> str:
+    """Why the test fails; empty where it passes."""
+    if document["verdict"] == "tolerated":
+        return ""
+    lines = []
+    if document["verdict"] == "inconclusive":
+        lines.append(f"ldfi: inconclusive after {document['runs']} runs: {document['reason']}")
+        lines += _hint(document)
+    else:
+        lines.append(f"ldfi: {headline(document)}")
+    for number, finding in enumerate(document["findings"], start=1):
+        lines += ["", f"{number}. fails when {finding['words']}"]
+        lines += _finding_lines(finding)
+    lines += [f"note: {note}" for note in notes(document)]
+    return "\n".join(lines)
+
+
+def headline(document: Mapping[str, Any]) -> str:
+    """``found 2 in 14 runs; trying all of size ≤ 2 takes 66``."""
+    found = len(document["findings"]) or "nothing"
+    if document["verdict"] == "broken":
+        return f"fails without any fault: {document['reason']}"
+    return (
+        f"found {found} in {document['runs']} runs; "
+        f"trying all of size ≤ {document['max_size']} takes {document['exhaustive']}"
+    )
+
+
+def notes(document: Mapping[str, Any]) -> list[str]:
+    """What should be known besides."""
+    found = [
+        (f"failed once, but not again, when {words_of(faults)}") for faults in document["refuted"]
+    ]
+    found += [f"never came about: {words_of(faults)}" for faults in document["never_fired"]]
+    if document["unexplained"]:
+        found.append(f"failed {document['unexplained']} times although no fault had fired: flaky?")
+    if document["broken_teardowns"]:
+        found.append(f"teardown failed in {document['broken_teardowns']} runs with faults")
+    return found
+
+
+def words_of(faults: Iterable[str]) -> str:
+    """A set of faults in words."""
+    return " and ".join(_words(fault) for fault in sorted(faults))
+
+
+def _words(fault: str) -> str:
+    kind, _, point = fault.partition("@")
+    if fault.startswith(DOWN):
+        return f"{point} is down"
+    return f"{point} {'hangs' if kind == 'delay' else 'fails'}"
+
+
+def _hint(document: Mapping[str, Any]) -> list[str]:
+    if document["points"]:
+        return ["Give the marker a larger time_limit or a smaller max_size."]
+    return [
+        "Calls through httpx are seen by themselves, those of other libraries through",
+        "OpenTelemetry's instrumentation of them. An application in another thread is seen only",
+        "where OpenTelemetry's middleware takes the context from its requests.",
+    ]
+
+
+def _finding(finding: Finding, explored: Explored, keep: Keep) -> Document:
+    good = outline(explored.good.lineage.tree) if explored.good else ()
+    bad = outline(finding.run.lineage.tree)
+    scenario, problem = keep(finding, good, bad)
+    return {
+        "faults": sorted(finding.faults),
+        "injected": [str(fault) for fault in finding.injected],
+        "words": words_of(finding.faults),
+        "error": finding.run.error,
+        "confirmed": finding.confirmed,
+        "scenario": scenario,
+        "no_scenario": problem,
+        "lineage": [_row(row) for row in side_by_side(good, bad)],
+        "good": [call.to_json() for call in good],
+        "bad": [call.to_json() for call in bad],
+    }
+
+
+def _row(row: Row) -> Document:
+    return {"depth": row.depth, "point": row.point, "good": row.left, "bad": row.right}
+
+
+def _finding_lines(finding: Mapping[str, Any]) -> list[str]:
+    lines = [f"   {finding['error']}"] if finding["error"] else []
+    if not finding["confirmed"]:
+        lines.append("   (seen once; trying it again by itself said nothing)")
+    rows = [("what differs", "good run", "failing run")]
+    alike = 0
+    for row in finding["lineage"]:
+        if row["good"] == row["bad"]:
+            alike += 1
+        else:
+            call = "  " * row["depth"] + row["point"]
+            rows.append((call, row["good"] or "not called", row["bad"] or "not called"))
+    wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    lines += [f"     {a:<{wide[0]}}  {b:<{wide[1]}}  {c}" for a, b, c in rows]
+    if alike:
+        lines.append(f"     (alike: {alike} calls)")
+    lines.append(f"   scenario: {finding['scenario'] or 'none, ' + finding['no_scenario']}")
+    return lines
+
+
+def _sets(sets: Iterable[frozenset[str]]) -> list[list[str]]:
+    return sorted(sorted(each) for each in sets)
