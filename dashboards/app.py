@@ -8,7 +8,17 @@ from fastapi import APIRouter, FastAPI
 
 from dashboards import login
 from dashboards.assets import PREFIX, Assets
-from dashboards.pages import live, overview, safety
+from dashboards.evidence_kept import EvidenceKept
+from dashboards.pages import (
+    certificates,
+    classes,
+    experiments,
+    files,
+    findings,
+    live,
+    overview,
+    safety,
+)
 from dashboards.sessions import Sessions
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
@@ -16,12 +26,19 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     live.router,
     overview.router,
     safety.router,
+    findings.router,
+    classes.router,
+    experiments.router,
+    certificates.router,
+    files.pages,
+    files.api,
 )
 
 
 def install(app: FastAPI) -> None:
     """Serve the pages beside the API: found by the service as an entry point ``ldfi.pages``."""
     app.state.sessions = Sessions(app.state.member_key)
+    app.state.evidence_kept = EvidenceKept()
     for router in ROUTERS:
         app.include_router(router)
     app.mount(PREFIX, Assets(), name="static")

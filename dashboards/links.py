@@ -29,6 +29,21 @@ def to_finding(finding_id: str) -> str:
     return f"/findings/{quote(finding_id, safe='')}"
 
 
+def to_certificate(campaign_id: str) -> str:
+    """The page of a campaign's certificates."""
+    return f"/certificates/{quote(campaign_id, safe='')}"
+
+
+def to_trace(template: str, trace_id: str) -> str | None:
+    """Where a trace can be looked at (``LDFI_TRACE_URL``); None where nobody has said."""
+    return web(template.replace("{trace_id}", quote(trace_id, safe="")))
+
+
+def web(url: str) -> str | None:
+    """``url`` where it leads to a web page; None for anything else, a script above all."""
+    return url if url.startswith(("https://", "http://")) else None
+
+
 def to_subject(what: str, subject: str) -> str | None:
     """The page of what an audit row is about; None where it has none."""
     kind = what.partition(" ")[0]

@@ -10,7 +10,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from dashboards import links, words
+from dashboards import curves, links, words
 from dashboards.assets import asset
 from experiments.api.auth import Caller
 from experiments.api.problems import KINDS, Problem
@@ -20,7 +20,11 @@ THEMES: Final = ("light", "dark")
 
 NAVIGATION: Final = (
     ("/", "Overview"),
+    ("/findings", "Findings"),
+    ("/classes", "Request classes"),
     ("/campaigns", "Campaigns"),
+    ("/experiments", "Experiments"),
+    ("/certificates", "Certificates"),
     ("/calendar", "Calendar"),
     ("/what-if", "What if"),
     ("/maintenance", "Maintenance"),
@@ -47,6 +51,10 @@ def environment() -> Environment:
         to_class=links.to_class,
         to_experiment=links.to_experiment,
         to_finding=links.to_finding,
+        to_certificate=links.to_certificate,
+        to_trace=links.to_trace,
+        web=links.web,
+        interval_bar=curves.interval_bar,
         to_subject=links.to_subject,
     )
     return made

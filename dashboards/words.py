@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+_RAISED: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _KINDS: Final = {"error": "fails", "delay": "is too slow", "down": "is down"}
 
 
@@ -52,6 +53,22 @@ def duration(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
+def took(seconds: float) -> str:
+    """How long one request or call took, or an experiment: to three digits."""
+    if seconds < 1:
+        return f"{1000 * seconds:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 100 else duration(seconds)
+
+
+def power(exponent: float) -> str:
+    """Ten to the power of this, for evidence: what matters is how many digits it has."""
+    if exponent < 2:
+        return f"{10**exponent:.2g}"
+    if exponent < 7:
+        return f"{float(f'{10**exponent:.2g}'):,.0f}"
+    return "about 10" + "".join(_RAISED[int(digit)] for digit in f"{exponent:.0f}")
+
+
 def number(value: float) -> str:
     """A number with its thousands told apart."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
@@ -74,6 +91,8 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "second": second,
     "ago": ago,
     "duration": duration,
+    "took": took,
+    "power": power,
     "number": number,
     "share": share,
     "fault": fault,

@@ -95,7 +95,7 @@ def create_app(service: Service) -> FastAPI:
     app.add_middleware(metrics.CountRequests)
     app.state.tokens = service.tokens
     app.state.member_key = service.member_key
-    app.state.trace_url = service.trace_url
+    app.state.trace_url, app.state.public_url = service.trace_url, service.public_url
     app.state.limits = service.limits
     app.state.engine = app.state.door = None
     app.state.rate_limiter = RateLimiter()

@@ -1,0 +1,191 @@
+"""What the page of a request class shows, from what is known of it. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.lineage_graph import LineageGraph, class_graph
+from dashboards.phrases import said_fault, said_point, said_predicate, said_together
+from dashboards.roles import ROLES, Role, roles_of
+from experiments.domain.catalogue import KnownClass, Look
+from experiments.domain.knowledge import Knowledge
+
+SHOWN = 12
+"""Open hypotheses, and failures seen in traffic, that are spelt out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What nature has tried: ``said`` failed by itself, and the request went well."""
+
+    said: str
+    requests: int
+    proves: bool
+    trace_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOfSize:
+    """Hypotheses of so many faults that are still open, and some of them in words."""
+
+    size: int
+    count: int
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """A certificate in numbers."""
+
+    complete: bool
+    findings: tuple[str, ...]
+    open: tuple[OpenOfSize, ...]
+    open_complete: bool
+    experiments: int
+    ratio: float | None
+    natural: int
+    injected: int
+    max_size: int | None
+    rechecked: int
+    violated: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassStory:
+    """Everything that is said of one request class."""
+
+    known: KnownClass
+    predicate: str
+    graph: LineageGraph
+    roles: Counter[Role]
+    proved: tuple[Proved, ...]
+    more_proved: int
+    stand: Stand
+    looks: tuple[Look, ...]
+
+
+def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, Any]) -> ClassStory:
+    """``certificate``: of this knowledge."""
+    roles = roles_of(knowledge)
+    callees = known.traffic.topology.callees
+    survived = known.traffic.survived()
+    return ClassStory(
+        known=known,
+        predicate=said_predicate(known.predicate),
+        graph=class_graph(known.traffic, roles),
+        roles=Counter({role: [*roles.values()].count(role) for role in ROLES}),
+        proved=tuple(
+            Proved(
+                said_together(sorted(each.failed), callees),
+                each.requests,
+                each.proves,
+                each.trace_id,
+            )
+            for each in survived[:SHOWN]
+        ),
+        more_proved=max(0, len(survived) - SHOWN),
+        stand=stand_of(certificate, callees),
+        looks=tuple(known.looks),
+    )
+
+
+def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None) -> Stand:
+    """A certificate (its ``data``), in numbers and words."""
+    good = certificate["evidence"]["good"]
+    return Stand(
+        complete=bool(certificate["open_complete"]) and not certificate["open"],
+        findings=tuple(said_together(faults, callees) for faults in certificate["findings"]),
+        open=tuple(_by_size(certificate["open"], callees or {})),
+        open_complete=bool(certificate["open_complete"]),
+        experiments=certificate["experiments"],
+        ratio=certificate["lower_bound"]["ratio"],
+        natural=sum(run["origin"] == "observed" for run in good),
+        injected=sum(run["origin"] != "observed" for run in good),
+        max_size=certificate["bounds"]["max_size"],
+        rechecked=certificate["rechecks"]["tried"],
+        violated=certificate["rechecks"]["violated"],
+    )
+
+
+def _by_size(hypotheses: Iterable[Sequence[str]], callees: dict[str, str]) -> Iterable[OpenOfSize]:
+    sizes: dict[int, list[Sequence[str]]] = {}
+    for hypothesis in hypotheses:
+        sizes.setdefault(len(hypothesis), []).append(hypothesis)
+    for size, found in sorted(sizes.items()):
+        said = tuple(said_together(each, callees) for each in found[:SHOWN])
+        yield OpenOfSize(size, len(found), said)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One experiment or natural failure in which a point was among the faults."""
+
+    said: str
+    result: str
+    origin: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PointStory:
+    """What is known of one point of a class."""
+
+    point: str
+    said: str
+    role: Role
+    meaning: str
+    share: float
+    callee: str
+    around: tuple[str, ...]
+    tried: tuple[Tried, ...]
+    open: tuple[str, ...]
+
+
+def point_story(
+    known: KnownClass, knowledge: Knowledge, certificate: dict[str, Any], point: str
+) -> PointStory:
+    """The history of one point: what its failing did, by nature or by injection."""
+    topology, callees = known.traffic.topology, known.traffic.topology.callees
+    role = roles_of(knowledge).get(point, "untested")
+    good = known.traffic.good
+    mine = [each for each in certificate["open"] if _has(each, point)]
+    return PointStory(
+        point=point,
+        said=said_point(point, callees),
+        role=role,
+        meaning=ROLES[role],
+        share=known.traffic.reached()[point] / good if good else 0.0,
+        callee=callees.get(point, ""),
+        around=tuple(sorted({each for path in topology.paths.get(point, ()) for each in path})),
+        tried=tuple(_tried(certificate, point, callees)),
+        open=tuple(said_together(each, callees) for each in mine[:SHOWN]),
+    )
+
+
+def _tried(certificate: dict[str, Any], point: str, callees: dict[str, str]) -> Iterable[Tried]:
+    evidence = certificate["evidence"]
+    for run in evidence["bad"]:
+        if _has(run["fired"], point):
+            yield Tried(_others(run["fired"], point, callees), "hurt", "injected", run["count"])
+    for run in evidence["good"]:
+        if _has(run["failed"], point):
+            said = _others(run["failed"], point, callees)
+            yield Tried(said, "survived", run["origin"], run["count"])
+
+
+def _others(faults: Sequence[str], point: str, callees: dict[str, str]) -> str:
+    """The faults of a run in words, this point's own short."""
+    real = [fault for fault in faults if not fault.startswith("shared@")]
+    own = [f"it {_verb(fault)}" for fault in real if _has([fault], point)]
+    return " and ".join([*own, *(said_fault(f, callees) for f in real if not _has([f], point))])
+
+
+def _verb(fault: str) -> str:
+    return "hangs" if fault.startswith("delay") else "fails"
+
+
+def _has(faults: Iterable[str], point: str) -> bool:
+    return any(fault.partition("@")[2] == point for fault in faults)

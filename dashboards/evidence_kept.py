@@ -1,0 +1,73 @@
+"""What is known of a class, worked out once and kept until something new is known.
+
+Teaching an explorer all lessons of a class takes a while, and a page must not. So the knowledge and
+its certificate are kept until another experiment of the class has taught something; what traffic
+shows meanwhile is taken in every :data:`FRESH` seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastapi import Request
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from experiments.domain.catalogue import KnownClass
+from experiments.domain.knowledge import Knowledge
+from experiments.evidence import knowledge_of
+from experiments.store.schema import ExperimentRow
+
+FRESH: Final = 30.0
+KEPT: Final = 100
+"""Classes of which this is kept."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """``taught_at``: when the newest of its experiments ended; ``at``: as of when, monotonic."""
+
+    knowledge: Knowledge
+    certificate: dict[str, Any]
+    taught_at: float | None
+    at: float
+
+
+class EvidenceKept:
+    """The evidence of the classes looked at lately."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, int], Evidence] = OrderedDict()
+
+    def of(self, session: Session, known: KnownClass) -> Evidence:
+        """Everything known of a class: one query, and one more where it has to be worked out."""
+        key, now = (known.name, known.version), time.monotonic()
+        newest = select(func.max(ExperimentRow.ended_at)).where(
+            ExperimentRow.request_class == known.name
+        )
+        taught_at = session.scalar(newest)
+        kept = self._kept.pop(key, None)
+        if kept is None or kept.taught_at != taught_at:
+            knowledge = knowledge_of(session, known)
+            kept = Evidence(knowledge, _certificate(knowledge), taught_at, now)
+        elif now - kept.at > FRESH:
+            kept.knowledge.study_traffic()
+            kept.certificate, kept.at = _certificate(kept.knowledge), now
+        self._kept[key] = kept
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return kept
+
+
+def evidence_kept(request: Request) -> EvidenceKept:
+    """That of this application."""
+    kept: EvidenceKept = request.app.state.evidence_kept
+    return kept
+
+
+def _certificate(knowledge: Knowledge) -> dict[str, Any]:
+    data: dict[str, Any] = knowledge.certificate()["certificate"]
+    return data

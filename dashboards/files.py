@@ -1,0 +1,47 @@
+"""Pages as files of their own: everything inline, nothing asked of anybody, to be kept and sent."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+
+from dashboards.assets import FOLDER
+from dashboards.csp import confined
+from dashboards.render import environment
+
+
+def page_file(request: Request, template: str, name: str, **shown: Any) -> HTMLResponse:
+    """A template that extends ``file.html``, to be saved as ``name``.
+
+    It links to the service only where ``LDFI_PUBLIC_URL`` says how that is reached.
+    """
+    base = request.app.state.public_url or None
+    text = (
+        environment()
+        .get_template(template)
+        .render(
+            style=_style(),
+            at=time.time(),
+            base=base,
+            trace_url=request.app.state.trace_url,
+            **shown,
+        )
+    )
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    response = confined(HTMLResponse(text, headers=headers))
+    assert isinstance(response, HTMLResponse)  # noqa: S101
+    return response
+
+
+@cache
+def _style() -> Markup:
+    """Our own sheets. They are no text of anybody else's, so they are not escaped."""
+    return Markup("\n").join(
+        Markup((FOLDER / name).read_text(encoding="utf-8"))  # noqa: S704
+        for name in ("style.css", "detail.css")
+    )

@@ -1,0 +1,122 @@
+"""What the page of a finding tells, so that nobody needs to know how it was found. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.lineage_graph import LineageGraph, difference
+from dashboards.phrases import said_fault, said_outcome
+from dashboards.run_tree import SideBySide, side_by_side
+from experiments.domain.run import Run, Runs
+from experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+
+TARGET = "https://staging.example.com"
+
+TITLES = {
+    "suspected": "{} may hurt users",
+    "fixed": "{} hurt users, and is fixed",
+    "refuted": "{} does not hurt users after all",
+    **dict.fromkeys(("open", "acknowledged", "regressed"), "{} hurts users"),
+}
+MEANINGS = {
+    "suspected": "An experiment hurt. A second one has yet to confirm it.",
+    "open": "Confirmed: users are hurt when this happens. Nobody has said yet that they know.",
+    "acknowledged": "Confirmed, and somebody knows of it.",
+    "fixed": "It was confirmed once. When it was last tried, users were not hurt any more.",
+    "regressed": "It was fixed, and hurts again.",
+    "refuted": "When it was tried again, nobody was hurt: the first experiment was misleading.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One experiment that tried just this."""
+
+    experiment: ExperimentRow
+    saw: str
+    """Control against treatment, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingStory:
+    """``commands``: what each does, and how it is written."""
+
+    finding: FindingRow
+    title: str
+    meaning: str
+    causes: tuple[str, ...]
+    saw: str
+    detail: str
+    evidence: tuple[Evidence, ...]
+    history: tuple[AuditRow, ...]
+    runs: Runs
+    beside: SideBySide | None
+    graph: LineageGraph | None
+    commands: tuple[tuple[str, str], ...]
+
+
+def finding_story(
+    finding: FindingRow,
+    experiments: Sequence[ExperimentRow],
+    history: Sequence[AuditRow],
+    callees: Mapping[str, str],
+) -> FindingStory:
+    """``experiments``: those that tried just this, the newest first."""
+    harmful = next((each for each in experiments if each.verdict == "harmful"), None)
+    runs = runs_shown(harmful)
+    named = {**callees, **callees_of(runs)}
+    both = (
+        (runs.control, runs.treated)
+        if runs.control is not None and runs.treated is not None
+        else None
+    )
+    return FindingStory(
+        finding=finding,
+        title=TITLES.get(finding.state, "{}").format(finding.request_class),
+        meaning=MEANINGS.get(finding.state, ""),
+        causes=tuple(said_fault(fault, named) for fault in finding.faults),
+        saw=said_outcome(harmful.comparison) if harmful is not None else "",
+        detail=_detail(runs.treated),
+        evidence=tuple(Evidence(each, said_outcome(each.comparison)) for each in experiments),
+        history=tuple(history),
+        runs=runs,
+        beside=side_by_side(*both) if both else None,
+        graph=difference(*both) if both else None,
+        commands=tuple(_commands(finding.id)),
+    )
+
+
+def _commands(identity: str) -> Iterator[tuple[str, str]]:
+    yield "Send one request with these failures", f"ldfi reproduce {identity} --target {TARGET}"
+    yield (
+        "The same as a file, to keep beside the code",
+        (
+            f"ldfi findings scenario {identity} --out {identity}.yaml\n"
+            f"ldfi reproduce {identity}.yaml --target {TARGET}"
+        ),
+    )
+    yield "As one request of curl", f"ldfi export curl {identity} --target {TARGET}"
+    yield "Try it again on live traffic, on a few users", f"ldfi findings verify {identity}"
+
+
+def runs_shown(experiment: ExperimentRow | None) -> Runs:
+    """The two requests that were kept of an experiment; none of one that taught nothing."""
+    lesson: dict[str, Any] | None = experiment.lesson if experiment is not None else None
+    return Runs.from_json((lesson or {}).get("runs"))
+
+
+def callees_of(runs: Runs) -> dict[str, str]:
+    """What the points of these runs reach."""
+    shown = [run for run in (runs.control, runs.treated) if run is not None]
+    return {call.point: call.callee for run in shown for call in run.calls if call.callee}
+
+
+def _detail(run: Run | None) -> str:
+    """What the device of the request shown said."""
+    if run is None or run.success:
+        return ""
+    waited = f"{run.duration:.1f} seconds" if run.duration >= 1 else f"{run.duration * 1000:.0f} ms"
+    code = f" and reported “{run.error_code}”" if run.error_code else ""
+    return f"One of them waited {waited}{code}."

@@ -1,0 +1,117 @@
+"""Certificates: what a campaign has proved of each class, and what stayed open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session, load_only
+
+from dashboards.class_story import Stand, stand_of
+from dashboards.render import rendered
+from dashboards.route import PageRoute
+from experiments.api.auth import Viewer
+from experiments.api.documents import Id
+from experiments.api.pagination import Cursor, page
+from experiments.api.service import Db, Running, live_campaign
+from experiments.engine import Engine
+from experiments.store import campaigns
+from experiments.store.schema import CampaignRow
+
+router = APIRouter(route_class=PageRoute)
+
+SPELT_OUT = 50
+"""Classes of one campaign whose certificates are spelt out on one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """One class of a campaign. ``document``: the certificate, as it can be checked."""
+
+    name: str
+    stand: Stand
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignCertificates:
+    """Those of one campaign, the classes with most left to try first."""
+
+    id: str
+    name: str
+    state: str
+    ended_at: float | None
+    run: int
+    classes: tuple[Certified, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to try within the bounds, in any class."""
+        return bool(self.classes) and all(each.stand.complete for each in self.classes)
+
+
+@router.get("/certificates")
+async def listing(request: Request, db: Db, _caller: Viewer, cursor: Cursor = None) -> Response:
+    """Every campaign, newest first."""
+    columns = (
+        CampaignRow.id,
+        CampaignRow.name,
+        CampaignRow.state,
+        CampaignRow.run,
+        CampaignRow.created_at,
+        CampaignRow.ended_at,
+    )
+    query = select(CampaignRow).options(load_only(*columns))
+    with db.read() as session:
+        found = page(session, query, CampaignRow.created_at, CampaignRow.id, cursor)
+    return rendered(request, "certificates.html", found=found)
+
+
+@router.get("/certificates/{campaign_id}")
+async def show(
+    campaign_id: Id,
+    request: Request,
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    request_class: Annotated[str | None, Query(max_length=1000)] = None,
+) -> Response:
+    """The certificates of one campaign, or of one class in it."""
+    with db.read() as session:
+        certified = certificates_of(session, engine, campaign_id, request_class)
+    return rendered(
+        request,
+        "certificate.html",
+        certified=certified,
+        only=request_class,
+        spelt_out=SPELT_OUT,
+        base="",
+    )
+
+
+def certificates_of(
+    session: Session, engine: Engine, campaign_id: str, request_class: str | None = None
+) -> CampaignCertificates:
+    """As they stand now; those of a campaign that is over as they stood then. Raises NotFound."""
+    row = campaigns.load(session, campaign_id)
+    live = live_campaign(engine, campaign_id)
+    items = live.certificates() if live is not None else row.certificates
+    certified = [
+        _certified(engine, item["request_class"], item["certificate"])
+        for item in items
+        if request_class is None or item["request_class"] == request_class
+    ]
+    certified.sort(key=lambda each: (each.stand.complete, each.name))
+    state = live.state if live is not None else row.state
+    return CampaignCertificates(row.id, row.name, state, row.ended_at, row.run, tuple(certified))
+
+
+def _certified(engine: Engine, name: str, certificate: Mapping[str, Any]) -> Certified:
+    known = engine.catalogue.classes.get(name)
+    callees = known.traffic.topology.callees if known is not None else {}
+    data = dict(certificate)
+    return Certified(name, stand_of(data, callees), json.dumps(data, sort_keys=True))

@@ -1,0 +1,124 @@
+"""Request classes: the list, each one with its lineage, and the history of each of its points."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from sqlalchemy import func, select
+from sqlalchemy.orm import defer
+
+from dashboards.class_story import class_story, point_story
+from dashboards.curves import looks_picture
+from dashboards.evidence_kept import evidence_kept
+from dashboards.render import rendered
+from dashboards.roles import ROLES
+from dashboards.route import PageRoute
+from experiments.api.auth import Viewer
+from experiments.api.documents import Filter, Line
+from experiments.api.service import Db, Running
+from experiments.api.views import ClassView, ExperimentView
+from experiments.domain.catalogue import KnownClass
+from experiments.domain.lifecycle import HURTING
+from experiments.domain.patterns import matching
+from experiments.engine import Engine
+from experiments.errors import NotFound
+from experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+
+router = APIRouter(route_class=PageRoute)
+
+SHOWN = 200
+NEWEST = 10
+
+
+@router.get("/classes")
+async def listing(
+    request: Request,
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    name: Annotated[Filter, Query()] = None,
+) -> Response:
+    """The classes learned so far, the busiest first."""
+    now = time.time()
+    known = [
+        each
+        for each in engine.catalogue.classes.values()
+        if name is None or matching([name, f"*{name}*"], [each.name]) is not None
+    ]
+    known.sort(key=lambda each: (-each.rate(now), each.name))
+    query = (
+        select(FindingRow.request_class, func.count())
+        .where(FindingRow.state.in_(HURTING))
+        .group_by(FindingRow.request_class)
+    )
+    with db.read() as session:
+        hurting = dict(session.execute(query).tuples().all())
+    return rendered(
+        request,
+        "classes.html",
+        classes=[ClassView.of(each, now) for each in known[:SHOWN]],
+        more=max(0, len(known) - SHOWN),
+        hurting=hurting,
+        name=name,
+        known=len(engine.catalogue.classes),
+    )
+
+
+@router.get("/classes/{name:path}")
+async def show(name: str, request: Request, engine: Running, db: Db, _caller: Viewer) -> Response:
+    """One class: what it relies on, what was proved, and what is still open."""
+    known = _known(engine, name)
+    found = select(FindingRow).where(FindingRow.request_class == name)
+    tried = (
+        select(ExperimentRow)
+        .options(defer(ExperimentRow.lesson))
+        .where(ExperimentRow.request_class == name, ExperimentRow.ended_at.is_not(None))
+        .order_by(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc())
+    )
+    done = select(AuditRow).where(AuditRow.subject == name[:64], AuditRow.what.startswith("class "))
+    with db.read() as session:
+        evidence = evidence_kept(request).of(session, known)
+        findings = list(session.scalars(found.order_by(FindingRow.found_at.desc()).limit(NEWEST)))
+        experiments = [ExperimentView.of(row) for row in session.scalars(tried.limit(NEWEST))]
+        changes = list(session.scalars(done.order_by(AuditRow.id.desc()).limit(NEWEST)))
+    story = class_story(known, evidence.knowledge, evidence.certificate)
+    return rendered(
+        request,
+        "class.html",
+        story=story,
+        view=ClassView.of(known, time.time()),
+        looks=looks_picture(story.looks) if len(story.looks) > 1 else None,
+        findings=findings,
+        experiments=experiments,
+        changes=changes,
+        roles=ROLES,
+        trace_url=request.app.state.trace_url,
+    )
+
+
+@router.get("/point")
+async def point(
+    request: Request,
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    request_class: Annotated[Line, Query(max_length=1000)],
+    point: Annotated[Line, Query(max_length=1000)],
+) -> Response:
+    """The history of one point of a class: a page, or what a page shows beside its graph."""
+    known = _known(engine, request_class)
+    with db.read() as session:
+        evidence = evidence_kept(request).of(session, known)
+    story = point_story(known, evidence.knowledge, evidence.certificate, point)
+    template = "point_story.html" if "hx-request" in request.headers else "point.html"
+    return rendered(request, template, story=story, known=known)
+
+
+def _known(engine: Engine, name: str) -> KnownClass:
+    """Raises NotFound."""
+    known = engine.catalogue.classes.get(name)
+    if known is None:
+        raise NotFound(f"there is no request class {name!r}; it may have expired")
+    return known

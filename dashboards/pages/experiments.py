@@ -1,0 +1,216 @@
+"""Experiments: the list, and each one while it runs and afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+from sqlalchemy import select
+from sqlalchemy.orm import Session, defer
+
+from dashboards.documents import read_as
+from dashboards.evidence_kept import evidence_kept
+from dashboards.experiment_story import (
+    PURPOSES,
+    Now,
+    evidence_of,
+    now_of,
+    runs_beside,
+    said_faults,
+    thresholds,
+)
+from dashboards.finding_story import callees_of, runs_shown
+from dashboards.forms import Submitted
+from dashboards.lineage_graph import LineageGraph, class_graph
+from dashboards.links import to_experiment
+from dashboards.render import rendered
+from dashboards.roles import ROLES, roles_of
+from dashboards.route import PageRoute
+from experiments.api.auth import Operator, Viewer
+from experiments.api.documents import Filter, Id, Reason
+from experiments.api.pagination import Cursor, page
+from experiments.api.service import Db, Running, live_experiments
+from experiments.api.views import ExperimentView
+from experiments.domain.experiment import State
+from experiments.domain.settings import Settings
+from experiments.domain.verdict import Verdict
+from experiments.engine import Engine
+from experiments.errors import NotFound
+from experiments.store.campaigns import definition_from_json
+from experiments.store.findings import finding_id
+from experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+
+router = APIRouter(route_class=PageRoute)
+
+STATES: tuple[State, ...] = get_args(State)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+TIMELINE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An experiment, on record or not yet."""
+
+    view: ExperimentView
+    row: ExperimentRow | None
+
+
+@router.get("/experiments")
+async def listing(
+    request: Request,
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    state: Annotated[State | None, Query()] = None,
+    verdict: Annotated[Verdict | None, Query()] = None,
+    request_class: Annotated[Filter, Query()] = None,
+    cursor: Cursor = None,
+) -> Response:
+    """Every experiment, newest first."""
+    wanted = {"state": state, "verdict": verdict, "request_class": request_class}
+    query = select(ExperimentRow).options(defer(ExperimentRow.lesson))
+    query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
+    live = live_experiments(engine)
+    with db.read() as session:
+        rows = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor)
+        views = [ExperimentView.of(row, live.get(row.id)) for row in rows.items]
+    return rendered(
+        request,
+        "experiments.html",
+        experiments=views,
+        following=rows.next,
+        wanted=wanted,
+        verdicts=VERDICTS,
+    )
+
+
+@router.get("/experiments/{experiment_id}")
+async def show(
+    experiment_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
+) -> Response:
+    """One experiment: control against treatment, and why it ended."""
+    return _page(request, engine, db, experiment_id)
+
+
+@router.get("/experiments/{experiment_id}/now")
+async def now(
+    experiment_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
+) -> Response:
+    """What changes while it runs, to be put into its page."""
+    with db.read() as session:
+        found = _found(session, engine, experiment_id)
+    return rendered(request, "experiment_now.html", now=now_of(found.view))
+
+
+@router.post("/experiments/{experiment_id}/approve")
+async def approve(experiment_id: Id, engine: Running, caller: Operator) -> Response:
+    """Let an experiment that waits for it be armed."""
+    engine.scheduler.approve(experiment_id, caller.name, time.time())
+    return RedirectResponse(to_experiment(experiment_id), status_code=303)
+
+
+@router.post("/experiments/{experiment_id}/reject")
+async def reject(
+    experiment_id: Id, request: Request, form: Submitted, engine: Running, db: Db, caller: Operator
+) -> Response:
+    """Have an experiment that waits never tried in its campaign."""
+    why, problems = read_as(Reason, {"reason": form.text("reason")})
+    if why is None:
+        return _page(request, engine, db, experiment_id, problems["reason"])
+    engine.scheduler.reject(experiment_id, why.reason, caller.name, time.time())
+    return RedirectResponse(to_experiment(experiment_id), status_code=303)
+
+
+@router.post("/experiments/{experiment_id}/abort")
+async def abort(
+    experiment_id: Id, request: Request, form: Submitted, engine: Running, db: Db, caller: Operator
+) -> Response:
+    """Disarm an experiment at once; its campaign goes on."""
+    why, problems = read_as(Reason, {"reason": form.text("reason")})
+    if why is None:
+        return _page(request, engine, db, experiment_id, problems["reason"])
+    engine.scheduler.abort(experiment_id, why.reason, caller.name, time.time())
+    return RedirectResponse(to_experiment(experiment_id), status_code=303)
+
+
+def _found(session: Session, engine: Engine, experiment_id: str) -> Found:
+    """Raises NotFound."""
+    row = session.get(ExperimentRow, experiment_id)
+    if row is not None:
+        return Found(ExperimentView.of(row, live_experiments(engine).get(experiment_id)), row)
+    try:
+        campaign, experiment = engine.scheduler.experiment(experiment_id)
+    except NotFound as error:
+        raise NotFound(f"there is no experiment {experiment_id!r}") from error
+    return Found(ExperimentView.live(experiment, campaign), None)
+
+
+def _page(
+    request: Request, engine: Engine, db: Db, experiment_id: str, problem: str = ""
+) -> Response:
+    with db.read() as session:
+        found = _found(session, engine, experiment_id)
+        view = found.view
+        campaign = session.get(CampaignRow, view.campaign_id)
+        finding = session.get(FindingRow, finding_id(view.request_class, view.hypothesis))
+        done = select(AuditRow).where(AuditRow.subject == experiment_id).order_by(AuditRow.id)
+        timeline = list(session.scalars(done.limit(TIMELINE)))
+        graph, callees = _lineage(request, engine, session, view)
+    definition = definition_from_json(campaign.definition) if campaign is not None else None
+    decides = thresholds(definition.settings if definition else None, view)
+    current = now_of(view)
+    lesson = found.row.lesson if found.row is not None else None
+    runs = runs_shown(found.row)
+    return rendered(
+        request,
+        "experiment.html",
+        422 if problem else 200,
+        problem=problem,
+        now=current,
+        view=view,
+        said=said_faults(view, {**callees, **callees_of(runs)}),
+        purpose=PURPOSES.get(view.purpose, view.purpose),
+        campaign_name=definition.name if definition else "",
+        decides=decides,
+        picture=evidence_of(current, decides),
+        chart=_chart(current, decides),
+        settings=definition.settings if definition else Settings(),
+        runs=runs,
+        beside=runs_beside(runs),
+        traces=(lesson or {}).get("traces", []),
+        graph=graph,
+        roles=ROLES,
+        finding=finding,
+        timeline=timeline,
+        trace_url=request.app.state.trace_url,
+        base="",
+    )
+
+
+def _lineage(
+    request: Request, engine: Engine, session: Session, view: ExperimentView
+) -> tuple[LineageGraph | None, Mapping[str, str]]:
+    """The hypothesis drawn on the lineage of its class, while the class is known."""
+    known = engine.catalogue.classes.get(view.request_class)
+    if known is None:
+        return None, {}
+    roles = roles_of(evidence_kept(request).of(session, known).knowledge)
+    for fault in view.faults:
+        roles.setdefault(fault.partition("@")[2], "untested")
+    return class_graph(known.traffic, roles, view.faults), known.traffic.topology.callees
+
+
+def _chart(now: Now, decides: Any) -> dict[str, Any] | None:
+    """What the script draws of the evidence, and goes on drawing."""
+    if decides is None:
+        return None
+    return {
+        "experiment": now.view.id,
+        "curve": now.curve,
+        "harmful": decides.harmful,
+        "tolerated": decides.tolerated,
+    }

@@ -1,0 +1,102 @@
+"""Points, faults and experiments in sentences that need no knowledge of ours to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from experiments.domain.knowledge import DOWN
+from fit.points import Point
+from fit.predicate import Condition, Predicate
+
+_HAPPENS: Final = {"error": "fails", "delay": "hangs"}
+_CALLS: Final = {
+    "http": ("call to", "{operation} {template}"),
+    "rpc": ("call to", "{operation} {template}"),
+    "db": ("query to", "{operation} {template}"),
+    "cache": ("look-up in the cache", "{operation} {peer}"),
+    "message": ("message to", "{template}"),
+}
+_FEATURES: Final = {"method": "the method", "path": "the path", "device": "the device type"}
+
+
+def said_point(point: str, callees: Mapping[str, str] | None = None) -> str:
+    """``api's call to ratings (GET /titles/*)``; a name that is none of ours stays as it is."""
+    read = Point.parse(point)
+    callee = (callees or {}).get(point) or read.peer
+    if read.kind == "function" and read.caller != "unknown":
+        return f"{read.caller}'s {read.operation}()"
+    if read.kind not in _CALLS:
+        return point
+    verb, detail = _CALLS[read.kind]
+    what = detail.format(
+        operation=read.operation,
+        template=read.template if read.kind in {"http", "rpc"} else read.template.lstrip("/"),
+        peer=read.peer,
+    ).strip()
+    target = "" if read.kind == "cache" else f" {callee or 'somewhere'}"
+    return f"{read.caller}'s {verb}{target}" + (f" ({what})" if what else "")
+
+
+def said_fault(fault: str, callees: Mapping[str, str] | None = None) -> str:
+    """``api's call to ratings (GET /titles/*) fails``; a fault domain ``is down``."""
+    kind, _, where = fault.partition("@")
+    kind = kind.partition(":")[0]
+    if fault.startswith(DOWN):
+        return f"all of {where} is down"
+    return f"{said_point(where, callees)} {_HAPPENS.get(kind, kind)}"
+
+
+def said_together(faults: Iterable[str], callees: Mapping[str, str] | None = None) -> str:
+    """All of them in one sentence."""
+    said = [said_fault(fault, callees) for fault in faults]
+    return listed(said)
+
+
+def listed(words: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *first, last = [*words] or ["nothing"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def said_predicate(predicate: Predicate) -> str:
+    """``Requests in which the method is GET, the path is /boot and there is no query parameter
+    “page”.``"""
+    if not predicate.conditions:
+        return "Every request."
+    return f"Requests in which {listed(map(_condition, predicate.conditions))}."
+
+
+def _condition(condition: Condition) -> str:
+    group, _, name = condition.feature.partition(".")
+    if condition.feature in _FEATURES or not name:
+        what = _FEATURES.get(condition.feature, f"the feature “{condition.feature}”")
+    else:
+        kinds = {"query": "query parameter", "header": "header"}
+        what = f"the {kinds.get(group, group)} “{name}”"
+    if condition.value is None:
+        return f"there is {'no' if condition.negated else 'a'} {what.removeprefix('the ')}"
+    return f"{what} is {'not ' if condition.negated else ''}{condition.value}"
+
+
+def said_outcome(counts: Mapping[str, Any]) -> str:
+    """What users saw: how many devices failed in either arm. Empty where nobody was treated."""
+    treated, control = counts.get("treatment"), counts.get("control")
+    if not treated or not control or not treated["devices"]:
+        return ""
+    met = f"{_of(treated)} that met these failures did not get what they asked for"
+    if not control["devices"]:
+        return f"{met}."
+    if not control["failures"]:
+        return f"{met}; of {_devices(control['devices'])} that did not meet them, none failed."
+    return f"{met}; of those that did not meet them, {_of(control)} failed as well."
+
+
+def _of(arm: Mapping[str, Any]) -> str:
+    if arm["failures"] == arm["devices"]:
+        return f"All {_devices(arm['devices'])}" if arm["devices"] > 1 else "The one device"
+    return f"{arm['failures']} of {_devices(arm['devices'])}"
+
+
+def _devices(count: int) -> str:
+    return "1 device" if count == 1 else f"{count:,} devices"
