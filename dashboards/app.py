@@ -10,14 +10,21 @@ from dashboards import login
 from dashboards.assets import PREFIX, Assets
 from dashboards.evidence_kept import EvidenceKept
 from dashboards.pages import (
+    audit,
+    calendar,
+    campaigns,
     certificates,
     classes,
     experiments,
     files,
     findings,
     live,
+    maintenance,
+    new_campaign,
     overview,
     safety,
+    tokens,
+    what_if,
 )
 from dashboards.sessions import Sessions
 
@@ -25,6 +32,13 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     login.router,
     live.router,
     overview.router,
+    new_campaign.router,  # before /campaigns/{id}
+    campaigns.router,
+    calendar.router,
+    what_if.router,
+    maintenance.router,
+    audit.router,
+    tokens.router,
     safety.router,
     findings.router,
     classes.router,

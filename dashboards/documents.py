@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from experiments.api.problems import Problem
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -17,10 +19,19 @@ def read_as(model: type[Model], fields: Mapping[str, Any]) -> tuple[Model | None
     whole has an empty name.
     """
     try:
-        return model.model_validate_strings(fields), {}
+        return model.model_validate(fields, strict=False), {}
     except ValidationError as error:
         problems: dict[str, str] = {}
         for each in error.errors():
             message = each["msg"].removeprefix("Value error, ")
             problems.setdefault(".".join(map(str, each["loc"])), message)
         return None, problems
+
+
+def required(model: type[Model], fields: Mapping[str, Any]) -> Model:
+    """The same for forms so small that their problem is a page. Raises Problem 422."""
+    document, problems = read_as(model, fields)
+    if document is None:
+        said = "; ".join(f"{name}: {what}" if name else what for name, what in problems.items())
+        raise Problem(422, "invalid", said)
+    return document

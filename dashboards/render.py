@@ -14,6 +14,7 @@ from dashboards import curves, links, words
 from dashboards.assets import asset
 from experiments.api.auth import Caller
 from experiments.api.problems import KINDS, Problem
+from experiments.engine import Engine
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 THEMES: Final = ("light", "dark")
@@ -61,7 +62,11 @@ def environment() -> Environment:
 
 
 def rendered(request: Request, template: str, status: int = 200, **shown: Any) -> HTMLResponse:
-    """A page. Besides what is ``shown`` it has what every page shows: see ``base.html``."""
+    """A page. Besides what is ``shown`` it has what every page shows: see ``base.html``.
+
+    Whether anything is halted or armed only the process with the engine can say; so a page asks for
+    it (``Running``), and is made where it is. Login and errors do without.
+    """
     text = environment().get_template(template).render(**_everywhere(request), **shown)
     return HTMLResponse(text, status)
 
@@ -83,7 +88,8 @@ def error_page(request: Request, problem: Problem) -> HTMLResponse:
 def _everywhere(request: Request) -> dict[str, Any]:
     caller: Caller | None = getattr(request.state, "caller", None)
     session = getattr(request.state, "session", None)
-    scheduler = request.app.state.engine.scheduler
+    engine: Engine | None = request.app.state.engine
+    scheduler = engine.scheduler if engine is not None else None
     theme = request.cookies.get("ldfi_theme", "")
     return {
         "caller": caller,
@@ -94,8 +100,8 @@ def _everywhere(request: Request) -> dict[str, Any]:
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "navigation": NAVIGATION,
-        "halted": scheduler.halted,
-        "breach": scheduler.breach,
-        "armed_now": len(request.app.state.engine.board.armed()),
-        "windows": scheduler.windows,
+        "halted": scheduler.halted if scheduler is not None else None,
+        "breach": scheduler.breach if scheduler is not None else None,
+        "armed_now": len(engine.board.armed()) if engine is not None else 0,
+        "windows": scheduler.windows if scheduler is not None else [],
     }

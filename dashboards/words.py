@@ -5,12 +5,14 @@ Times are written in UTC, and a script puts them in the viewer's zone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from markupsafe import Markup
 
+_PARTS: Final = re.compile(r"[^@>:/]*[@>:/]+|[^@>:/]+")
 _RAISED: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _KINDS: Final = {"error": "fails", "delay": "is too slow", "down": "is down"}
 
@@ -80,6 +82,12 @@ def share(value: float) -> str:
     return f"{percent:.0f} %" if percent in {0, 100} else f"{percent:.3g} %"
 
 
+def breakable(text: str) -> Markup:
+    """A long name that may be broken where its parts end."""
+    pieces = [Markup("{}<wbr>").format(piece) for piece in _PARTS.findall(text)]
+    return Markup("").join(pieces)
+
+
 def fault(text: str) -> str:
     """A fault or another variable of the solver, in words."""
     kind, at, where = text.partition("@")
@@ -96,4 +104,5 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "number": number,
     "share": share,
     "fault": fault,
+    "breakable": breakable,
 }

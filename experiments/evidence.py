@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Any
+
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -15,16 +19,26 @@ from experiments.store.schema import ExperimentRow
 
 def knowledge_of(session: Session, known: KnownClass) -> Knowledge:
     """What traffic and all experiments on this version of the class have shown."""
-    query = select(ExperimentRow.lesson).where(
-        ExperimentRow.request_class == known.name,
+    return knowledge_from(known, lessons_of(session, [known.name]).get(known.name, []))
+
+
+def lessons_of(session: Session, names: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+    """For each of these classes what experiments taught, in their order: one query for all."""
+    query = select(ExperimentRow.request_class, ExperimentRow.lesson).where(
+        ExperimentRow.request_class.in_(names),
         ExperimentRow.state == "decided",
         ExperimentRow.lesson.is_not(None),
     )
-    query = query.order_by(ExperimentRow.ended_at, ExperimentRow.id)
+    found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for name, lesson in session.execute(query.order_by(ExperimentRow.ended_at, ExperimentRow.id)):
+        found[name].append(lesson)
+    return dict(found)
+
+
+def knowledge_from(known: KnownClass, lessons: Iterable[dict[str, Any]]) -> Knowledge:
+    """What traffic and these lessons have shown, as far as they are of this version."""
     exploration = Exploration(known.name, Settings(), known.traffic, known.version)
     exploration.replay(
-        Lesson.from_json(lesson)
-        for lesson in session.scalars(query)
-        if lesson is not None and lesson["version"] == known.version
+        Lesson.from_json(lesson) for lesson in lessons if lesson["version"] == known.version
     )
     return exploration.knowledge

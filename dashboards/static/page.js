@@ -45,7 +45,12 @@
   const theme = document.getElementById("theme");
   const dark = () =>
     root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const nameTheme = () => theme && (theme.textContent = dark() ? "Light theme" : "Dark theme");
+  const nameTheme = () => {
+    if (!theme) return;
+    const other = dark() ? "Light theme" : "Dark theme";
+    document.getElementById("theme-name").textContent = other;
+    theme.setAttribute("aria-label", other);
+  };
   nameTheme();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
   if (theme) {
@@ -56,6 +61,18 @@
       document.dispatchEvent(new CustomEvent("ldfi:theme"));
     });
   }
+
+  // On a phone the pages' names are a strip: show where we are.
+  const current = document.querySelector(".side nav a[aria-current]");
+  const strip = document.querySelector(".side nav");
+  if (current && strip) strip.scrollLeft = current.offsetLeft - (strip.clientWidth - current.clientWidth) / 2;
+
+  // A form is sent once, however often its button is pressed.
+  document.addEventListener("submit", (event) => {
+    if (event.target.dataset.sent) event.preventDefault();
+    event.target.dataset.sent = "yes";
+  });
+  addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent));
 
   // <button data-copy="id"> copies the text of the element with that id.
   document.addEventListener("click", async (event) => {

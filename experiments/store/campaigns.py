@@ -73,6 +73,14 @@ def live(session: Session) -> list[CampaignRow]:
     return list(session.scalars(query.order_by(CampaignRow.created_at)))
 
 
+def between(session: Session, start: float, end: float, most: int) -> list[CampaignRow]:
+    """The campaigns whose last run began from ``start`` to ``end``; the newest ``most``."""
+    query = select(CampaignRow).where(
+        CampaignRow.run_started_at >= start, CampaignRow.run_started_at < end
+    )
+    return list(session.scalars(query.order_by(CampaignRow.run_started_at.desc()).limit(most)))
+
+
 def definition_to_json(definition: Definition) -> dict[str, Any]:
     """What was asked for, as a document."""
     return {

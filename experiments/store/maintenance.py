@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from experiments.domain.maintenance import Maintenance
@@ -20,6 +20,16 @@ def open_windows(session: Session, now: float) -> list[Maintenance]:
         MaintenanceRow.closed_at.is_(None),
     )
     return [window_of(row) for row in session.scalars(query.order_by(MaintenanceRow.opened_at))]
+
+
+def between(session: Session, start: float, end: float, most: int) -> list[Maintenance]:
+    """The windows that were open at some time from ``start`` to ``end``; the first ``most``."""
+    over = func.coalesce(MaintenanceRow.closed_at, MaintenanceRow.until)
+    query = select(MaintenanceRow).where(MaintenanceRow.opened_at < end, over > start)
+    return [
+        window_of(row)
+        for row in session.scalars(query.order_by(MaintenanceRow.opened_at).limit(most))
+    ]
 
 
 def open_window(change: Change, window: Maintenance) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import FastAPI
@@ -21,6 +22,7 @@ from sqlalchemy import insert, select
 
 from experiments.domain.calendar import Blackout, Calendar, Schedule
 from experiments.domain.campaign import Definition
+from experiments.domain.local_time import DAY
 from experiments.domain.maintenance import Maintenance
 from experiments.domain.settings import Limits, Settings
 from experiments.engine import Engine
@@ -154,7 +156,7 @@ def _plan(world: World) -> None:
         "Europe/Berlin",
         ("mon", "tue", "wed", "thu"),
         ("09:00", "16:00"),
-        (Blackout("2026-12-18", "2027-01-04", "holidays"),),
+        (Blackout(_day(now + 6 * DAY), _day(now + 8 * DAY), "the big sale"),),
     )
     schedule = Schedule("0 9 * * mon,wed", "Europe/Berlin")
     weekly = Definition(Settings(), (), "working hours", calendar, schedule)
@@ -163,6 +165,10 @@ def _plan(world: World) -> None:
     scheduler.pause(paused.id, "the player team ships 4.2 today", "kim", now + 60)
     stopped = scheduler.start(Definition(Settings(max_size=3), (), "triples"), "kim", now)
     scheduler.stop(stopped.id, "too many open hypotheses for now", "kim", now + 90)
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 def _tokens(world: World, database: Database) -> None:

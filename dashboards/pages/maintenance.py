@@ -1,0 +1,105 @@
+"""Maintenance windows: what is being worked on is left alone."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+from sqlalchemy import select
+
+from dashboards.documents import read_as
+from dashboards.forms import Form, Submitted
+from dashboards.render import rendered
+from dashboards.route import PageRoute
+from dashboards.systems import systems_of
+from experiments.api import safety
+from experiments.api.auth import Operator, Viewer
+from experiments.api.documents import Id
+from experiments.api.pagination import Cursor, page
+from experiments.api.service import Db, Running
+from experiments.engine import Engine
+from experiments.store.database import Database
+from experiments.store.maintenance import window_of
+from experiments.store.schema import MaintenanceRow
+
+router = APIRouter(prefix="/maintenance", route_class=PageRoute)
+
+LISTED: Final = 40
+HOUR: Final = 3_600.0
+
+
+@router.get("")
+async def listing(
+    request: Request, engine: Running, db: Db, _caller: Viewer, cursor: Cursor = None
+) -> Response:
+    """The windows, newest first, and a form for another."""
+    return _page(request, engine, db, cursor=cursor)
+
+
+@router.post("")
+async def open_window(
+    request: Request, form: Submitted, engine: Running, db: Db, caller: Operator
+) -> Response:
+    """Open a window: whatever touches it pauses, and it ends by itself."""
+    new, problems = read_as(safety.NewMaintenance, _document(form))
+    if new is None:
+        return _page(request, engine, db, form, problems)
+    await safety.open_maintenance(new, engine, caller)
+    return RedirectResponse("/maintenance", status_code=303)
+
+
+@router.post("/{window_id}/close")
+async def close(window_id: Id, engine: Running, caller: Operator) -> Response:
+    """Close a window before its time."""
+    await safety.close_maintenance(window_id, engine, caller)
+    return RedirectResponse("/maintenance", status_code=303)
+
+
+def _document(form: Form) -> dict[str, object]:
+    """What the form asks for, as the API would be asked. Hours become seconds where they are."""
+    hours = form.text("hours")
+    try:
+        seconds: object = float(hours) * HOUR
+    except ValueError:
+        seconds = hours
+    return {"down": form.lines("down"), "seconds": seconds, "reason": form.text("reason")}
+
+
+def _page(
+    request: Request,
+    engine: Engine,
+    db: Database,
+    form: Form | None = None,
+    problems: dict[str, str] | None = None,
+    cursor: str | None = None,
+) -> Response:
+    with db.read() as session:
+        found = page(
+            session,
+            select(MaintenanceRow),
+            MaintenanceRow.opened_at,
+            MaintenanceRow.id,
+            cursor,
+            LISTED,
+        )
+        rows = [window_of(row) for row in found.items]
+    now = time.time()
+    typed = form or Form({})
+    return rendered(
+        request,
+        "maintenance.html",
+        422 if problems else 200,
+        open=[window for window in rows if window.active(now)],
+        over=[window for window in rows if not window.active(now)],
+        next=found.next,
+        first=cursor is None,
+        systems=list(systems_of(engine.catalogue.classes.values())),
+        values={
+            "down": typed.text("down"),
+            "hours": typed.text("hours", "2"),
+            "reason": typed.text("reason"),
+        },
+        problems={name.partition(".")[0]: what for name, what in (problems or {}).items()},
+    )

@@ -1,0 +1,105 @@
+"""Tokens: made, listed and revoked by admins. A token is shown once, on the page that made it."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+from sqlalchemy import select
+
+from dashboards.documents import read_as
+from dashboards.forms import Form, Submitted
+from dashboards.render import rendered
+from dashboards.route import PageRoute
+from experiments.api import tokens
+from experiments.api.auth import ROLES, Admin
+from experiments.api.documents import Id
+from experiments.api.pagination import Cursor, page
+from experiments.api.service import Db, Running
+from experiments.errors import Invalid
+from experiments.store import tokens as stored
+from experiments.store.database import Database
+from experiments.store.schema import TokenRow
+
+router = APIRouter(prefix="/tokens", route_class=PageRoute)
+
+LISTED: Final = 50
+DAY: Final = 86_400.0
+MEANINGS: Final = {
+    "viewer": "looks at everything",
+    "operator": "starts, stops, halts, resumes",
+    "admin": "everything, tokens too",
+    "ingest": "a machine that sends spans and device metrics",
+    "devices": "an app that sends device metrics only",
+    "edge": "an edge that fetches rules",
+    "metrics": "a Prometheus that scrapes the service",
+}
+
+
+@router.get("")
+async def listing(
+    request: Request, _engine: Running, db: Db, _caller: Admin, cursor: Cursor = None
+) -> Response:
+    """The tokens made here, newest first, and a form for another."""
+    return _page(request, db, cursor=cursor)
+
+
+@router.post("")
+async def create(
+    request: Request, form: Submitted, _engine: Running, db: Db, caller: Admin
+) -> Response:
+    """Make a token, and show it this once: the answer is kept nowhere."""
+    new, problems = read_as(tokens.NewToken, _document(form))
+    if new is None:
+        return _page(request, db, form, problems)
+    try:
+        made = tokens.create(new, request, Response(), caller)
+    except Invalid as error:
+        return _page(request, db, form, {"name": str(error)})
+    return _page(request, db, made=made)
+
+
+@router.post("/{token_id}/revoke")
+async def revoke(token_id: Id, request: Request, _engine: Running, caller: Admin) -> Response:
+    """Take a token back. Within seconds it opens nothing any more."""
+    tokens.revoke(token_id, request, caller)
+    return RedirectResponse("/tokens", status_code=303)
+
+
+def _document(form: Form) -> dict[str, object]:
+    """What the form asks for, as the API would be asked. Days become seconds where they are one."""
+    days = form.text("days")
+    try:
+        expires_in: object = float(days) * DAY if days else None
+    except ValueError:
+        expires_in = days
+    return {"name": form.text("name"), "role": form.text("role"), "expires_in": expires_in}
+
+
+def _page(
+    request: Request,
+    db: Database,
+    form: Form | None = None,
+    problems: dict[str, str] | None = None,
+    made: tokens.MadeToken | None = None,
+    cursor: str | None = None,
+) -> Response:
+    with db.read() as session:
+        found = page(session, select(TokenRow), TokenRow.created_at, TokenRow.id, cursor, LISTED)
+        entries = [stored.entry_of(row) for row in found.items]
+    typed = form or Form({})
+    return rendered(
+        request,
+        "tokens.html",
+        422 if problems else 200,
+        entries=entries,
+        now=time.time(),
+        next=found.next,
+        first=cursor is None,
+        roles=[(role, MEANINGS[role]) for role in ROLES],
+        values={name: typed.text(name) for name in ("name", "role", "days")},
+        problems=problems or {},
+        made=made,
+    )

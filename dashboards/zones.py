@@ -1,0 +1,19 @@
+"""The viewer's time zone, as far as a cookie of ``static/page.js`` tells: days begin there."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo
+
+from fastapi import Request
+
+from experiments.domain.local_time import zone
+from experiments.errors import InvalidCalendar
+
+
+def viewers_zone(request: Request) -> ZoneInfo:
+    """The zone; UTC without the script, or where the cookie names none."""
+    try:
+        return zone(unquote(request.cookies.get("ldfi_zone", "UTC")))
+    except InvalidCalendar:
+        return zone("UTC")
