@@ -2,6 +2,7 @@
 
     DEMO_REPAIRED=play-license,search-spelling python -m demo
     curl -X POST http://GATEWAY/_demo/repair/play-license
+    curl -X DELETE http://GATEWAY/_demo/repair/play-license
 
 Every planted weakness is a decision of the gateway's code, so only the gateway asks.
 """
@@ -25,9 +26,12 @@ def repaired(weakness: str) -> bool:
 
 
 async def repair(request: Request) -> Response:
-    """Repair one weakness from now on."""
-    _repaired.add(request.path_params["weakness"])
+    """Repair one weakness from now on; DELETE brings it back."""
+    if request.method == "DELETE":
+        _repaired.discard(request.path_params["weakness"])
+    else:
+        _repaired.add(request.path_params["weakness"])
     return JSONResponse({"repaired": sorted(_repaired)})
 
 
-routes = [Route("/_demo/repair/{weakness}", repair, methods=["POST"])]
+routes = [Route("/_demo/repair/{weakness}", repair, methods=["POST", "DELETE"])]

@@ -22,6 +22,7 @@ from experiments.cli import (
     findings,
     maintenance,
     replay,
+    reproduce,
     safety,
     scenario,
     serve,
@@ -54,6 +55,7 @@ app.command("halt")(safety.halt)
 app.command("resume")(safety.resume)
 app.command("status")(safety.status)
 app.command("audit")(safety.audit)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(export.app, name="export")
 app.add_typer(config.app, name="config")

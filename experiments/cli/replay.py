@@ -25,6 +25,7 @@ from experiments.cli.durations import seconds as length_of
 from experiments.domain.observation import Outcome
 from experiments.errors import InvalidReplay, Unreachable
 from experiments.replay import SAFE_METHODS, Assertion, Exemplar, Replayer
+from experiments.scenarios.steady_state import is_experiment, steady_state
 
 REPORT_SECONDS = 0.5
 MOST_AT_ONCE = 1_000
@@ -45,6 +46,7 @@ class _Assertion(BaseModel):
     body_contains: str | None = None
     json_path: str | None = None
     equals: Any = None
+    body_matches: str | None = None
     max_seconds: float | None = Field(None, gt=0)
 
 
@@ -58,7 +60,12 @@ class ReplayFile(BaseModel):
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(help="YAML with `exemplars` and an `assertion`.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="YAML with `exemplars` and an `assertion`, or a Chaos Toolkit experiment."
+        ),
+    ],
     target: Annotated[str, typer.Option(help="Where staging is.")],
     token: Annotated[
         str, typer.Option(envvar="LDFI_TOKEN", help="A token of role devices.", show_default=False)
@@ -72,16 +79,9 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Send exemplar requests against staging and report how they went."""
-    wanted = read(file)
+    exemplars, assertion, safe_methods = read(file)
     seconds = None if length is None else length_of(length, "--for")
-    given = wanted.assertion
-    assertion = None
-    if given is not None:
-        values = given.model_dump(exclude={"status"}, exclude_unset=True)
-        status = tuple(given.status) if given.status is not None else range(200, 300)
-        assertion = Assertion(status=status, **values)
-    exemplars = [Exemplar(**each.model_dump()) for each in wanted.exemplars]
-    replayer = Replayer(target, exemplars, rate, devices, assertion, wanted.safe_methods)
+    replayer = Replayer(target, exemplars, rate, devices, assertion, safe_methods)
     if assertion is None and not as_json:
         Console(stderr=True).print(
             "No assertion: every status below 500 counts as success, and a 200 may hide an error.",
@@ -95,15 +95,46 @@ def replay(
     raise typer.Exit(exits.FINE)
 
 
-def read(file: Path) -> ReplayFile:
-    """Read a replay file. Raises InvalidReplay."""
+def read(file: Path) -> tuple[list[Exemplar], Assertion | None, list[str]]:
+    """Exemplars, assertion and safe methods of a replay file, or of the steady state of a Chaos
+    Toolkit experiment. Raises InvalidReplay."""
     try:
-        return ReplayFile.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        if is_experiment(document):
+            return *_of_steady_state(steady_state(document, str(file)), file), list(SAFE_METHODS)
+        wanted = ReplayFile.model_validate(document)
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidReplay(f"{file} cannot be read: {error}") from error
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
         raise InvalidReplay(f"{file}: " + "; ".join(faults)) from error
+    return (
+        [Exemplar(**each.model_dump()) for each in wanted.exemplars],
+        _meant(wanted),
+        (wanted.safe_methods),
+    )
+
+
+def _meant(wanted: ReplayFile) -> Assertion | None:
+    given = wanted.assertion
+    if given is None:
+        return None
+    values = given.model_dump(exclude={"status"}, exclude_unset=True)
+    status = tuple(given.status) if given.status is not None else range(200, 300)
+    return Assertion(status=status, **values)
+
+
+def _of_steady_state(
+    found: list[tuple[Exemplar, Assertion]], file: Path
+) -> tuple[list[Exemplar], Assertion]:
+    exemplars = [exemplar for exemplar, _ in found]
+    assertions = [assertion for _, assertion in found]
+    if any(each != assertions[0] for each in assertions):
+        raise InvalidReplay(
+            f"{file}: its probes ask for {len(found)} things and expect different answers; one "
+            "replay has one assertion, so split the file"
+        )
+    return exemplars, assertions[0]
 
 
 class _Reporter:

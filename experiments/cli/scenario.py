@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import math
+import os
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from experiments.scenarios.scenario import read, schema_text
+from experiments.cli.client import segment
+from experiments.cli.control import connected
+from experiments.cli.durations import seconds
+from experiments.errors import Invalid
+from experiments.scenarios.scenario import Scenario, of_document, read, schema_text
+from fit import baggage
+from fit.context import DEFAULT_DELAY_MS, encode
+from fit.faults import Fault
+from fit.keys import VARIABLE, Keys
+from fit.scenario import scenario_of
+
+MOST: Final = 3600.0
+"""Seconds for which a context may be valid at most."""
+
+OptionalToken = Annotated[
+    str | None,
+    typer.Option(
+        envvar="LDFI_TOKEN",
+        help="A token, role viewer: finding and lineages come from the service.",
+    ),
+]
 
 app = typer.Typer(help="Scenario files: their format, and whether one is sound.")
 
@@ -26,3 +49,48 @@ def check(
     for file in files:
         scenario = read(file)
         typer.echo(f"{file}: {scenario.title}")
+
+
+@app.command("context")
+def context(
+    faults: Annotated[list[str], typer.Argument(metavar="FAULT", help="KIND@POINT; repeatable.")],
+    device: Annotated[str, typer.Option(help="The device in whose name it is signed.")],
+    delay: Annotated[
+        float, typer.Option(min=0.001, max=9999, help="Seconds that a delay hangs.")
+    ] = DEFAULT_DELAY_MS / 1000,
+    valid: Annotated[
+        str, typer.Option("--for", help="How long it is valid: 30s, 10m. An hour at most.")
+    ] = "60s",
+) -> None:
+    """Print a signed `baggage` header with these faults, for requests of one device.
+
+    FIT_KEYS holds the key. Whoever has the header can replay the faults for that device, until it
+    expires: it belongs in no file.
+    """
+    lifetime = seconds(valid, "--for")
+    if not 1 <= lifetime <= MOST:
+        raise typer.BadParameter(f"{valid}: 1s to 1h", param_hint="--for")
+    keys = Keys.parse(os.environ.get(VARIABLE, ""))
+    try:
+        meant = [Fault.parse(text) for text in faults]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="FAULT") from error
+    expires = math.ceil(time.time() + lifetime)
+    value = encode(
+        keys, scenario_of(device), "treatment", expires, meant, delay_ms=round(delay * 1000)
+    )
+    typer.echo(baggage.with_entry("", value))
+
+
+def scenario_from(source: str, url: str, token: str | None) -> Scenario:
+    """A scenario file, or else the scenario of a finding. Raises Invalid, NotFound, Unreachable."""
+    file = Path(source)
+    if file.exists() or file.suffix in {".yaml", ".yml", ".json"}:
+        return read(file)
+    if not token:
+        raise Invalid(
+            f"{source!r} is no file, so it is a finding's id, and the service has to be asked: set "
+            "LDFI_TOKEN, or give --token"
+        )
+    with connected(url, token) as client:
+        return of_document(client.get(f"/findings/{segment(source)}/scenario"))

@@ -1,0 +1,225 @@
+"""``ldfi reproduce``: replay a finding with one's own device: does it still fail?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from experiments.cli import exits
+from experiments.cli.control import HERE, AsJson, Url
+from experiments.cli.scenario import OptionalToken, scenario_from
+from experiments.cli.terminal import columns, console, show
+from experiments.cli.words import NOTHING, length
+from experiments.errors import Invalid, InvalidScenario, Unreachable
+from experiments.replay import Assertion
+from experiments.scenarios.reproduction import Attempt, Reproduction, telling
+from experiments.scenarios.request import Sending, attempts
+from experiments.scenarios.scenario import Scenario
+from experiments.scenarios.steady_state import assertion_for
+from experiments.scenarios.traces import (
+    QUIET,
+    Jaeger,
+    Service,
+    Source,
+    listening,
+    with_lineages,
+)
+from fit.keys import VARIABLE, Keys
+from lineage.outline import Row, side_by_side
+
+CODES = {
+    "fails": exits.FOUND,
+    "fixed": exits.FINE,
+    "never-fired": exits.INCONCLUSIVE,
+    "inconclusive": exits.INCONCLUSIVE,
+}
+_STYLES = {"fails": "bold red", "fixed": "bold green"}
+
+
+def reproduce(
+    source: Annotated[
+        str, typer.Argument(metavar="FINDING|FILE", help="A scenario file, or a finding's id.")
+    ],
+    target: Annotated[str, typer.Option(help="URL of the application, at its edge.")],
+    device: Annotated[
+        str, typer.Option(help="Your own device id; nobody else's requests are touched.")
+    ],
+    times: Annotated[int, typer.Option(min=1, max=100, help="Requests with the faults.")] = 3,
+    path: Annotated[
+        str | None, typer.Option(help="Path and query to ask for; needed where it has holes (*).")
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME: VALUE, to be sent as well, such as credentials; repeatable."),
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="File with the body to send.")] = None,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Send even what may change something (POST, …).")
+    ] = False,
+    steady_state: Annotated[
+        Path | None,
+        typer.Option(help="Chaos Toolkit experiment whose hypothesis says what is a good answer."),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds to wait for an answer, beyond the delay.")
+    ] = 10.0,
+    jaeger: Annotated[
+        str | None, typer.Option(help="URL of Jaeger, for the lineages.", show_default=False)
+    ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(help="Receive spans (OTLP over HTTP) at HOST:PORT, for the lineages."),
+    ] = None,
+    quiet: Annotated[
+        float, typer.Option(min=0.1, help="Seconds without a new span until a trace is whole.")
+    ] = QUIET,
+    url: Url = HERE,
+    token: OptionalToken = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send a scenario's request, signed for your own device, with the faults and without.
+
+    FIT_KEYS holds the key that the target's services know. Exit code 1: it still fails. 0: fixed.
+    3: the faults never fired, or nobody can say.
+    """
+    scenario = scenario_from(source, url, token)
+    keys = Keys.parse(os.environ.get(VARIABLE, ""))
+    assertion, blind = _assertion(scenario, steady_state)
+    sending = Sending(target, device, path, _headers(header or []), _body(data), unsafe, timeout)
+    with _source(jaeger, listen, quiet, url, token) as lineages:
+        made = asyncio.run(_replay(scenario, sending, keys, times, assertion, lineages))
+    result = Reproduction(tuple(made), frozenset(scenario.faults), blind)
+    verdict, _ = result.judged
+    document = {"scenario": scenario.id, "target": target, "device": device, **result.to_json()}
+    show(document, _picture(scenario, result), as_json=as_json)
+    raise typer.Exit(CODES[verdict])
+
+
+async def _replay(
+    scenario: Scenario,
+    sending: Sending,
+    keys: Keys,
+    times: int,
+    assertion: Assertion,
+    source: Source | None,
+) -> list[Attempt]:
+    made = await attempts(scenario, sending, keys, times, assertion)
+    if source is None:
+        return made
+    try:
+        return await with_lineages(made, source)
+    except Unreachable as error:
+        console(stderr=True).print(f"warning: no lineages: {error}", style="yellow")
+        return made
+
+
+def _assertion(scenario: Scenario, steady_state: Path | None) -> tuple[Assertion, bool]:
+    if steady_state is not None:
+        return assertion_for(steady_state, scenario.request.path), False
+    return scenario.expect.assertion(), scenario.expect.blind
+
+
+def _headers(given: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        name, colon, value = text.partition(":")
+        if not colon or not name.strip() or not name.strip().isascii():
+            raise InvalidScenario("a --header is NAME: VALUE")  # the value may be a secret
+        found[name.strip().lower()] = value.strip()
+    return found
+
+
+def _body(file: Path | None) -> bytes | None:
+    try:
+        return None if file is None else file.read_bytes()
+    except OSError as error:
+        raise InvalidScenario(f"--data {file}: {error}") from error
+
+
+@contextmanager
+def _source(
+    jaeger: str | None, listen: str | None, quiet: float, url: str, token: str | None
+) -> Iterator[Source | None]:
+    """Who is asked for lineages: what was named, else the service if there is a token for it."""
+    if jaeger is not None and listen is not None:
+        raise Invalid("give --jaeger or --listen, not both: lineages come from one place")
+    if listen is not None:
+        with listening(listen, quiet) as listener:
+            yield listener
+    elif jaeger is not None:
+        yield Jaeger(jaeger, quiet)
+    else:
+        yield Service(url, token) if token else None
+
+
+def _picture(scenario: Scenario, result: Reproduction) -> RenderableType:
+    verdict, why = result.judged
+    said = {
+        "fails": "It still fails",
+        "fixed": "Fixed",
+        "never-fired": "The faults never fired, as far as anyone knows",
+        "inconclusive": "Inconclusive",
+    }[verdict]
+    parts: list[RenderableType] = [
+        Text(scenario.title, "bold"),
+        _attempts(result),
+        *_lineages(scenario, result),
+        Text(f"{said}: {why}.", _STYLES.get(verdict, "yellow")),
+    ]
+    missing = sorted(result.faults - result.fired)
+    if result.known and missing and result.fired:
+        parts.append(Text(f"Never fired: {', '.join(missing)}", "dim"))
+    return Group(*parts)
+
+
+def _attempts(result: Reproduction) -> RenderableType:
+    table = columns("", "answer", "time", "fired", "trace")
+    for each in sorted(result.attempts, key=lambda one: one.faulty):
+        style = "red" if each.failure else "green"
+        answer = str(each.status or NOTHING) + (f", {each.failure}" if each.failure else "")
+        table.add_row(
+            "with faults" if each.faulty else "without",
+            Text(answer, style),
+            length(each.seconds),
+            _fired(each),
+            each.trace_id,
+        )
+    return table
+
+
+def _fired(attempt: Attempt) -> str:
+    if not attempt.faulty:
+        return ""
+    return "unknown" if attempt.fired is None else str(len(attempt.fired))
+
+
+def _lineages(scenario: Scenario, result: Reproduction) -> list[RenderableType]:
+    rows, names = result.rows(), ("without faults", "with faults")
+    if not rows:
+        rows, names = side_by_side(*scenario.lineage.outlines()), ("expected", "when it was found")
+    if not rows:
+        return []
+    return [_lineage_table(rows, names), Text("")]
+
+
+def _lineage_table(rows: list[Row], names: tuple[str, str]) -> RenderableType:
+    """What differs, and how much does not."""
+    shown = telling(rows)
+    table = columns("call", *names, whole=0)
+    for row in shown:
+        style = "" if row.differs else "dim"
+        table.add_row(
+            Text("  " * row.depth + row.point, style),
+            Text(row.left or "not called", style),
+            Text(row.right or "not called", "red" if row.differs else style),
+        )
+    alike = len(rows) - len(shown)
+    return Group(table, Text(f"and {alike} calls that went alike", "dim")) if alike else table
