@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from sqlalchemy import Connection, Engine, event
 
 Type = Literal["counter", "gauge", "histogram"]
@@ -35,6 +35,11 @@ METRICS: Final[list[Metric]] = []
 def _counter(name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
     METRICS.append(Metric(name, "counter", meaning, tuple(labels)))
     return Counter(name, meaning, labels, registry=REGISTRY)
+
+
+def _gauge(name: str, meaning: str) -> Gauge:
+    METRICS.append(Metric(name, "gauge", meaning))
+    return Gauge(name, meaning, registry=REGISTRY)
 
 
 def _histogram(
@@ -68,6 +73,10 @@ TRANSACTION_SECONDS: Final = _histogram(
     "How long a database transaction was open; `kind` is `read` or `write`.",
     _SHORT,
     ["kind"],
+)
+INTAKE_LAG: Final = _gauge(
+    "ldfi_intake_lag_messages",
+    "With Kafka: observations written that the leader has not taken in yet.",
 )
 HTTP_REQUESTS: Final = _counter(
     "ldfi_http_requests_total",

@@ -15,6 +15,7 @@ from experiments.guardrails import Guardrails
 from experiments.outbox import Outbox
 from experiments.service import Service
 from experiments.store.database import Database
+from experiments.streams.events import Events
 from experiments.streams.feed import Feed
 
 _log = logging.getLogger("ldfi")
@@ -76,6 +77,8 @@ def _beside(service: Service, db: Database, engine: Engine) -> list[Coroutine[An
         guardrails = Guardrails(service.prometheus, service.guardrails)
         work.append(guardrails.watch(engine.scheduler))
         work.append(counts.watch(service.prometheus, engine.scheduler))
+    if service.stream is not None:
+        work.append(Events(service.stream, service.topics, service.partitions, db).run())
     if service.targets:
         work.append(Outbox(db, service.targets, service.public_url).run())
     return work

@@ -30,6 +30,7 @@ from experiments.instruments import Metric
 from experiments.store import Database
 from experiments.store.arming import DAY, HOUR, charged, within
 from experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, NotificationRow
+from experiments.streams.ingest import Ingest
 
 Values = Mapping[tuple[str, ...], float]
 
@@ -70,6 +71,28 @@ WINDOWS = Metric("ldfi_maintenance_windows", "gauge", "Maintenance windows that 
 IN_MEMORY: Final = (
     BUILD, LEADS, SPANS, OUTCOMES, DROPPED, OPEN_TRACES, OLDEST_TRACE, TICK_AGE, CLASSES, EDGES,
     ARMED, LIVE, HALTED, BREACHED, WINDOWS,
+)  # fmt: skip
+
+READY = Metric("ldfi_ingest_ready", "gauge", "1 where a worker is in touch with the brokers.")
+READ = Metric("ldfi_ingest_messages_total", "counter", "Messages that this worker has read.")
+READ_SPANS = Metric("ldfi_ingest_spans_total", "counter", "Spans in them.")
+WRITTEN = Metric(
+    "ldfi_ingest_observations_total", "counter", "Requests of which both halves were written on."
+)
+BURIED = Metric("ldfi_ingest_dead_letters_total", "counter", "Messages that could not be read.")
+UNUSED = Metric(
+    "ldfi_ingest_dropped_total",
+    "counter",
+    "What this worker has read and could not use; as in `ldfi_dropped_total`.",
+    ("reason",),
+)
+LAG = Metric(
+    "ldfi_ingest_lag_messages", "gauge", "Messages written and not yet read, in its partitions."
+)
+UNFINISHED = Metric("ldfi_ingest_requests_open", "gauge", "Requests that are being put together.")
+PARTITIONS = Metric("ldfi_ingest_partitions", "gauge", "Partitions that are this worker's.")
+IN_WORKER: Final = (
+    READY, READ, READ_SPANS, WRITTEN, BURIED, UNUSED, LAG, UNFINISHED, PARTITIONS,
 )  # fmt: skip
 
 UP = Metric("ldfi_database_up", "gauge", "1 where the database answered; else what follows misses.")
@@ -151,6 +174,22 @@ def of_engine(engine: Engine, now: float) -> Iterator[Family]:
     yield _family(WINDOWS, {(): len(scheduler.windows)})
 
 
+def of_worker(ingest: Ingest) -> Iterator[Family]:
+    """What an ingest worker has done and where it stands."""
+    yield _family(READY, {(): ingest.ready()})
+    if ingest.worker is None:
+        return
+    seen = ingest.worker.seen
+    yield _family(READ, {(): seen.messages})
+    yield _family(READ_SPANS, {(): seen.spans})
+    yield _family(WRITTEN, {(): seen.observations})
+    yield _family(BURIED, {(): seen.dead_letters})
+    yield _family(UNUSED, {(reason,): count for reason, count in seen.dropped.items()})
+    yield _family(LAG, {(): seen.lag})
+    yield _family(UNFINISHED, {(): seen.open})
+    yield _family(PARTITIONS, {(): seen.partitions})
+
+
 def of_database(database: Database, limits: Limits, now: float) -> list[Family]:
     """What is on record; where the database does not answer, just that."""
     try:
@@ -163,7 +202,7 @@ def of_database(database: Database, limits: Limits, now: float) -> list[Family]:
 def table() -> str:
     """All metrics as a Markdown table, which docs/metrics.md holds."""
     lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
-    for metric in (*IN_MEMORY, *instruments.METRICS, *IN_DATABASE):
+    for metric in (*IN_MEMORY, *instruments.METRICS, *IN_WORKER, *IN_DATABASE):
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         lines.append(f"| `{metric.name}` | {metric.type} | {labels} | {metric.meaning} |")
     return "\n".join(lines)

@@ -97,7 +97,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.member_key = service.member_key
     app.state.trace_url, app.state.public_url = service.trace_url, service.public_url
     app.state.limits = service.limits
-    app.state.engine = app.state.door = None
+    app.state.engine = app.state.door = app.state.ingest = None
     app.state.rate_limiter = RateLimiter()
     app.state.streams = set()
     app.state.counts_outcomes = service.prometheus is not None
@@ -122,7 +122,7 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
         app.state.door = Door(service.stream, service.topics, service.partitions)
         _beside(stack, app.state.door.run())
         if service.role == "all":
-            ingest = Ingest(lambda: worker_of(service))
+            ingest = app.state.ingest = Ingest(lambda: worker_of(service))
             ingest.start()
             stack.push_async_callback(asyncio.to_thread, ingest.stop)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Request
@@ -29,6 +29,7 @@ from experiments.api.routes import GuardedRoute
 from experiments.api.service import Db, Running, live_experiments
 from experiments.api.views import AuditView
 from experiments.engine import Engine
+from experiments.store import audit
 from experiments.store.database import Database
 from experiments.store.experiments import counts_of
 from experiments.store.schema import AuditRow
@@ -39,8 +40,6 @@ LOOK_SECONDS = 0.5
 PROGRESS_SECONDS = 1.0
 PING_SECONDS = 15
 STREAM_SECONDS = 600.0
-GAP_SECONDS = 10.0
-"""How long an id that is missing may still turn up: longer than any of our transactions takes."""
 BATCH = 200
 MAX_STREAMS = 100
 _MAX_ID: Final = 2**63 - 1
@@ -117,7 +116,7 @@ async def _events(engine: Engine, db: Database, since: int | None) -> AsyncItera
     looks = 0
     ends = time.monotonic() + STREAM_SECONDS
     while time.monotonic() < ends:
-        for row in whole(_rows(db, last), last, time.time()):
+        for row in audit.whole(_rows(db, last), last, time.time()):
             last = row.id
             yield {"event": "audit", "id": str(row.id), "data": row.model_dump_json()}
         if looks % round(PROGRESS_SECONDS / LOOK_SECONDS) == 0:
@@ -128,29 +127,14 @@ async def _events(engine: Engine, db: Database, since: int | None) -> AsyncItera
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def whole(rows: Iterable[AuditView], last: int, now: float) -> Iterator[AuditView]:
-    """The rows after ``last``, in order, as far as none can still come in between.
-
-    Transactions that run side by side need not end in the order of their ids. Whoever has been
-    told of one id would never be told of a smaller one, so what follows a gap has to wait until it
-    is filled, or old enough to be that of a transaction that was rolled back.
-    """
-    for row in rows:
-        if row.id > last + 1 and row.at > now - GAP_SECONDS:
-            return
-        last = row.id
-        yield row
-
-
 def _newest(db: Database) -> int:
     with db.read() as session:
         return session.scalar(select(func.max(AuditRow.id))) or 0
 
 
 def _rows(db: Database, after: int) -> list[AuditView]:
-    query = select(AuditRow).where(AuditRow.id > after).order_by(AuditRow.id).limit(BATCH)
     with db.read() as session:
-        return [AuditView.of(row) for row in session.scalars(query)]
+        return [AuditView.of(row) for row in audit.after(session, after, BATCH)]
 
 
 def _progress(engine: Engine) -> list[dict[str, Any]]:

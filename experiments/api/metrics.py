@@ -32,6 +32,8 @@ async def scrape(
     in_memory = list(metrics.of_process(leads=engine is not None))
     if engine is not None:
         in_memory += metrics.of_engine(engine, now)
+    if request.app.state.ingest is not None:
+        in_memory += metrics.of_worker(request.app.state.ingest)
     limits = request.app.state.limits
     on_record = await run_in_threadpool(metrics.of_database, database, limits, now)
     return Response(metrics.text([*in_memory, *on_record]), media_type=CONTENT_TYPE_LATEST)

@@ -77,7 +77,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "no-leader": Kind(
         503, "No process has the engine just now; `Retry-After` says how many seconds to wait."
     ),
-    "not-ready": Kind(503, "The process is up but its engine or its database stands still."),
+    "not-ready": Kind(503, "The process is up; its engine, its database or Kafka stands still."),
     "stream-unavailable": Kind(503, "Kafka does not acknowledge; send the same again later."),
     "too-many-streams": Kind(503, "As many event streams are open as the service holds."),
     "unavailable": Kind(503, "The database does not answer; try again later."),

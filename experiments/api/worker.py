@@ -1,16 +1,34 @@
-"""What an ingest worker answers: whether it lives and works."""
+"""What an ingest worker answers: whether it lives and works, and what it tells Prometheus."""
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 
+from experiments import metrics
+from experiments.api import problems
+from experiments.api.auth import Metrics, Tokens
+from experiments.api.metrics import CountRequests
+from experiments.api.rate_limit import RateLimiter
+from experiments.api.routes import GuardedRoute
 from experiments.streams.ingest import Ingest
 
 
-def worker_app(ingest: Ingest) -> FastAPI:
-    """The application of a process that does nothing but ingest."""
+def worker_app(ingest: Ingest, tokens: Tokens) -> FastAPI:
+    """The application of a process that does nothing but ingest. It has no database, so only
+    tokens from the configuration open its metrics."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.tokens = tokens
+    app.state.rate_limiter = RateLimiter()
+    app.add_middleware(CountRequests)
+    problems.install(app)
+    router = APIRouter(route_class=GuardedRoute)
+
+    @router.get("/metrics")
+    def scrape(_caller: Metrics) -> Response:
+        families = [*metrics.of_process(leads=False), *metrics.of_worker(ingest)]
+        return Response(metrics.text(families), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/healthz")
     def healthz() -> PlainTextResponse:
@@ -18,9 +36,9 @@ def worker_app(ingest: Ingest) -> FastAPI:
 
     @app.get("/readyz")
     def readyz() -> PlainTextResponse:
-        ready = ingest.ready()
-        return PlainTextResponse(
-            "ready" if ready else "no answer from Kafka", 200 if ready else 503
-        )
+        if not ingest.ready():
+            raise problems.Problem(503, "not-ready", "Kafka does not answer")
+        return PlainTextResponse("ready")
 
+    app.include_router(router)
     return app

@@ -62,7 +62,7 @@ def serve(
         ingest = Ingest(lambda: worker_of(service))
         ingest.start()
         try:
-            _answer(worker_app(ingest), config)
+            _answer(worker_app(ingest, service.tokens), config)
         finally:
             ingest.stop()
     else:

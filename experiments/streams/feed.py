@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from typing import Final
 
 from experiments.engine import Engine
 from experiments.errors import StreamError
+from experiments.instruments import INTAKE_LAG
 from experiments.store.database import Database
 from experiments.streams.intake import Intake
 from experiments.streams.stream import Message, Stream, Topics
@@ -33,6 +35,7 @@ class Feed:
         self._partitions = partitions
         self._db = db
         self._engine = engine
+        self._told: Counter[str] = Counter()
         self._stopped = asyncio.Event()
 
     async def run(self) -> None:
@@ -60,6 +63,7 @@ class Feed:
 
     async def close(self) -> None:
         """Give up the connection, when :meth:`run` has ended."""
+        INTAKE_LAG.set(0)  # of no concern here any more
         if self.intake is not None:
             try:
                 await asyncio.to_thread(self.intake.close)
@@ -80,6 +84,9 @@ class Feed:
             except Exception:  # noqa: BLE001 - the database may be away for a while
                 _log.exception("what was learned is not on record yet; trying again")
             await asyncio.sleep(0)
+        INTAKE_LAG.set(self.intake.lag)
+        self._engine.dropped.update(self.intake.dropped - self._told)
+        self._told = self.intake.dropped.copy()
         if not messages:
             await asyncio.sleep(0.01)  # a stream in memory never waits
 

@@ -25,11 +25,12 @@ by hand.
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 
 from experiments.engine import Engine
-from experiments.errors import UnreadableMessage
+from experiments.errors import StreamError, UnreadableMessage
 from experiments.store import classes, positions
 from experiments.store.database import Database
 from experiments.store.positions import Position
@@ -40,6 +41,9 @@ _log = logging.getLogger("ldfi")
 
 KEEP_SECONDS = 5.0
 """How often is begun to put on record how far we are."""
+
+LOOK_SECONDS = 0.5
+"""How often is asked how far we are behind."""
 
 KEPT_AT_ONCE = 5
 """Classes put on record in one step: all at once would hold up everything else."""
@@ -95,7 +99,7 @@ class Intake:
         self._reader = ObservationReader()
         self._known: dict[int, _Known] = {}
         self._next: dict[int, int] = {}
-        self._next_keep = 0.0
+        self._next_keep = self._next_look = 0.0
         self._noted: dict[int, Position] | None = None
         self._unkept: deque[str] = deque()
         with db.read() as session:
@@ -107,9 +111,14 @@ class Intake:
     def read(self, seconds: float) -> list[Message]:
         """The next observations. May be called in a thread of its own. Raises StreamError."""
         messages = self._consumer.poll(seconds)
-        if not messages:
-            at = self._consumer.positions()
-            self.lag = sum(end - at.get(place, end) for place, end in self._consumer.ends().items())
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + LOOK_SECONDS
+            try:
+                self._look()
+            except StreamError:
+                if not messages:
+                    raise  # else they would be lost: we have read past them
         return messages
 
     def take(self, messages: Iterable[Message], now: float) -> None:
@@ -132,6 +141,10 @@ class Intake:
     def close(self) -> None:
         """Stop reading."""
         self._consumer.close()
+
+    def _look(self) -> None:
+        at = self._consumer.positions()
+        self.lag = sum(end - at.get(place, end) for place, end in self._consumer.ends().items())
 
     def _take(self, message: Message, now: float) -> None:
         number, offset = message.partition, message.offset

@@ -11,7 +11,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from experiments.domain.observation import Observation
 from experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
@@ -49,6 +49,8 @@ class Seen:
     partitions: int = 0
     watched_at: float = 0.0
     """When the broker last answered: Unix seconds."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """What was read and could not be used, by reason."""
 
 
 class Worker:
@@ -158,6 +160,7 @@ class Worker:
         at = self._consumer.positions()
         self.seen.lag = sum(max(0, end - at.get(place, 0)) for place, end in ends.items())
         self.seen.partitions = len({number for _, number in at})
+        self.seen.dropped = self.drops()
         self.seen.open = sum(map(len, self._works.values()))
         self.seen.watched_at = time.time()
         for (topic, number), end in ends.items():

@@ -88,6 +88,15 @@ class Member:
             return str(answer["status"])
         return ""
 
+    def ready(self) -> int:
+        """The status of its readiness; 0 when it does not answer."""
+        with suppress(httpx.HTTPError):
+            return httpx.get(f"{self.url}/readyz", timeout=2, trust_env=False).status_code
+        return 0
+
+    def metrics(self) -> str:
+        return self.ask("GET", "/metrics", "metrics").text
+
     def ask(self, method: str, path: str, role: Role = "operator", **more: Any) -> httpx.Response:
         headers = bearer(GIVEN[role])
         return httpx.request(

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 from experiments.api import events
 from experiments.api.views import AuditView
-from experiments.store import Database
+from experiments.store import Database, audit
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.lively import lively
 
@@ -143,10 +143,10 @@ def a_row(number: int, at: float) -> AuditView:
 
 def test_a_gap_that_is_never_filled_holds_nothing_up_for_long() -> None:
     now = 1000.0
-    rows = [a_row(1, now), a_row(3, now - events.GAP_SECONDS), a_row(4, now), a_row(6, now)]
+    rows = [a_row(1, now), a_row(3, now - audit.GAP_SECONDS), a_row(4, now), a_row(6, now)]
 
-    assert [row.id for row in events.whole(rows, 0, now)] == [1, 3, 4]
-    assert [row.id for row in events.whole(rows[3:], 4, now + events.GAP_SECONDS)] == [6]
+    assert [row.id for row in audit.whole(rows, 0, now)] == [1, 3, 4]
+    assert [row.id for row in audit.whole(rows[3:], 4, now + audit.GAP_SECONDS)] == [6]
 
 
 def test_while_something_is_armed_its_progress_is_told(database_url: str) -> None:

@@ -13,11 +13,13 @@ import pytest
 from fastapi import FastAPI
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from deploy.stack.kafka import Broker
 from experiments.engine import Engine
+from experiments.streams.kafka import KafkaStream
 from experiments.streams.memory import MemoryStream
 from experiments.streams.stream import Stream, Topics
 from tests.experiments.applications import GIVEN, client_of, problem, service
-from tests.experiments.members import until
+from tests.experiments.members import Member, until
 from tests.experiments.streams.traffic import request
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
@@ -50,7 +52,7 @@ class Site:
         """So many requests: all their spans at once, in no order of traces, then the devices."""
         numbers = range(self.sent, self.sent + count)
         self.sent += count
-        traces = [f"{number:032x}" for number in numbers if number] or []
+        traces = [f"{number:032x}" for number in numbers]
         whole = ExportTraceServiceRequest()
         for number in range(3):  # each service sends its spans of all of them
             for trace_id in traces:
@@ -88,10 +90,6 @@ def test_what_was_taken_counts_once_also_after_a_restart(site: Site) -> None:
         until(lambda: counted(app) == 400)
         site.send(client, 50)
         until(lambda: counted(app) == 450)
-        status = client.get(
-            "/api/v1/status", headers={"authorization": f"Bearer {GIVEN['viewer']}"}
-        )
-        assert status.json()["dropped"].get("class_unknown", 0) == 0
 
 
 def test_telemetry_is_refused_while_the_brokers_are_away(topics_in_memory: Site) -> None:
@@ -126,3 +124,40 @@ def test_traces_as_json_become_messages_by_trace(topics_in_memory: Site) -> None
         messages = site.stream.messages(site.topics.spans)
     keys = [message.key for message in messages]
     assert sorted(key.decode() for key in keys if key) == [f"{1:032x}", f"{2:032x}"]
+
+
+@pytest.mark.timeout(200)
+def test_a_worker_says_how_far_behind_it_is_and_leaves_the_group_when_told_to_end(
+    broker: Broker, tmp_path: Path
+) -> None:
+    # Given a worker by itself
+    topics = Topics(broker.prefix())
+    options = {
+        "LDFI_KAFKA": broker.address,
+        "LDFI_KAFKA_PREFIX": topics.prefix,
+        "LDFI_KAFKA_PARTITIONS": "2",
+        "LDFI_QUIET": "0.3",
+    }
+    worker = Member("ingest", tmp_path, options)
+    worker.start()
+    try:
+        until(lambda: worker.ready() == 200)
+        assert worker.ask("GET", "/metrics", "edge").status_code == 403
+        # When a request and a message that is none come in
+        producer = KafkaStream([broker.address]).producer()
+        for piece in request(f"{1:032x}"):
+            topic = topics.spans if piece.half == "spans" else topics.metrics
+            producer.send(topic, piece.key, piece.value)
+        producer.send(topics.spans, b"no id", b"no spans")
+        producer.flush()
+        producer.close()
+        # Then it says so
+        until(lambda: "ldfi_ingest_observations_total 1.0" in worker.metrics())
+        until(lambda: "ldfi_ingest_lag_messages 0.0" in worker.metrics())
+        assert "ldfi_ingest_dead_letters_total 1.0" in worker.metrics()
+        assert "ldfi_ingest_partitions 2.0" in worker.metrics()
+        assert "ldfi_ingest_ready 1.0" in worker.metrics()
+        # And it ends well
+        assert worker.stop() == 0
+    finally:
+        worker.kill()
