@@ -16,6 +16,9 @@ from tests.experiments.crash.assault import Assault, Plan
 from tests.experiments.crash.recorder import LATEST_SECONDS, UNREPORTED
 from tests.experiments.crash.service import TOKENS, Service
 
+RATES = "boot=26,play=13,search=13"
+"""Requests a second: half of what `ldfi demo` serves, for starting the service takes a core."""
+
 SLACK = 1.0
 """Seconds by which the gateway's span may begin later than its edge has decided, under load."""
 
@@ -52,7 +55,7 @@ def _start_demo(processes: Processes, service: Service, notes: Path) -> None:
     application = [sys.executable, "-m", "demo", "--devices", str(demo.DEVICES)]
     ready = processes.start(
         "demo",
-        [*application, "--rates", demo.RATES],
+        [*application, "--rates", RATES],
         {
             "FIT_KEYS": f"demo:{secrets.token_urlsafe(24)}",
             "LDFI_URL": url,

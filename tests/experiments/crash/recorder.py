@@ -35,8 +35,9 @@ KEPT_BODIES = 3_000
 SENDERS = 8
 """Bodies on their way at once."""
 
-LATEST_SECONDS = 8.0
-"""After the first span of a treated request, for its others and the device's report to come."""
+LATEST_SECONDS = 30.0
+"""After the first span of a treated request, for its others and the device's report to come. What
+comes later counts as a request of its own, of which nobody knows the experiment."""
 
 UNREPORTED = "nobody"
 """The device of a treated request of which no device has reported."""
