@@ -30,6 +30,13 @@ _EXCEPTION: Final = b"\x12\x09exception"
 _KEY: Final = 0x0A
 """How the key of an attribute, and a string value, begins: field 1. Ours are below 128 bytes."""
 
+_VALUE: Final = 0x12
+"""How the value of an attribute begins: field 2. Most write it behind the key, but the order is
+anybody's choice, and the Collector (0.155) writes all fields of a message from the last one on."""
+
+_SHORT: Final = 128
+"""A length below this is one byte."""
+
 _ASKED: Final = frozenset(KINDS.index(kind) for kind in SERVING)
 _PORTS: Final = 1 << 16
 """Values of one attribute that are remembered."""
@@ -54,7 +61,7 @@ class _Numbers(dict[bytes, int]):
         self._values: dict[bytes, int] = {}
 
     def __missing__(self, blob: bytes) -> int:
-        name = blob[2 : 2 + blob[1]] if len(blob) > 2 and blob[0] == _KEY else b""
+        name = _name(blob)
         known = self._names.get(name)
         number = self._number(known, blob) if known is not None else 0
         seen = self._values[name] = self._values.get(name, 0) + 1
@@ -175,15 +182,32 @@ def _operation(key: _Key, exception: bool, memory: _Memory) -> Operation:
     )
 
 
+def _name(blob: bytes) -> bytes:
+    """The key of an attribute. Short ones are cut out by hand, before or behind the value."""
+    if len(blob) > 2 and blob[1] < _SHORT:
+        at = 2 + blob[1]
+        if blob[0] == _KEY:
+            return blob[2:at]
+        if at + 1 < len(blob) == at + 2 + blob[at + 1] and (blob[0], blob[at]) == (_VALUE, _KEY):
+            return blob[at + 2 :]
+    try:
+        return KeyValue.FromString(blob).key.encode()
+    except DecodeError:
+        return b""
+
+
 def _string(blob: bytes) -> str:
     """The value of an attribute. Short strings, by far the commonest, are cut out by hand."""
-    at = 2 + blob[1]  # behind the key: tag and length of the value, tag and length of the string
+    at = 2 + blob[1] if blob[0] == _KEY else 0  # where the value's tag and length are
+    end = len(blob) if at else 2 + blob[1]
+    # then come tag and length of the string
     if (
-        at + 3 < len(blob) < at + 130
+        at + 3 < end < at + 130
+        and blob[at] == _VALUE
         and blob[at + 2] == _KEY
-        and blob[at + 3] + at + 4 == len(blob)
+        and blob[at + 3] + at + 4 == end
     ):
-        return blob[at + 4 :].decode("utf-8", "replace")
+        return blob[at + 4 : end].decode("utf-8", "replace")
     try:
         return _text(KeyValue.FromString(blob).value)
     except DecodeError:

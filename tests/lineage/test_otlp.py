@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -85,6 +86,50 @@ def test_a_protobuf_span_is_read() -> None:
     assert span.operation.point == "api>http:GET:ratings/titles/*"
     assert span.operation.failed is True
     assert "nobody asked" not in str(span)
+
+
+def backwards(message: Message) -> bytes:
+    """The same message, written from its last field to its first, as the Collector does it."""
+    written = b""
+    for field, value in reversed(message.ListFields()):
+        if field.message_type is None:
+            alone = type(message)(**{field.name: value})
+            written += alone.SerializeToString()
+            continue
+        for each in value if field.is_repeated else [value]:
+            inner = backwards(each)
+            written += varint(field.number << 3 | 2) + varint(len(inner)) + inner
+    return written
+
+
+def varint(number: int) -> bytes:
+    low, rest = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+
+@given(
+    key=st.sampled_from(["url.full", "http.route", "nobody.asked", "k" * 127, "k" * 128]),
+    value=st.one_of(
+        st.text(max_size=3), st.integers(0, 300).map("x".__mul__), st.integers(0, 1000)
+    ),
+)
+def test_fields_may_come_in_any_order(key: str, value: str | int) -> None:
+    message = request()
+    span = message.resource_spans[0].scope_spans[0].spans[0]
+    del span.attributes[1:]  # the method stays
+    added = span.attributes.add(key=key).value
+    if isinstance(value, int):
+        added.int_value = value
+    else:
+        added.string_value = value
+    assert ExportTraceServiceRequest.FromString(backwards(message)) == message
+    assert decode_protobuf(backwards(message)) == decode_protobuf(message.SerializeToString())
+
+
+def test_a_span_is_read_as_the_collector_writes_it() -> None:
+    assert decode_protobuf(backwards(request())) == decode_protobuf(request().SerializeToString())
+    [span] = decode_protobuf(backwards(request())).spans
+    assert span.operation.point is not None
 
 
 @pytest.mark.parametrize("encode", [bytes.hex, lambda raw: raw.hex().upper(), base64_text])
