@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -88,8 +89,6 @@ def error_page(request: Request, problem: Problem) -> HTMLResponse:
 def _everywhere(request: Request) -> dict[str, Any]:
     caller: Caller | None = getattr(request.state, "caller", None)
     session = getattr(request.state, "session", None)
-    engine: Engine | None = request.app.state.engine
-    scheduler = engine.scheduler if engine is not None else None
     theme = request.cookies.get("ldfi_theme", "")
     return {
         "caller": caller,
@@ -100,8 +99,27 @@ def _everywhere(request: Request) -> dict[str, Any]:
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "navigation": NAVIGATION,
-        "halted": scheduler.halted if scheduler is not None else None,
-        "breach": scheduler.breach if scheduler is not None else None,
-        "armed_now": len(engine.board.armed()) if engine is not None else 0,
-        "windows": scheduler.windows if scheduler is not None else [],
+        **_going_on(request.app.state.engine),
     }
+
+
+def _going_on(engine: Engine | None) -> dict[str, Any]:
+    """What is halted, breached, armed and under maintenance. ``state_seen`` tells two such apart:
+    whoever has seen one need not be shown it again."""
+    state: dict[str, Any] = {"halted": None, "breach": None, "armed_now": 0, "windows": []}
+    if engine is not None:
+        scheduler = engine.scheduler
+        state = {
+            "halted": scheduler.halted,
+            "breach": scheduler.breach,
+            "armed_now": len(engine.board.armed()),
+            "windows": scheduler.windows,
+        }
+    seen = hashlib.sha256(repr(sorted(state.items())).encode()).hexdigest()[:16]
+    return {**state, "state_seen": seen}
+
+
+def state_seen(engine: Engine) -> str:
+    """What a page that is up to date has as its ``state_seen``."""
+    seen: str = _going_on(engine)["state_seen"]
+    return seen

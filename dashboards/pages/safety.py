@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-import time
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from dashboards.documents import read_as
 from dashboards.forms import Submitted
-from dashboards.render import rendered
+from dashboards.render import rendered, state_seen
 from dashboards.route import PageRoute
-from experiments.api.auth import Operator
+from experiments.api import safety
+from experiments.api.auth import Operator, Viewer
 from experiments.api.documents import Reason
-from experiments.api.service import Running
+from experiments.api.service import Db, PerhapsRunning, Running
 
 router = APIRouter(route_class=PageRoute)
+
+
+@router.get("/now")
+async def now(
+    request: Request,
+    engine: Running,
+    _caller: Viewer,
+    seen: Annotated[str, Query(max_length=64)] = "",
+) -> Response:
+    """What every page shows of what is going on; nothing where that is what was ``seen``."""
+    if seen == state_seen(engine):
+        return Response(status_code=204)
+    return rendered(request, "now_fragment.html")
 
 
 @router.get("/halt")
@@ -25,18 +39,20 @@ async def ask(request: Request, _caller: Operator) -> Response:
 
 
 @router.post("/halt")
-async def halt(request: Request, form: Submitted, engine: Running, caller: Operator) -> Response:
+async def halt(
+    request: Request, form: Submitted, engine: PerhapsRunning, db: Db, caller: Operator
+) -> Response:
     """Disarm everything at once; nothing starts again before somebody resumes."""
     why, problems = read_as(Reason, {"reason": form.text("reason")})
     if why is None:
         problem = problems["reason"]
         return rendered(request, "halt.html", 422, problem=problem, reason=form.text("reason"))
-    engine.scheduler.halt(why.reason, caller.name, time.time())
+    await safety.halt(why, engine, db, caller)
     return RedirectResponse("/", status_code=303)
 
 
 @router.post("/resume")
 async def resume(engine: Running, caller: Operator) -> Response:
     """Let experiments start again."""
-    engine.scheduler.resume(caller.name, time.time())
+    await safety.resume(engine, caller)
     return RedirectResponse("/", status_code=303)

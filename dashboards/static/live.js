@@ -4,9 +4,7 @@
 
 (() => {
   const regions = () => document.querySelectorAll('[hx-trigger*="ldfi:changed"]');
-  const shown = () => document.querySelectorAll("[data-progress]");
-  const state = document.getElementById("state");
-  if (!regions().length && !shown().length && !state) return;
+  if (!document.getElementById("now")) return;
 
   // Whoever is typing or has something unfolded is not to be disturbed: later, then.
   const busy = () =>
@@ -20,6 +18,7 @@
   const changed = () => {
     clearTimeout(due);
     due = setTimeout(() => {
+      htmx.trigger(document.body, "ldfi:now");
       if (busy() || document.hidden) due = setTimeout(changed, 2000);
       else htmx.trigger(document.body, "ldfi:changed");
     }, 300);
