@@ -13,11 +13,13 @@ import pytest
 import yaml
 
 from experiments.api.auth import Tokens
+from experiments.cli.serve import check_role
 from experiments.config import Config, variable
 from fit.keys import Keys
 
 ROOT = Path(__file__).parents[2]
 SECRET = re.compile(r"PASSWORD|TOKEN|SECRET|KEY|DATABASE_URL")
+OURS = ("ldfi", "scheduler", "ingest")
 NAMED = re.compile(r"\$\{(\w+):\?[^}]+\}")
 
 
@@ -85,13 +87,25 @@ def test_the_service_gets_options_that_it_has(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     options = {variable(name) for name in Config.model_fields}
-    given = stack["services"]["ldfi"]["environment"]
-    for name, value in given.items():
-        if name.startswith("LDFI_"):
-            assert name in options
-            monkeypatch.setenv(name, NAMED.sub(lambda match: example[match[1]], value))
+    for service in OURS:
+        what = stack["services"][service]
+        for name, value in what["environment"].items():
+            if name.startswith("LDFI_"):
+                assert name in options
+                monkeypatch.setenv(name, NAMED.sub(lambda match: example[match[1]], value))
 
-    assert Config.load().host == "0.0.0.0"  # noqa: S104 - in a container, behind a published port
+        config = Config.load()
+        assert config.host == "0.0.0.0"  # noqa: S104 - in a container, behind a published port
+        assert what["command"][:3] == ["ldfi", "serve", "--role"]
+        check_role(what["command"][3], config)
+
+
+def test_two_of_what_must_not_fail_alone_and_metrics_of_all(stack: dict[str, Any]) -> None:
+    for service in ("scheduler", "ingest"):
+        assert stack["services"][service]["deploy"]["replicas"] == 2
+    scraped = (ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text()
+    assert "ldfi:8600" in scraped
+    assert "names: [scheduler, ingest]" in scraped
 
 
 def test_files_that_are_mounted_are_there(stack: dict[str, Any]) -> None:
@@ -116,7 +130,7 @@ def test_nothing_listens_beyond_this_machine_and_every_image_has_a_version(
 
 
 def test_our_own_containers_are_read_only_and_without_rights(stack: dict[str, Any]) -> None:
-    for service in ("ldfi", "demo"):
+    for service in (*OURS, "demo"):
         assert stack["services"][service]["read_only"] is True
         assert stack["services"][service]["cap_drop"] == ["ALL"]
 

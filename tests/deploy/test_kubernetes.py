@@ -17,14 +17,19 @@ FILES: list[str] = KUSTOMIZATION["resources"]
 Document = dict[str, Any]
 
 
-def load(name: str) -> Document:
-    document: Document = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
-    return document
+def load(name: str, kind: str = "") -> Document:
+    documents: list[Document] = list(yaml.safe_load_all((FOLDER / f"{name}.yaml").read_text()))
+    return next(each for each in documents if not kind or each["kind"] == kind)
+
+
+@pytest.fixture(params=["api", "scheduler", "ingest"])
+def role(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def pod() -> Document:
-    template: Document = load("deployment")["spec"]["template"]
+def pod(role: str) -> Document:
+    template: Document = load(role, "Deployment")["spec"]["template"]
     return template
 
 
@@ -41,7 +46,7 @@ def test_each_fits_its_schema(file: str, version: str) -> None:
 
 
 def test_the_schema_would_find_a_misspelling() -> None:
-    wrong = load("deployment")
+    wrong = load("api", "Deployment")
     wrong["spec"]["template"]["spec"]["containers"][0]["resource"] = {}
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(wrong, "1.30", strict=True)
@@ -90,20 +95,37 @@ def test_probes_and_ports_meet(pod: Document) -> None:
     ):
         assert container[probe]["httpGet"]["path"] == path
         assert container[probe]["httpGet"]["port"] in ports
-    assert load("service")["spec"]["ports"][0]["targetPort"] in ports
+    assert load("api", "Service")["spec"]["ports"][0]["targetPort"] in ports
     allowed = load("networkpolicy")["spec"]["ingress"][0]["ports"]
     assert [port["port"] for port in allowed] == [ports["http"]]
     assert int(load("configmap")["data"]["LDFI_PORT"]) == ports["http"]
 
 
-def test_every_selector_meets_the_pod_and_kustomize_changes_none(pod: Document) -> None:
+def test_every_selector_meets_the_pod_and_kustomize_changes_none(pod: Document, role: str) -> None:
     labels = pod["metadata"]["labels"].items()
+    policy = load("networkpolicy")["spec"]
     selectors = [
-        load("deployment")["spec"]["selector"]["matchLabels"],
-        load("poddisruptionbudget")["spec"]["selector"]["matchLabels"],
-        load("service")["spec"]["selector"],
-        load("networkpolicy")["spec"]["podSelector"]["matchLabels"],
+        load(role, "Deployment")["spec"]["selector"]["matchLabels"],
+        load(role, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+        policy["podSelector"]["matchLabels"],
+        policy["ingress"][0]["from"][-1]["podSelector"]["matchLabels"],  # each other
+        policy["egress"][0]["to"][0]["podSelector"]["matchLabels"],
     ]
     assert all(selector.items() <= labels for selector in selectors)
+    served = load("api", "Service")["spec"]["selector"].items() <= labels
+    assert served == (role == "api")
     for added in KUSTOMIZATION["labels"]:
         assert not added.get("includeSelectors"), "it would narrow whom the NetworkPolicy lets in"
+
+
+def test_each_runs_its_role_and_two_of_each(pod: Document, role: str) -> None:
+    assert pod["spec"]["containers"][0]["args"] == ["ldfi", "serve", "--role", role]
+    assert load(role, "Deployment")["spec"]["replicas"] == 2
+
+
+def test_a_leader_says_where_it_is() -> None:
+    pod: Document = load("scheduler", "Deployment")["spec"]["template"]
+    given = {each["name"]: each for each in pod["spec"]["containers"][0]["env"]}
+    assert given["LDFI_ADVERTISE_URL"]["value"] == "http://$(POD_IP):8600"
+    assert given["POD_IP"]["valueFrom"]["fieldRef"]["fieldPath"] == "status.podIP"
+    assert "LDFI_ADVERTISE_URL" in {variable(name) for name in Config.model_fields}
