@@ -20,13 +20,19 @@
   const SOFT = { red: "red-soft", accent: "blue-soft", green: "green-soft", muted: "surface", edge: "surface" };
   const DASHED = new Set(["untested", "not-reached"]);
   const WORDS = { "stood-in": "stood in", "not-reached": "not reached", injected: "made to fail", same: "" };
-  const LETTERS = 30;
+  const WIDE = { letters: 30, width: 224, gap: 60, service: 190 };
+  const NARROW = { letters: 21, width: 164, gap: 28, service: 164 };
+  const HEIGHT = 44;
+  const MARGIN = 14;
+  const TITLE = 16;
+  const MANY = 40;
+  const LEGIBLE = 0.75;
   const LEAST_HIGH = 140;
   const MOST_HIGH = 560;
 
-  const cut = (text) => {
+  const cut = (text, most) => {
     const letters = [...text];
-    return letters.length > LETTERS ? `${letters.slice(0, LETTERS - 1).join("")}…` : text;
+    return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
   };
   const share = (value) => (value >= 0.995 ? "100 %" : value > 0 && value < 0.01 ? "< 1 %" : `${Math.round(100 * value)} %`);
 
@@ -42,7 +48,7 @@
     return found;
   };
 
-  const styles = () => {
+  const styles = (size, many) => {
     const colours = palette();
     const by = (names) => (element) => colours[names(element.data("standing"))];
     const strong = by((standing) => COLOURS[standing] || "edge");
@@ -51,7 +57,7 @@
     return [
       { selector: "node", style: {
         "font-family": font, "font-size": 12, color: colours.text, label: "data(label)", "text-wrap": "wrap",
-        "text-max-width": 230, "line-height": 1.25, "text-valign": "center", "text-halign": "center", width: 224, height: 44,
+        "text-max-width": size.width + 6, "line-height": 1.25, "text-valign": "center", "text-halign": "center", width: size.width, height: HEIGHT,
         shape: "round-rectangle", "background-color": soft, "border-color": strong, "border-width": 1.5 } },
       { selector: "node.point", style: {
         shape: (element) => SHAPES[element.data("standing")] || "round-rectangle",
@@ -62,23 +68,24 @@
         width: 84, height: 34, shape: "ellipse", "background-color": colours.raised, "border-color": colours.edge } },
       { selector: "node.service", style: {
         shape: "round-rectangle", "background-color": colours.raised, "background-opacity": 0.55, "border-color": colours.line,
-        "border-width": 1, "text-valign": "top", "text-halign": "center", "font-weight": 600, color: colours.muted, padding: 12 } },
+        "border-width": 1, "text-valign": "top", "text-halign": "center", "font-weight": 600, color: colours.muted, padding: MARGIN, "text-margin-y": TITLE, "text-events": "yes" } },
       { selector: "node.closed", style: {
-        width: 190, height: 48, shape: "round-rectangle", "background-opacity": 1, "border-width": 2, "border-style": "double",
-        "border-color": strong, color: colours.text, "text-valign": "center" } },
+        width: size.service, height: 48, shape: "round-rectangle", "background-opacity": 1, "border-width": 2, "border-style": "double",
+        "border-color": strong, color: colours.text, "text-valign": "center", "text-margin-y": 0, padding: 0 } },
       { selector: "edge", style: {
-        width: "data(width)", "line-color": colours.edge, "line-opacity": 0.6, "curve-style": "bezier",
+        width: "data(width)", "line-color": colours.edge, "line-opacity": 0.5, "curve-style": many ? "straight" : "bezier",
         "target-arrow-shape": "triangle", "target-arrow-color": colours.edge, "arrow-scale": 0.8 } },
+      { selector: "edge.near", style: { "line-color": colours.accent, "target-arrow-color": colours.accent, "line-opacity": 1, "z-index": 9 } },
       { selector: "edge.fault", style: { "line-color": colours.red, "target-arrow-color": colours.red, "line-style": "dashed" } },
       { selector: "node:selected", style: { "border-color": colours.accent, "border-width": 4 } },
     ];
   };
 
   // What is to be seen while these services are closed.
-  const elements = (graph, closed) => {
+  const elements = (graph, closed, size) => {
     const service = new Map(graph.services.map((each) => [each.id, each]));
     const home = new Map(graph.points.map((each) => [each.id, each]));
-    const many = graph.services.length > 1;
+    const many = graph.services.length > 1 || closed.size > 0;
     const seen = (id) => (home.has(id) && closed.has(home.get(id).service) ? home.get(id).service : id);
     const nodes = [{ data: { id: "request", label: "request", standing: "same" }, classes: "request" }];
     for (const each of graph.services) {
@@ -88,11 +95,11 @@
         const what = `${inside.length} point${inside.length === 1 ? "" : "s"}`;
         const worst = WORDS[each.standing] ?? each.standing;
         nodes.push({
-          data: { id: each.id, label: `${cut(each.name)}\n${[what, worst].filter(Boolean).join(" · ")}`, standing: each.standing },
+          data: { id: each.id, label: `${cut(each.name, size.letters - 4)}\n${[what, worst].filter(Boolean).join(" · ")}`, standing: each.standing },
           classes: `service closed${marked ? " marked" : ""}`,
         });
       } else if (many) {
-        nodes.push({ data: { id: each.id, label: cut(each.name), standing: each.standing }, classes: "service" });
+        nodes.push({ data: { id: each.id, label: cut(each.name, size.letters - 4), standing: each.standing }, classes: "service" });
       }
     }
     for (const point of graph.points) {
@@ -102,7 +109,7 @@
       nodes.push({
         data: {
           id: point.id, point: point.point, standing: point.standing,
-          label: `${cut(point.label)}\n${fault}${said.join(" · ")}`,
+          label: `${cut(point.label, size.letters)}\n${fault}${said.join(" · ")}`,
           ...(many ? { parent: point.service } : {}),
         },
         classes: `point${point.marks.length ? " marked" : ""}`,
@@ -119,10 +126,80 @@
       edges.set(key, known);
     }
     const lines = [...edges.values()].map((edge) => ({
-      data: { id: `${edge.source}-${edge.target}`, source: edge.source, target: edge.target, width: graph.shares ? 1 + 6 * edge.share : 1.5 },
+      data: { id: `${edge.source}-${edge.target}`, source: edge.source, target: edge.target, width: graph.shares ? 1 + 4 * edge.share : 1.5 },
       classes: edge.fault ? "fault" : "",
     }));
     return [...nodes, ...lines];
+  };
+
+  // Positions by dagre, of boxes of these sizes: id → {x, y}, and how large it all is.
+  const layered = (boxes, lines, size) => {
+    const ids = new Set(boxes.map((box) => box.id));
+    const kept = lines.filter(([from, to]) => from !== to && ids.has(from) && ids.has(to));
+    const board = cytoscape({
+      headless: true, styleEnabled: true,
+      style: [{ selector: "node", style: { width: "data(w)", height: "data(h)", shape: "rectangle" } }],
+      elements: [
+        ...boxes.map(({ id, w, h }) => ({ data: { id, w, h } })),
+        ...kept.map(([source, target], at) => ({ data: { id: `line${at}`, source, target } })),
+      ],
+    });
+    board.layout({ name: "dagre", rankDir: "LR", nodeSep: 14, rankSep: size.gap, edgeSep: 6, ranker: boxes.length > MANY ? "longest-path" : "network-simplex", animate: false, fit: false }).run();
+    const at = new Map(board.nodes().map((node) => [node.id(), { ...node.position() }]));
+    const box = board.elements().boundingBox({ includeOverlays: false });
+    board.destroy();
+    return { at, w: box.w, h: box.h, x: box.x1, y: box.y1 };
+  };
+
+  // The inside of an open service: by who calls whom, or stacked where nobody calls anybody.
+  const inside = (points, lines, size) => {
+    const mine = new Set(points.map((point) => point.id));
+    const own = lines.filter(([from, to]) => mine.has(from) && mine.has(to) && from !== to);
+    if (own.length) {
+      return layered(points.map(({ id }) => ({ id, w: size.width, h: HEIGHT })), own, size);
+    }
+    const rows = Math.max(6, Math.ceil(Math.sqrt(3 * points.length)));
+    const columns = Math.ceil(points.length / rows);
+    const at = new Map(points.map((point, place) => [point.id, {
+      x: Math.floor(place / rows) * (size.width + 16), y: (place % rows) * (HEIGHT + 12),
+    }]));
+    const [x, y] = [-size.width / 2, -HEIGHT / 2];
+    return { at, x, y, w: columns * (size.width + 16) - 16, h: Math.min(rows, points.length) * (HEIGHT + 12) - 12 };
+  };
+
+  // Services by dagre, and the points of each that is open within it. So boxes never overlap, and
+  // it takes no longer for more points than there are services.
+  const positions = (graph, closed, size) => {
+    const home = new Map(graph.points.map((point) => [point.id, point.service]));
+    const request = { id: "request", w: 84, h: 34 };
+    if (graph.services.length === 1 && !closed.size) {
+      return layered([request, ...graph.points.map(({ id }) => ({ id, w: size.width, h: HEIGHT }))], graph.edges, size).at;
+    }
+    const interiors = new Map();
+    const boxes = [request];
+    for (const { id } of graph.services) {
+      if (closed.has(id)) {
+        boxes.push({ id, w: size.service, h: 48 });
+        continue;
+      }
+      const within = inside(graph.points.filter((point) => point.service === id), graph.edges, size);
+      interiors.set(id, within);
+      boxes.push({ id, w: within.w + 2 * MARGIN, h: within.h + 2 * MARGIN + TITLE });
+    }
+    const between = new Map();
+    for (const [from, to] of graph.edges) {
+      const line = [home.get(from) ?? from, home.get(to)];
+      between.set(line.join(" "), line);
+    }
+    const outer = layered(boxes, [...between.values()], size).at;
+    const at = new Map(outer);
+    for (const [id, within] of interiors) {
+      const middle = outer.get(id);
+      const left = middle.x - within.w / 2, top = middle.y - within.h / 2 + TITLE / 2;
+      within.at.forEach((spot, point) => at.set(point, { x: left + spot.x - within.x, y: top + spot.y - within.y }));
+      at.delete(id);
+    }
+    return at;
   };
 
   const draw = (figure) => {
@@ -133,30 +210,36 @@
     const everything = graph.services.map((each) => each.id);
     const marked = new Set(graph.points.filter((each) => each.marks.length).map((each) => each.service));
     const closed = new Set(graph.collapse ? everything.filter((each) => !marked.has(each)) : []);
+    const many = graph.edges.length > 150;
+    const size = canvas.clientWidth < 520 ? NARROW : WIDE;
     const cy = cytoscape({
-      container: canvas, style: styles(), elements: [], minZoom: 0.05, maxZoom: 2.5,
+      container: canvas, style: styles(size, many), elements: [], minZoom: 0.05, maxZoom: 2.5,
       userZoomingEnabled: false, boxSelectionEnabled: false, autoungrabify: true, textureOnViewport: true, pixelRatio: "auto",
     });
 
     // As high as it takes, within bounds.
     const fit = () => {
-      const box = cy.elements().boundingBox();
-      const scale = Math.min(1, Math.max(0.5, (canvas.clientWidth - 36) / box.w));
+      const box = cy.nodes().boundingBox({ includeLabels: false });
+      const scale = Math.min(1, Math.max(LEGIBLE, (canvas.clientWidth - 36) / box.w));
       canvas.style.height = `${Math.min(MOST_HIGH, Math.max(LEAST_HIGH, box.h * scale + 44))}px`;
       cy.resize();
-      cy.fit(undefined, 18);
+      cy.fit(cy.nodes(), 18);
       if (cy.zoom() > 1) { cy.zoom(1); cy.center(); }
       // Too small to be read: rather begin at the request and let people pan.
-      if (cy.zoom() < 0.5) {
-        cy.zoom(0.5);
+      if (cy.zoom() < LEGIBLE) {
+        cy.zoom(LEGIBLE);
         const start = cy.getElementById("request").position();
-        cy.pan({ x: 40 - box.x1 * 0.5, y: canvas.clientHeight / 2 - start.y * 0.5 });
+        cy.pan({ x: 24 - box.x1 * LEGIBLE, y: canvas.clientHeight / 2 - start.y * LEGIBLE });
       }
     };
     const lay = () => {
       const began = performance.now();
-      cy.batch(() => { cy.elements().remove(); cy.add(elements(graph, closed)); });
-      cy.layout({ name: "dagre", rankDir: "LR", nodeSep: 12, rankSep: 60, edgeSep: 6, ranker: "longest-path", animate: false, fit: false }).run();
+      const at = positions(graph, closed, size);
+      cy.batch(() => {
+        cy.elements().remove();
+        cy.add(elements(graph, closed, size));
+        cy.nodes().forEach((node) => { if (at.has(node.id())) node.position(at.get(node.id())); });
+      });
       fit();
       figure.dataset.drawnIn = String(Math.round(performance.now() - began));
     };
@@ -178,13 +261,18 @@
       canvas.title = event.target.data("point") || "";
       canvas.classList.toggle("over", event.target.hasClass("service") || (requestClass !== undefined && event.target.hasClass("point")));
     });
-    cy.on("mouseout", "node", () => { canvas.title = ""; canvas.classList.remove("over"); });
+    cy.on("mouseover", "node", (event) => event.target.connectedEdges().addClass("near"));
+    cy.on("mouseout", "node", () => {
+      canvas.title = "";
+      canvas.classList.remove("over");
+      cy.edges().removeClass("near");
+    });
 
     const zoom = (factor) => cy.zoom({ level: cy.zoom() * factor, renderedPosition: { x: canvas.clientWidth / 2, y: canvas.clientHeight / 2 } });
     const actions = {
       in: () => zoom(1.3),
       out: () => zoom(1 / 1.3),
-      fit: () => cy.fit(undefined, 18),
+      fit: () => cy.fit(cy.nodes(), 18),
       open: () => { closed.clear(); lay(); },
       close: () => { everything.forEach((each) => closed.add(each)); lay(); },
     };
@@ -197,7 +285,7 @@
       event.preventDefault();
       zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15);
     }, { passive: false });
-    const repaint = () => cy.style(styles());
+    const repaint = () => cy.style(styles(size, many));
     document.addEventListener("ldfi:theme", repaint);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
     figure.querySelector("details.as-table").open = false;

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from experiments.cli import exits
 from experiments.cli.client import segment
-from experiments.cli.control import HERE, AsJson, Token, Url, connected
+from experiments.cli.control import HERE, AsJson, Html, Token, Url, connected
 from solver.check import check as problems_of
 
 app = typer.Typer(help="Certificates: what was proved, and what stayed open.")
@@ -21,11 +21,16 @@ app = typer.Typer(help="Certificates: what was proved, and what stayed open.")
 def show(
     campaign: Annotated[str, typer.Argument(help="The campaign's id.")],
     token: Token,
+    html: Html = None,
     url: Url = HERE,
 ) -> None:
     """Print a campaign's certificates as JSON, one for each request class."""
+    path = f"/campaigns/{segment(campaign)}/certificates"
     with connected(url, token) as client:
-        typer.echo(json.dumps(client.get(f"/campaigns/{segment(campaign)}/certificates")))
+        certificates = client.get(path)
+        if html is not None:
+            html.write_text(client.page_file(f"{path}/file"), encoding="utf-8")
+    typer.echo(json.dumps(certificates))
 
 
 @app.command()

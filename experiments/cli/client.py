@@ -68,6 +68,16 @@ class Client:
         """
         return self._answer("GET", path, params=_given(query))
 
+    def page_file(self, path: str) -> str:
+        """A page that needs nothing from anywhere: the service knows how it is laid out.
+
+        Raises like :meth:`get`, and Unreachable where it is no page.
+        """
+        response = self._response("GET", path)
+        if not response.headers.get("content-type", "").startswith("text/html"):
+            raise Unreachable(f"{self.url} is no ldfi service with pages: it gives no page")
+        return response.text
+
     def post(self, path: str, document: dict[str, Any] | None = None) -> Any:
         """POST a document to ``path`` below ``/api/v1``, once. Raises like :meth:`get`."""
         headers = {} if path in _UNKEYED else {"Idempotency-Key": str(uuid.uuid4())}
@@ -113,6 +123,15 @@ class Client:
         self._http.close()
 
     def _answer(self, method: str, path: str, **arguments: Any) -> Any:
+        response = self._response(method, path, **arguments)
+        try:
+            return response.json()
+        except ValueError as error:
+            raise Unreachable(
+                f"{self.url} is no ldfi service: it does not answer in JSON"
+            ) from error
+
+    def _response(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         headers = arguments.get("headers", {})
         repeatable = method == "GET" or "Idempotency-Key" in headers
         attempts = Retrying(
@@ -128,12 +147,7 @@ class Client:
             raise Unreachable(f"no answer from {self.url}: {error}; is `ldfi serve` up?") from error
         if response.is_error:
             raise _problem(response)
-        try:
-            return response.json()
-        except ValueError as error:
-            raise Unreachable(
-                f"{self.url} is no ldfi service: it does not answer in JSON"
-            ) from error
+        return response
 
 
 def segment(identity: str) -> str:

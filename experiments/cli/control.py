@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 Limit = Annotated[int, typer.Option(min=1, help="List so many at most.")]
 All = Annotated[bool, typer.Option("--all", help="List all, however many.")]
 Reason = Annotated[str, typer.Option(help="Why; it goes into the audit.")]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", help="Also write a web page that needs nothing from anywhere."),
+]
 Watch = Annotated[bool, typer.Option("--watch", help="Show what happens until it is over.")]
 
 HERE = "http://127.0.0.1:8600"

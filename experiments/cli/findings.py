@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from experiments.cli import exits
 from experiments.cli.campaign_view import finding_table
 from experiments.cli.client import segment
-from experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
+from experiments.cli.control import HERE, All, AsJson, Html, Limit, Token, Url, connected
 from experiments.cli.durations import seconds
 from experiments.cli.experiment import code_of, verdict_of, watched
 from experiments.cli.settings import Set, checked, pairs
@@ -63,10 +63,14 @@ def list_findings(
 
 
 @app.command("show")
-def show_finding(finding_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+def show_finding(
+    finding_id: Id, token: Token, html: Html = None, url: Url = HERE, as_json: AsJson = False
+) -> None:
     """Show one finding, with the traces that prove it."""
     with connected(url, token) as client:
         finding = client.get(_path(finding_id))
+        if html is not None:
+            html.write_text(client.page_file(f"{_path(finding_id)}/file"), encoding="utf-8")
     show(finding, _picture(finding), as_json=as_json)
 
 
