@@ -6,7 +6,9 @@ python replica.py NAME PORT RELEASE
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 RECORDS = {str(number): {"title": f"item {number}", "version": 1} for number in range(1000)}
@@ -41,6 +43,13 @@ class Replica(BaseHTTPRequestHandler):
         """Say nothing: a line for each request would be a lot."""
 
 
+def end_with_parent() -> None:
+    """Whoever started this holds the other end of standard input: when it closes, they are gone."""
+    sys.stdin.read()
+    os._exit(0)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=end_with_parent, daemon=True).start()
     Replica.name, port, Replica.release = sys.argv[1:]
     ThreadingHTTPServer(("127.0.0.1", int(port)), Replica).serve_forever()

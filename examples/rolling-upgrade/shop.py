@@ -26,6 +26,7 @@ from starlette.routing import Route
 import fit
 from demo import telemetry
 from demo.client import new_client
+from experiments.cli.processes import end_with_parent
 
 REPLICAS = ("store-1", "store-2", "store-3")
 QUORUM = 2
@@ -57,6 +58,7 @@ async def ask(client: httpx.AsyncClient, replica: str, key: str) -> dict[str, An
 
 def main() -> None:
     """Serve, traced, with fit's edge in front."""
+    end_with_parent()
     telemetry.start("shop")
     app = Starlette(
         routes=[

@@ -23,7 +23,7 @@ import time
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import httpx
 
@@ -113,17 +113,17 @@ class Town:
                 pass
             time.sleep(0.1)
 
-    def ldfi(self, *words: str) -> tuple[int, str]:
-        """Run a command as an operator: its exit code, and what it prints.
+    def ldfi(self, *words: str, printed: TextIO | None = None) -> tuple[int, str]:
+        """Run a command as an operator: its exit code, and what it prints (``printed``: there).
 
         In this process, for a new one takes a second to start.
         """
         say(f"$ ldfi {' '.join(words)}")
         os.environ |= {"LDFI_URL": self.url, "LDFI_TOKEN": self.tokens["operator"]}
-        printed = io.StringIO()
-        with redirect_stdout(printed):
+        kept = io.StringIO()
+        with redirect_stdout(printed or kept):
             code = app(words, standalone_mode=False)
-        return int(code or 0), printed.getvalue().strip()
+        return int(code or 0), kept.getvalue().strip()
 
     def failures(self) -> int:
         """How many requests of users have failed so far."""
@@ -135,8 +135,7 @@ def learn(town: Town) -> None:
     """One campaign over sets of up to three failures: what does the shop survive?"""
     settings = [word for each in QUICK for word in ("--set", each)]
     start = ("campaign", "start", "--class", "GET /items/*", "--kind", "error", "--max-size", "3")
-    code, said = town.ldfi(*start, *settings, "--watch")
-    say(said)
+    code, _ = town.ldfi(*start, *settings, "--watch", printed=sys.stdout)
     if code != 1:
         raise SystemExit(f"the campaign should have found what the shop cannot survive: {code}")
 

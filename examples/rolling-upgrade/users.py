@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 
 from demo.devices.report import Metric, Reporter
+from experiments.cli.processes import end_with_parent
 
 DEVICES = 5000
 PATIENCE = 5.0
@@ -62,4 +63,5 @@ def put(file: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     asyncio.run(main(sys.argv[1], float(sys.argv[2]), Path(sys.argv[3])))
