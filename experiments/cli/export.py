@@ -10,10 +10,16 @@ import typer
 import yaml
 from rich.console import Console
 
-from experiments.cli.control import AsJson
+from experiments.cli.control import HERE, AsJson, Url
+from experiments.cli.scenario import OptionalToken, scenario_from
+from experiments.export import chaosmesh as to_chaosmesh
+from experiments.export import chaostoolkit as to_chaostoolkit
+from experiments.export import curl as to_curl
 from experiments.export import envoy as to_envoy
 from experiments.export import istio as to_istio
+from experiments.export import pytest_file as to_pytest
 from experiments.export.mesh import WARNINGS, ProxyFault, proxy_faults
+from experiments.export.program import program
 from fit.context import DEFAULT_DELAY_MS
 from fit.faults import Fault
 
@@ -21,25 +27,101 @@ app = typer.Typer(help="Faults in the words of other tools.", no_args_is_help=Tr
 
 Faults = Annotated[
     list[str],
-    typer.Argument(metavar="FAULT", help="As ldfi writes it: error@api>http:GET:ratings/titles/*"),
+    typer.Argument(
+        metavar="FAULT|FINDING|FILE",
+        help="As ldfi writes it, error@api>http:GET:ratings/titles/*; or a scenario file, or a "
+        "finding's id.",
+    ),
+]
+Source = Annotated[
+    str, typer.Argument(metavar="FINDING|FILE", help="A scenario file, or a finding's id.")
 ]
 Delay = Annotated[
-    float, typer.Option(help="Length of delays in seconds, as the campaign stamps them.")
+    float | None,
+    typer.Option(help="Length of delays in seconds, as requests are stamped; a scenario knows."),
 ]
+Ask = Annotated[
+    str | None, typer.Option("--path", help="Path and query to ask for, where it has holes (*).")
+]
+Target = Annotated[str | None, typer.Option(help="Where it is sent, if nobody says otherwise.")]
+
+
+@app.command()
+def chaostoolkit(
+    source: Source,
+    path: Ask = None,
+    target: Target = None,
+    url: Url = HERE,
+    token: OptionalToken = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a Chaos Toolkit experiment: it deviates as long as the scenario fails."""
+    wanted = program(scenario_from(source, url, token), path)
+    experiment = to_chaostoolkit.experiment(wanted, target)
+    _print("chaostoolkit", experiment, list(to_chaostoolkit.WARNINGS), as_json=as_json)
+
+
+@app.command()
+def curl(
+    source: Source,
+    path: Ask = None,
+    target: Target = None,
+    url: Url = HERE,
+    token: OptionalToken = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a shell script that asks with curl, without the faults and with them."""
+    script = to_curl.script(program(scenario_from(source, url, token), path), target)
+    _print_text("curl", script, list(to_curl.WARNINGS), as_json=as_json)
+
+
+@app.command()
+def pytest(
+    source: Source,
+    path: Ask = None,
+    url: Url = HERE,
+    token: OptionalToken = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a test file for pytest: it fails as long as the scenario does."""
+    file = to_pytest.test_file(program(scenario_from(source, url, token), path))
+    _print_text("pytest", file, list(to_pytest.WARNINGS), as_json=as_json)
+
+
+@app.command()
+def chaosmesh(
+    source: Source,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="On which the pods are called.")],
+    namespace: Annotated[str, typer.Option(help="Where the pods are.")] = "default",
+    selector: Annotated[
+        str | None, typer.Option(help="Label of the pods that are called; app=PEER by default.")
+    ] = None,
+    url: Url = HERE,
+    token: OptionalToken = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write Chaos Mesh's HTTPChaos for faults at one upstream. Exit code 2: not expressible."""
+    scenario = scenario_from(source, url, token)
+    faults = proxy_faults(scenario.injected(), round(scenario.delay * 1000))
+    label = _label(selector or f"app={faults[0].peer.partition('.')[0]}", "--selector")
+    made = to_chaosmesh.resources(scenario, faults, namespace, label, port)
+    _print("chaosmesh", made, list(to_chaosmesh.WARNINGS), as_json=as_json)
 
 
 @app.command()
 def envoy(
     fault: Faults,
     cluster: Annotated[str, typer.Option(help="Envoy's name of the upstream cluster.")],
-    delay: Delay = DEFAULT_DELAY_MS / 1000,
+    delay: Delay = None,
     max_active: Annotated[
         int, typer.Option(min=1, help="Most requests to fail at once; others go through.")
     ] = 5,
+    url: Url = HERE,
+    token: OptionalToken = None,
     as_json: AsJson = False,
 ) -> None:
     """Write Envoy's HTTP filters for faults at one upstream. Exit code 2: not expressible."""
-    faults = _read(fault, delay)
+    faults = _read(fault, delay, url, token)
     filters = to_envoy.http_filters(faults, cluster, max_active)
     _print("envoy", filters, [*WARNINGS, *to_envoy.warnings(max_active)], as_json=as_json)
 
@@ -54,34 +136,75 @@ def istio(
     source: Annotated[
         str | None, typer.Option(help="Label of the calling pods; app=CALLER by default.")
     ] = None,
-    delay: Delay = DEFAULT_DELAY_MS / 1000,
+    delay: Delay = None,
+    url: Url = HERE,
+    token: OptionalToken = None,
     as_json: AsJson = False,
 ) -> None:
     """Write Istio's VirtualService for faults at one host. Exit code 2: not expressible."""
-    faults = _read(fault, delay)
-    name, equals, value = (source or f"app={faults[0].caller}").partition("=")
-    if not (name and equals and value):
-        raise typer.BadParameter(f"{source!r} is no label; write NAME=VALUE", param_hint="--source")
+    faults = _read(fault, delay, url, token)
+    name, value = _label(source or f"app={faults[0].caller}", "--source")
     resource = to_istio.virtual_service(faults, host, namespace, {name: value})
     _print("istio", resource, [*WARNINGS, *to_istio.WARNINGS], as_json=as_json)
 
 
-def _read(texts: Sequence[str], delay: float) -> list[ProxyFault]:
+def _read(
+    texts: Sequence[str], delay: float | None, url: str, token: str | None
+) -> list[ProxyFault]:
+    """Faults as they are written, or all those of one scenario."""
+    length = delay if delay is not None else DEFAULT_DELAY_MS / 1000
+    if len(texts) == 1 and "@" not in texts[0]:
+        scenario = scenario_from(texts[0], url, token)
+        faults = list(scenario.injected())
+        length = delay if delay is not None else scenario.delay
+    else:
+        try:
+            faults = [Fault.parse(text) for text in texts]
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="FAULT") from error
     try:
-        faults, delay_ms = [Fault.parse(text) for text in texts], round(delay * 1000)
+        delay_ms = round(length * 1000)
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(str(error), param_hint="FAULT or --delay") from error
+        raise typer.BadParameter(str(error), param_hint="--delay") from error
     return proxy_faults(faults, delay_ms)
 
 
-def _print(target: str, config: dict[str, Any], warnings: list[str], *, as_json: bool) -> None:
-    """The configuration on stdout, with its warnings; these on stderr as well, to be seen."""
+def _label(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise typer.BadParameter(f"{text!r} is no label; write NAME=VALUE", param_hint=option)
+    return name, value
+
+
+def _warn(warnings: list[str]) -> None:
+    """On stderr as well, to be seen."""
     loud = Console(stderr=True, highlight=False, markup=False)
     for warning in warnings:
         loud.print(f"warning: {warning}", style="bold yellow")
+
+
+def _print(
+    target: str,
+    config: dict[str, Any] | list[dict[str, Any]],
+    warnings: list[str],
+    *,
+    as_json: bool,
+) -> None:
+    """The configuration on stdout, with its warnings; several documents where it is a list."""
+    _warn(warnings)
     if as_json:
         typer.echo(json.dumps({"target": target, "config": config, "warnings": warnings}))
         return
     for warning in warnings:
         typer.echo(f"# {warning}")
-    typer.echo(yaml.safe_dump(config, sort_keys=False, width=10**6), nl=False)
+    documents = config if isinstance(config, list) else [config]
+    typer.echo(yaml.safe_dump_all(documents, sort_keys=False, width=10**6), nl=False)
+
+
+def _print_text(target: str, text: str, warnings: list[str], *, as_json: bool) -> None:
+    """A file that is no YAML; its warnings on stderr alone."""
+    _warn(warnings)
+    if as_json:
+        typer.echo(json.dumps({"target": target, "text": text, "warnings": warnings}))
+    else:
+        typer.echo(text, nl=False)

@@ -1,0 +1,58 @@
+"""A scenario as a program can send it: what Chaos Toolkit, curl and pytest have in common.
+
+No file that is exported holds a signed context: it would expire, and until then whoever reads the
+file could use it. So each target asks for one when it runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from experiments.errors import NotExpressible
+from experiments.replay import SAFE_METHODS
+from experiments.scenarios.redaction import HOLE
+from experiments.scenarios.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A request, its headers less those of the context, and the scenario it is of."""
+
+    scenario: Scenario
+    method: str
+    path: str
+    """With the query."""
+    headers: dict[str, str]
+
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for an answer: what is asserted, else long enough for the delay."""
+        return self.scenario.expect.max_seconds or 10.0 + self.scenario.delay
+
+
+def program(scenario: Scenario, path: str | None) -> Program:
+    """``path``: path and query to ask for, where the scenario's has holes.
+
+    Raises NotExpressible for a request that cannot be sent as it is known.
+    """
+    request = scenario.request
+    asked = path or request.target
+    if path is None and HOLE in request.target:
+        raise NotExpressible(
+            f"{request.method} {request.target} has holes (*), where something was taken out; say "
+            "what to ask for: --path '/…'"
+        )
+    if not asked.startswith("/"):
+        raise NotExpressible(f"{asked!r} is no path; it begins with a slash")
+    if request.method not in SAFE_METHODS:
+        raise NotExpressible(
+            f"{request.method} may change something each time it is sent, and of its body only the "
+            "shape is kept; use `ldfi reproduce --unsafe --data FILE`"
+        )
+    if scenario.expect.blind:
+        raise NotExpressible(
+            "the failure does not show in the status: say under `expect` in the scenario what a "
+            "good answer holds (json_path), or the export would call it fixed"
+        )
+    headers = {str(name): value for name, value in request.headers.items()}
+    return Program(scenario, request.method, asked, headers)
