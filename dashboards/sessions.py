@@ -56,16 +56,21 @@ class Sessions:
 
     def begin(self, response: Response, request: Request, who: str = "") -> Session:
         """Begin a session: a new number, so that nobody can have planted it."""
-        session = self._session(who, secrets.token_urlsafe(16))
+        number = secrets.token_urlsafe(16)
         response.set_cookie(
             COOKIE,
-            self._signer.dumps([session.who, session.number]),
+            self.signed(who, number),
             max_age=LASTS,
             httponly=True,
             samesite="strict",
             secure=request.url.scheme == "https",
         )
-        return session
+        return self._session(who, number)
+
+    def signed(self, who: str, number: str) -> str:
+        """What the cookie of a session holds."""
+        text: str = self._signer.dumps([who, number])
+        return text
 
     def of(self, request: Request) -> Session | None:
         """The session of a request; None where there is none, or it is over, or forged."""

@@ -1,0 +1,100 @@
+"""A browser without a browser: cookies, forms and their CSRF tokens, over a real socket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from html.parser import HTMLParser
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from experiments.api.auth import Role
+from tests.experiments.applications import GIVEN
+from tests.fit.applications import served
+
+CSRF = re.compile(r'name="csrf" value="([0-9a-f]+)"')
+
+
+class Browser:
+    """Keeps cookies, follows no redirects, and sends each form with the token of its page."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return self.client.get(path, **options)
+
+    def csrf(self, path: str = "/login") -> str:
+        """The token that the forms of a page carry."""
+        found = CSRF.search(self.get(path).text)
+        assert found is not None, f"{path} has no form"
+        return found[1]
+
+    def post(self, path: str, page: str = "/", **fields: Any) -> httpx.Response:
+        """Send a form of ``page``."""
+        return self.client.post(path, data={"csrf": self.csrf(page), **fields})
+
+    def log_in(self, token: str, to: str = "/") -> httpx.Response:
+        fields = {"csrf": self.csrf("/login"), "token": token, "next": to}
+        return self.client.post("/login", data=fields)
+
+
+class Site:
+    """An application that is served, and everybody who looks at it."""
+
+    def __init__(self, url: str, opened: ExitStack) -> None:
+        self.url = url
+        self._opened = opened
+
+    def stranger(self, **cookies: str) -> Browser:
+        """Somebody who is not logged in, or has these cookies from somewhere."""
+        client = httpx.Client(base_url=self.url, trust_env=False, timeout=60, cookies=cookies)
+        return Browser(self._opened.enter_context(client))
+
+    def logged_in(self, role: Role = "operator") -> Browser:
+        """Somebody of that role."""
+        browser = self.stranger()
+        response = browser.log_in(GIVEN[role])
+        assert response.status_code == 303, response.text
+        return browser
+
+
+@contextmanager
+def site(app: FastAPI) -> Iterator[Site]:
+    """Serve an application."""
+    with served(app) as url, ExitStack() as opened:
+        yield Site(url, opened)
+
+
+class Markup(HTMLParser):
+    """What a page consists of: its tags with their attributes, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """Everything that is shown, with single spaces."""
+        return " ".join(" ".join(self.words).split())
+
+    def every(self, tag: str) -> list[dict[str, str | None]]:
+        """The attributes of each such tag."""
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def text_of(response: httpx.Response) -> str:
+    """What a page shows."""
+    assert response.headers["content-type"].startswith("text/html"), response.text[:200]
+    return Markup(response.text).text
