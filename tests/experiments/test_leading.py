@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
+from sqlalchemy.engine import make_url
 
+from experiments.election import KEY
 from experiments.store import leaders, switches
 from experiments.store.database import Database
 from tests.experiments.applications import GIVEN, bearer, problem
@@ -26,6 +29,12 @@ def members(postgresql_url: str, tmp_path: Path) -> Iterator[dict[str, Member]]:
     yield members
     for member in members.values():
         member.kill()
+
+
+def conninfo(url: str) -> str:
+    """As psycopg wants it."""
+    parsed = make_url(url)
+    return f"host={parsed.query['host']} user={parsed.username} dbname={parsed.database}"
 
 
 def leading(members: dict[str, Member]) -> Member | None:
@@ -81,16 +90,47 @@ def test_one_leads_the_others_pass_on_and_another_takes_over(
     taken = api.ask("GET", "/api/v1/edge/rules", "edge", params=asked).json()
     assert taken["version"].partition("-")[0] != lease["version"].partition("-")[0]
 
+    # Events come through another process as they happen
+    headers = bearer(GIVEN["viewer"])
+    events = httpx.stream(
+        "GET", f"{api.url}/api/v1/events", headers=headers, timeout=20, trust_env=False
+    )
+    with events as stream:
+        lines = stream.iter_lines()
+        assert "event: open" in {next(lines), next(lines)}
+        api.ask("POST", "/api/v1/resume")
+        until(lambda: '"what":"resume"' in next(lines))
+
+    # When a leader has stood still, and wakes up when another one leads, it steps down
+    old.start()
+    until(lambda: old.state() == "standby")
+    new.freeze()
+    with psycopg.connect(conninfo(postgresql_url), autocommit=True) as admin:
+        admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+            "AND granted AND objid = %s",
+            (KEY,),
+        )
+    until(lambda: old.state() == "ready", 10)
+    new.thaw()
+    until(lambda: new.state() == "standby", 10)
+    assert "does not lead any more" in new.log
+    assert new.ask("GET", "/api/v1/status").is_success  # it passes on
+    new = old
+
     # A halt anywhere reaches the leader within seconds
     api.ask("POST", "/api/v1/halt", json={"reason": "now somebody does"})
     until(lambda: new.ask("GET", "/api/v1/status").json()["halted"] is not None, 5)
 
     # When the leader leaves politely, nobody takes it for the leader any more
+    for each in (first, second):
+        if each is not new:
+            each.kill()
     assert new.stop() == 0
     database = Database(postgresql_url)
     try:
         with database.read() as session:
-            assert leaders.current(session) == leaders.Office(2, "")
+            assert leaders.current(session) == leaders.Office(3, "")
             assert switches.halted(session) == "now somebody does"
     finally:
         database.close()
