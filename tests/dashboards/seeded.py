@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import FastAPI
-from sqlalchemy import insert, select
+from sqlalchemy import ColumnElement, insert, select
 
 from experiments.domain.calendar import Blackout, Calendar, Schedule
 from experiments.domain.campaign import Definition
@@ -27,7 +27,8 @@ from experiments.domain.maintenance import Maintenance
 from experiments.domain.settings import Limits, Settings
 from experiments.engine import Engine
 from experiments.store import Database, findings, tokens
-from experiments.store.schema import CampaignRow, ExperimentRow, FindingRow
+from experiments.store.database import Change
+from experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, MaintenanceRow
 from tests.experiments.applications import service
 from tests.experiments.world import World
 from tests.fit.applications import served
@@ -194,24 +195,41 @@ def _seeded(database: Database, engine: Engine) -> Seeded:
         )
 
 
-def crowd(url: str, experiments: int, now: float | None = None) -> None:
-    """Add as many experiments, copies of one that is over, with an audit row each."""
+def crowd(url: str, experiments: int, others: int = 100, now: float | None = None) -> None:
+    """Add as many experiments, and ``others`` of everything else that pages list: copies."""
     now = time.time() if now is None else now
     database = Database(url)
     with database.change(now) as change:
-        model = change.session.scalars(
-            select(ExperimentRow).where(ExperimentRow.state == "decided").limit(1)
-        ).one()
-        columns = {c.key: getattr(model, c.key) for c in ExperimentRow.__table__.columns}
-        copies = []
-        for number in range(experiments):
-            at = now - 30 * 86_400 + number
-            times = {"created_at": at, "armed_at": at + 1, "ended_at": at + 30}
-            copies.append({**columns, **times, "id": f"copy-{number:06}"})
-        change.session.execute(insert(ExperimentRow), copies)
+        decided, finished = ExperimentRow.state == "decided", CampaignRow.state == "finished"
+        _copy(change, ExperimentRow, experiments, now, "created_at", "ended_at", where=decided)
+        _copy(change, CampaignRow, others, now, "created_at", "run_started_at", where=finished)
+        _copy(change, FindingRow, others, now, "found_at")
+        _copy(change, MaintenanceRow, others, now, "opened_at")
+        for number in range(others):
+            tokens.create(change, f"copy-{number}", "viewer")
         for number in range(experiments):
             change.audit("experiment tolerated", f"copy-{number:06}", "a copy")
     database.close()
+
+
+def _copy(
+    change: Change,
+    table: type[ExperimentRow | CampaignRow | FindingRow | MaintenanceRow],
+    count: int,
+    now: float,
+    *times: str,
+    where: ColumnElement[bool] | None = None,
+) -> None:
+    """Add copies of one row, the ``times`` of each an hour and some seconds ago."""
+    query = select(table).limit(1)
+    model = change.session.scalars(query if where is None else query.where(where)).one()
+    columns = {column.key: getattr(model, column.key) for column in table.__table__.columns}
+    copies = [
+        {**columns, "id": f"copy-{number:06}", **dict.fromkeys(times, now - 3600 - number)}
+        for number in range(count)
+    ]
+    if copies:
+        change.session.execute(insert(table), copies)
 
 
 @contextmanager

@@ -1,0 +1,286 @@
+"""What holds for every page and every form: who may, did they mean it, and what confines it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import func, select
+from starlette.routing import Route
+
+from dashboards.app import ROUTERS
+from dashboards.csp import HEADERS
+from dashboards.route import PageRoute
+from experiments.api.auth import Role
+from experiments.api.rate_limit import RateLimiter
+from experiments.store.schema import AuditRow
+from tests.dashboards.browsing import Browser, Markup, Site, site
+from tests.dashboards.seeded import Seeded, seed
+from tests.experiments.applications import service
+
+PEOPLE: tuple[Role, ...] = ("viewer", "operator", "admin")
+LOOK: set[Role] = {"viewer", "operator", "admin"}
+ACT: set[Role] = {"operator", "admin"}
+RULE: set[Role] = {"admin"}
+
+ALLOWED: dict[tuple[str, str], set[Role]] = {
+    ("GET", "/"): LOOK,
+    ("GET", "/live"): LOOK,
+    ("GET", "/now"): LOOK,
+    ("GET", "/campaigns"): LOOK,
+    ("GET", "/campaigns/{campaign_id}"): LOOK,
+    ("GET", "/calendar"): LOOK,
+    ("GET", "/what-if"): LOOK,
+    ("GET", "/maintenance"): LOOK,
+    ("GET", "/audit"): LOOK,
+    ("GET", "/findings"): LOOK,
+    ("GET", "/findings/{finding_id}"): LOOK,
+    ("GET", "/findings/{finding_id}/file"): LOOK,
+    ("GET", "/classes"): LOOK,
+    ("GET", "/classes/{name:path}"): LOOK,
+    ("GET", "/point"): LOOK,
+    ("GET", "/experiments"): LOOK,
+    ("GET", "/experiments/{experiment_id}"): LOOK,
+    ("GET", "/experiments/{experiment_id}/now"): LOOK,
+    ("GET", "/certificates"): LOOK,
+    ("GET", "/certificates/{campaign_id}"): LOOK,
+    ("GET", "/certificates/{campaign_id}/file"): LOOK,
+    ("GET", "/campaigns/new"): ACT,
+    ("GET", "/halt"): ACT,
+    ("POST", "/halt"): ACT,
+    ("POST", "/resume"): ACT,
+    ("POST", "/campaigns"): ACT,
+    ("POST", "/campaigns/{campaign_id}/pause"): ACT,
+    ("POST", "/campaigns/{campaign_id}/resume"): ACT,
+    ("POST", "/campaigns/{campaign_id}/stop"): ACT,
+    ("POST", "/campaigns/{campaign_id}/release"): ACT,
+    ("POST", "/maintenance"): ACT,
+    ("POST", "/maintenance/{window_id}/close"): ACT,
+    ("POST", "/findings/{finding_id}/acknowledge"): ACT,
+    ("POST", "/findings/{finding_id}/verify"): ACT,
+    ("POST", "/experiments/{experiment_id}/approve"): ACT,
+    ("POST", "/experiments/{experiment_id}/reject"): ACT,
+    ("POST", "/experiments/{experiment_id}/abort"): ACT,
+    ("GET", "/tokens"): RULE,
+    ("POST", "/tokens"): RULE,
+    ("POST", "/tokens/{token_id}/revoke"): RULE,
+}
+OPEN = {("GET", "/login"), ("POST", "/login"), ("POST", "/logout")}
+"""Whoever is not logged in may ask for these."""
+FRAGMENTS = {("GET", "/live"), ("GET", "/now"), ("GET", "/experiments/{experiment_id}/now")}
+FILES = {("GET", "/findings/{finding_id}/file"), ("GET", "/certificates/{campaign_id}/file")}
+"""To be kept and sent around, so everything they need is in them."""
+
+
+class Unlimited(RateLimiter):
+    """Nobody asks for so many pages within a second, but for this test."""
+
+    def take(self, *_: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def seeded_app(tmp_path_factory: pytest.TempPathFactory) -> tuple[FastAPI, Seeded]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('guards') / 'ldfi.sqlite3'}"
+    found = seed(url)
+    app = service(url)
+    app.state.rate_limiter = Unlimited()
+    return app, found
+
+
+@pytest.fixture(scope="module")
+def here(seeded_app: tuple[FastAPI, Seeded]) -> Iterator[Site]:
+    with site(seeded_app[0]) as here:
+        yield here
+
+
+@pytest.fixture(scope="module")
+def people(here: Site) -> dict[Role, Browser]:
+    return {role: here.logged_in(role) for role in PEOPLE}
+
+
+def pages() -> dict[tuple[str, str], Route]:
+    """Every page and form, the other helpers' included."""
+    return {
+        (method, route.path): route
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, PageRoute)
+        for method in route.methods or ()
+    }
+
+
+def filled(path: str, seeded: Seeded) -> str:
+    """The path, about something that is there."""
+    return (
+        path.replace("{campaign_id}", seeded.campaigns["nightly"])
+        .replace("{finding_id}", seeded.findings[0])
+        .replace("{experiment_id}", seeded.experiments[0])
+        .replace("{name:path}", "GET%20%2Fboot")
+        .replace("{token_id}", "no-such-token")
+        .replace("{window_id}", "no-such-window")
+    )
+
+
+def audited(app: FastAPI) -> int:
+    """How many changes are on record."""
+    with app.state.database.read() as session:
+        return session.scalar(select(func.count()).select_from(AuditRow)) or 0
+
+
+def test_the_table_of_who_may_has_every_page() -> None:
+    assert set(pages()) == set(ALLOWED) | OPEN
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(ALLOWED))
+def test_strangers_get_nowhere(
+    here: Site, seeded_app: tuple[FastAPI, Seeded], method: str, path: str
+) -> None:
+    app, seeded = seeded_app
+    before = audited(app)
+    response = here.stranger().client.request(method, filled(path, seeded))
+    assert response.status_code == 303
+    assert response.headers["location"].startswith("/login")
+    assert audited(app) == before
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(set(ALLOWED) - {("GET", "/live")}))
+def test_each_role_may_what_it_may(
+    people: dict[Role, Browser],
+    seeded_app: tuple[FastAPI, Seeded],
+    method: str,
+    path: str,
+) -> None:
+    """A form is sent without its token here, so nobody changes anything: 403 says which reason."""
+    app, seeded = seeded_app
+    before = audited(app)
+    for role, browser in people.items():
+        response = browser.client.request(method, filled(path, seeded))
+        if role not in ALLOWED[method, path]:
+            assert response.status_code == 403, (role, path)
+            assert "needs the role" in response.text
+        elif method == "POST":
+            assert response.status_code == 403
+            assert "out of date" in response.text
+        else:
+            assert response.status_code in {200, 204, 422}, (role, path, response.text)
+    assert audited(app) == before
+
+
+@pytest.mark.parametrize("path", sorted({path for method, path in pages() if method == "POST"}))
+def test_forms_of_other_sites_and_sessions_are_refused(
+    here: Site, people: dict[Role, Browser], seeded_app: tuple[FastAPI, Seeded], path: str
+) -> None:
+    app, seeded = seeded_app
+    admin, before = people["admin"], audited(app)
+    to = filled(path, seeded)
+    another = people["operator"].csrf("/")
+    own = admin.csrf("/")
+    fields = {"reason": "because", "name": "x", "role": "viewer", "hours": "1"}
+    attempts = [
+        admin.client.post(to, data=fields),
+        admin.client.post(to, data={**fields, "csrf": ""}),
+        admin.client.post(to, data={**fields, "csrf": "é"}),
+        admin.client.post(to, data={**fields, "csrf": another}),
+        admin.client.post(to, headers={"x-csrf-token": another}, data=fields),
+        admin.client.post(to, data={**fields, "csrf": own}, headers=_FROM_ELSEWHERE),
+        admin.client.post(to, data={**fields, "csrf": own}, headers=_FROM_A_NEIGHBOUR),
+    ]
+    assert [attempt.status_code for attempt in attempts] == [403] * len(attempts)
+    assert audited(app) == before
+
+
+_FROM_ELSEWHERE = {"sec-fetch-site": "cross-site"}
+_FROM_A_NEIGHBOUR = {"sec-fetch-site": "same-site"}
+
+
+def test_a_form_is_read_as_forms_are_sent_and_as_nothing_else(people: dict[Role, Browser]) -> None:
+    operator = people["operator"]
+    header = {"x-csrf-token": operator.csrf("/")}
+    as_json = operator.client.post("/halt", json={"reason": "x"}, headers=header)
+    garbage = operator.client.post(
+        "/halt",
+        content=b"reason=%FF%FE",
+        headers={**header, "content-type": "application/x-www-form-urlencoded"},
+    )
+    huge = operator.client.post("/halt", data={"reason": "x" * 2_000_000}, headers=header)
+    codes = [response.status_code for response in (as_json, garbage, huge)]
+    assert codes == [415, 422, 413]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    sorted(key for key in ALLOWED if key[0] == "GET" and key not in FRAGMENTS | FILES),
+)
+def test_every_page_is_confined_and_needs_nothing_from_elsewhere(
+    people: dict[Role, Browser], seeded_app: tuple[FastAPI, Seeded], method: str, path: str
+) -> None:
+    response = people["admin"].get(filled(path, seeded_app[1]))
+    check_confined(response)
+    page = Markup(response.text)
+    for tag, attributes in page.tags:
+        assert tag != "style"
+        assert "style" not in attributes, (tag, attributes)
+        assert not [name for name in attributes if name.startswith(("on", "hx-on"))]
+        for name in ("src", "href", "action", "hx-get", "hx-post"):
+            to = attributes.get(name) or "/"
+            assert to[0] in "/#?" and not to.startswith("//"), (tag, attributes)
+    assert all(script.get("src") or _is_data(script) for script in page.every("script"))
+
+
+def _is_data(script: dict[str, str | None]) -> bool:
+    """A block of JSON is no script, and the policy lets it be."""
+    return script.get("type") == "application/json"
+
+
+def check_confined(response: httpx.Response) -> None:
+    """It carries every header of the policy, and is kept nowhere."""
+    for name, value in HEADERS.items():
+        assert response.headers[name] == value
+    assert response.headers["cache-control"] == "no-store"
+
+
+def test_the_policy_allows_nothing_inline_and_nobody_else() -> None:
+    policy = HEADERS["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert {source for each in policy.split("; ") for source in each.split()[1:]} == {
+        "'none'",
+        "'self'",
+    }
+
+
+def test_errors_redirects_and_the_login_are_confined_too(
+    here: Site, people: dict[Role, Browser]
+) -> None:
+    viewer = people["viewer"]
+    missing = viewer.get("/campaigns/no-such-campaign")
+    assert missing.status_code == 404
+    assert "there is no campaign" in missing.text
+    for response in (
+        missing,
+        viewer.get("/tokens"),
+        viewer.get("/audit?nonsense=1"),
+        here.stranger().get("/"),
+        here.stranger().get("/login"),
+    ):
+        check_confined(response)
+
+
+def test_assets_are_named_by_their_content_and_kept_for_good(people: dict[Role, Browser]) -> None:
+    viewer = people["viewer"]
+    page = Markup(viewer.get("/").text)
+    assets = [
+        tag.get("src") or tag.get("href") for tag in page.every("script") + page.every("link")
+    ]
+    assert len(assets) >= 4
+    for asset in assets:
+        assert asset is not None
+        response = viewer.get(asset)
+        assert response.is_success, asset
+        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert viewer.get(asset.partition("?")[0]).headers["cache-control"] == "no-cache"
+    assert viewer.get("/static/../app.py").status_code == 404
+    assert viewer.get("/static/%2e%2e/app.py").status_code == 404

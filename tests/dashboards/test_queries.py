@@ -1,0 +1,101 @@
+"""However much is stored, a page asks the database as often."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import event
+
+from tests.dashboards.browsing import Browser, Site, site
+from tests.dashboards.seeded import Seeded, crowd
+from tests.dashboards.test_guards import ALLOWED, filled
+from tests.experiments.applications import service
+
+MOST = 12
+"""No page asks more often than this, the look at the session's token included."""
+
+PAGES = sorted(path for method, path in ALLOWED if method == "GET" and path != "/live")
+
+
+@contextmanager
+def counted(app: FastAPI) -> Iterator[list[str]]:
+    """The SELECTs of this application, while its engine stands still."""
+    statements: list[str] = []
+
+    def note(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.lstrip().upper().startswith(("SELECT", "WITH")):
+            statements.append(statement)
+
+    engine = app.state.database.engine
+    app.state.engine.tick = lambda now: None
+    event.listen(engine, "before_cursor_execute", note)
+    yield statements
+    event.remove(engine, "before_cursor_execute", note)
+
+
+def asked(app: FastAPI, browser: Browser, path: str) -> int:
+    """How often a page asks the database."""
+    with counted(app) as statements:
+        response = browser.get(path)
+    assert response.status_code in {200, 204, 422}, response.text
+    return len(statements)
+
+
+@pytest.fixture(scope="module")
+def few_and_many(
+    seeded_file: tuple[Path, Seeded], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[tuple[FastAPI, Site], tuple[FastAPI, Site]]]:
+    """A service over little and one over much."""
+    folder = tmp_path_factory.mktemp("queries")
+    urls = []
+    for name in ("few", "many"):
+        shutil.copy(seeded_file[0], folder / name)
+        urls.append(f"sqlite:///{folder / name}")
+    crowd(urls[1], 1_500, 150)
+    few, many = map(service, urls)
+    with site(few) as first, site(many) as second:
+        yield (few, first), (many, second)
+
+
+def test_a_page_asks_as_often_however_much_there_is(
+    few_and_many: tuple[tuple[FastAPI, Site], tuple[FastAPI, Site]],
+    seeded_file: tuple[Path, Seeded],
+) -> None:
+    (few, first), (many, second) = few_and_many
+    here, there = first.logged_in("admin"), second.logged_in("admin")
+    found = {}
+    for page in PAGES:
+        path = filled(page, seeded_file[1])
+        found[page] = (asked(few, here, path), asked(many, there, path))
+    assert {page: counts for page, counts in found.items() if counts[0] != counts[1]} == {}
+    assert {page: counts for page, counts in found.items() if counts[1] > MOST} == {}
+
+
+def test_what_if_asks_as_often_for_all_classes_as_for_one(
+    few_and_many: tuple[tuple[FastAPI, Site], tuple[FastAPI, Site]],
+) -> None:
+    (app, here), _ = few_and_many
+    browser = here.logged_in("viewer")
+    one = asked(app, browser, "/what-if?down=*&request_class=GET%20%2Fboot")
+    assert asked(app, browser, "/what-if?down=*") == one
+
+
+def test_a_long_list_goes_on_where_it_was_left(
+    few_and_many: tuple[tuple[FastAPI, Site], tuple[FastAPI, Site]],
+) -> None:
+    app, here = few_and_many[1]
+    browser = here.logged_in("admin")
+    for path in ("/audit", "/campaigns", "/tokens", "/maintenance"):
+        first = browser.get(path).text
+        older = first.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0]
+        assert "cursor=" in older, path
+        second = browser.get(path + older.replace("&amp;", "&"))
+        assert second.is_success
+        assert "Back to the newest" in second.text
+        assert asked(app, browser, path + older.replace("&amp;", "&")) <= MOST
