@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind
 
 from experiments.pytest_plugin import calls, libraries
-from experiments.pytest_plugin.recorder import Recorder, Relay, own_provider
+from experiments.pytest_plugin.recorder import RELAY, Recorder, own_provider
 from fit import clients, runtime
 from fit.context import ENTRY, encode
 from fit.faults import Fault
@@ -35,7 +35,6 @@ SERVICE: Final = "app"
 _LIFETIME: Final = 3600
 """Seconds a context is valid; it leaves with its test, and so does its key."""
 
-_relay = Relay()
 _followed: set[int] = set()
 
 
@@ -50,7 +49,7 @@ class Armed:
 
     def next_run(self) -> Recorder:
         """Forget the spans of the run before."""
-        self.recorder = _relay.recorder = Recorder(self._service, self._tracer)
+        self.recorder = RELAY.recorder = Recorder(self._service, self._tracer)
         return self.recorder
 
     def within(self, function: Any, faults: tuple[Fault, ...], delay: float) -> Any:
@@ -105,11 +104,11 @@ def armed() -> Iterator[Armed]:
     service = service_name()
     keys = Keys.parse(f"pytest:{secrets.token_hex(16)}")
     before = runtime.active()
-    provider = own_provider(service, _relay)
+    provider = own_provider(service)
     with ExitStack() as stack:
         stack.callback(_let_go, before)
         runtime.activate(Runtime(service, keys))
-        clients.patch_all()
+        clients.patch_all(besides=["httpcore"])  # httpx has its points in ``calls``
         stack.enter_context(calls.seen())
         stack.enter_context(libraries.instrumented(provider))
         stack.enter_context(_tracing_for_fit(provider))
@@ -118,7 +117,7 @@ def armed() -> Iterator[Armed]:
 
 
 def _let_go(before: Runtime | None) -> None:
-    _relay.recorder = None
+    RELAY.recorder = None
     if before is None:
         uninstall()
     else:
@@ -145,4 +144,4 @@ def _follow_the_application() -> None:
     theirs = trace.get_tracer_provider()
     if isinstance(theirs, TracerProvider) and id(theirs) not in _followed:
         _followed.add(id(theirs))
-        theirs.add_span_processor(_relay)
+        theirs.add_span_processor(RELAY)

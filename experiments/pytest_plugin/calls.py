@@ -14,12 +14,11 @@ from datetime import timedelta
 from typing import Any
 
 import httpx
-from opentelemetry import context as otel_context
 from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind
 
 from experiments.pytest_plugin.loop import Asked
-from experiments.pytest_plugin.recorder import ENTRY, KEY, Recorder
+from experiments.pytest_plugin.recorder import ENTRY, Recorder, present
 from fit import attributes, error, passage
 from fit.context import Injection
 from fit.delay import delay
@@ -46,7 +45,7 @@ def seen() -> Iterator[None]:
 
 def _sync(original: Any) -> Any:
     def send(client: httpx.Client, request: httpx.Request) -> httpx.Response:
-        recorder = _recorder()
+        recorder = present()
         if recorder is None:
             return original(client, request)  # type: ignore[no-any-return]
         if _enters(recorder, client, request):
@@ -63,7 +62,7 @@ def _sync(original: Any) -> Any:
 
 def _async(original: Any) -> Any:
     async def send(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
-        recorder = _recorder()
+        recorder = present()
         if recorder is None:
             return await original(client, request)  # type: ignore[no-any-return]
         if _enters(recorder, client, request):
@@ -77,11 +76,6 @@ def _async(original: Any) -> Any:
             return _answered(span, await original(client, request) if answer is None else answer)
 
     return send
-
-
-def _recorder() -> Recorder | None:
-    held = otel_context.get_value(KEY)
-    return held[0] if isinstance(held, tuple) else None
 
 
 def _enters(recorder: Recorder, client: Any, request: httpx.Request) -> bool:

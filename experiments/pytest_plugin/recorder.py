@@ -111,6 +111,10 @@ class Recorder(SpanProcessor):
         ]
         return self._asked[entered[-1]] if entered else None
 
+    def knows(self, span: trace.Span) -> bool:
+        """Whether a span is of this run."""
+        return span.get_span_context().span_id in self._parents
+
     @property
     def outermost(self) -> bool:
         """Whether the test itself is running, not the application within a call."""
@@ -194,12 +198,27 @@ class Relay(SpanProcessor):
             self.recorder.on_end(span)
 
 
-def own_provider(service: str, relay: Relay) -> TracerProvider:
+RELAY: Final = Relay()
+
+
+def present() -> Recorder | None:
+    """The recorder of the run within which this is called.
+
+    Where the context came over a socket, all that tells is the span that was current there.
+    """
+    held = otel_context.get_value(KEY)
+    if isinstance(held, tuple):
+        return held[0]  # type: ignore[no-any-return]
+    recorder = RELAY.recorder
+    return recorder if recorder is not None and recorder.knows(trace.get_current_span()) else None
+
+
+def own_provider(service: str) -> TracerProvider:
     """A tracer provider that nobody else sees, and that records everything."""
     provider = TracerProvider(
         resource=Resource({"service.name": service}), sampler=ALWAYS_ON, shutdown_on_exit=False
     )
-    provider.add_span_processor(relay)
+    provider.add_span_processor(RELAY)
     return provider
 
 

@@ -79,10 +79,9 @@ def headline(document: Mapping[str, Any]) -> str:
 
 def notes(document: Mapping[str, Any]) -> list[str]:
     """What should be known besides."""
-    found = [
-        (f"failed once, but not again, when {words_of(faults)}") for faults in document["refuted"]
-    ]
-    found += [f"never came about: {words_of(faults)}" for faults in document["never_fired"]]
+    once = [f"failed once, but not again, when {words_of(f)}" for f in document["refuted"]]
+    never = [f"no run told anything about {words_of(f)}" for f in document["never_fired"]]
+    found = once + never
     if document["unexplained"]:
         found.append(f"failed {document['unexplained']} times although no fault had fired: flaky?")
     if document["broken_teardowns"]:
@@ -149,7 +148,7 @@ def _finding_lines(finding: Mapping[str, Any]) -> list[str]:
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines += [f"     {a:<{wide[0]}}  {b:<{wide[1]}}  {c}" for a, b, c in rows]
     if alike:
-        lines.append(f"     (alike: {alike} calls)")
+        lines.append(f"     ({alike} more as in the good run)")
     lines.append(f"   scenario: {finding['scenario'] or 'none, ' + finding['no_scenario']}")
     return lines
 

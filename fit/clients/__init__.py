@@ -6,7 +6,7 @@ current. What a library's callers see of a fault is told in ``docs/injection-poi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from importlib import import_module
 from typing import Final
 
@@ -25,10 +25,14 @@ LIBRARIES: Final = {
 """The module whose import brings a library into the process → the file here that knows it."""
 
 
-def patch_all() -> None:
-    """Make injection points in every library: at once where it is imported, else when it is."""
+def patch_all(besides: Container[str] = ()) -> None:
+    """Make injection points in every library: at once where it is imported, else when it is.
+
+    ``besides``: libraries that somebody else makes the points of.
+    """
     for library, here in LIBRARIES.items():
-        patching.when_imported(library, _patch(here))
+        if library not in besides:
+            patching.when_imported(library, _patch(here))
 
 
 def _patch(here: str) -> Callable[[], None]:

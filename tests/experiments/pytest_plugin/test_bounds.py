@@ -1,0 +1,40 @@
+"""Markers: what they say, and which are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.pytest_plugin.bounds import Bounds, InvalidMarker
+from fit.errors import LdfiError
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        ((), {"max_size": 0}, "max_size=0 leaves nothing to try"),
+        ((), {"max_size": "2"}, "max_size='2' leaves nothing to try"),
+        ((), {"kinds": ["crash"]}, "the kinds of fault are ['error', 'delay']"),
+        ((), {"kinds": []}, "the kinds of fault are ['error', 'delay']"),
+        ((), {"delay": -1}, "delay=-1 is not between 0 and 3600 seconds"),
+        ((), {"time_limit": "1 m"}, "time_limit='1 m' is not between 0 and 3600 seconds"),
+        ((), {"size": 2}, "size is not understood; the marker takes ['max_size', 'kinds'"),
+        ((), {"seed": 2}, "seed is not understood"),
+        ((2,), {}, "2 is not understood"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(
+    arguments: tuple[Any, ...], options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidMarker) as refused:
+        Bounds.of(arguments, options, seed=0)
+
+    assert said in str(refused.value)
+    assert isinstance(refused.value, LdfiError)
+
+
+def test_one_kind_or_pattern_needs_no_list() -> None:
+    bounds = Bounds.of((), {"kinds": "delay", "protected": "*:db/*"}, seed=7)
+
+    assert bounds == Bounds(kinds=("delay",), protected=("*:db/*",), seed=7)

@@ -1,0 +1,220 @@
+"""The pure part against brute force, and against tests that behave badly."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from experiments.pytest_plugin.bounds import Bounds
+from experiments.pytest_plugin.loop import Execute, Explored, Run, exhaustive, explore
+from fit.faults import Fault
+from lineage.lineage import learn
+from lineage.span import Trace
+from tests.lineage.programs import Call, Step, faults_of, points_of, programs
+from tests.lineage.programs import Run as Simulated
+from tests.lineage.spans import TRACE
+
+Faults = frozenset[str]
+
+PAGE = Call(
+    "root",
+    (
+        Step("optional", (Call("ratings"),)),
+        Step("fallback", (Call("playlist"), Call("popular"))),
+        Step("critical", (Call("layout"),)),
+    ),
+)
+"""Fails when ``layout`` does, or ``playlist`` and ``popular`` together."""
+
+
+def running(program: Call) -> Execute:
+    """A test of a simulated program."""
+
+    def execute(faults: tuple[Fault, ...]) -> Run:
+        return simulated(program, frozenset(map(str, faults)))
+
+    return execute
+
+
+def simulated(program: Call, faults: Faults, passed: bool | None = True) -> Run:
+    done = Simulated(faults).execute(program)
+    lineage = learn(Trace.of(TRACE, done.spans))
+    assert lineage is not None
+    return Run(done.good if passed else passed, lineage, "" if done.good else "failed")
+
+
+def failing_sets(program: Call, faults: list[str], size: int) -> set[Faults]:
+    """Every minimal failing set up to a size, by trying them all."""
+    found: set[Faults] = set()
+    for many in range(1, size + 1):
+        for chosen in map(frozenset, itertools.combinations(faults, many)):
+            points = {fault.partition("@")[2] for fault in chosen}
+            if len(points) < many or any(known <= chosen for known in found):
+                continue
+            if not Simulated(chosen).execute(program).good:
+                found.add(chosen)
+    return found
+
+
+def found_by(explored: Explored) -> set[Faults]:
+    return {finding.faults for finding in explored.findings}
+
+
+@settings(max_examples=60)
+@given(programs(points=6), st.integers(0, 3), st.integers(1, 3))
+def test_the_findings_are_the_minimal_failing_sets(program: Call, seed: int, size: int) -> None:
+    assume(points_of(program))
+    assume(Simulated(frozenset()).execute(program).good)
+
+    explored = explore("t", running(program), Bounds(max_size=size, seed=seed))
+
+    errors = [fault for fault in faults_of(points_of(program)) if fault.startswith("error")]
+    assert found_by(explored) == failing_sets(program, errors, size)
+    assert explored.verdict == ("harmful" if explored.findings else "tolerated")
+    assert all(finding.confirmed for finding in explored.findings)
+    assert all(finding.run.passed is False for finding in explored.findings)
+    assert explored.open == 0
+
+
+@settings(max_examples=30)
+@given(programs(points=5), st.integers(0, 3))
+def test_the_same_seed_gives_the_same_runs(program: Call, seed: int) -> None:
+    assume(points_of(program))
+    assume(Simulated(frozenset()).execute(program).good)
+
+    def tried() -> list[tuple[Fault, ...]]:
+        log = []
+        execute = running(program)
+
+        def logged(faults: tuple[Fault, ...]) -> Run:
+            log.append(faults)
+            return execute(faults)
+
+        explore("t", logged, Bounds(kinds=("error", "delay"), seed=seed))
+        return log
+
+    assert tried() == tried()
+
+
+def test_few_runs_are_needed() -> None:
+    optional = tuple(Step("optional", (Call(f"p{i}"),)) for i in range(20))
+    critical = Step("critical", (Call("needed"),))
+
+    explored = explore("t", running(Call("root", (*optional, critical))), Bounds())
+
+    assert found_by(explored) == {frozenset({"error@needed"})}
+    assert explored.exhaustive == 21 + 21 * 20 / 2
+    assert explored.runs <= 10
+
+
+def test_delays_are_found_where_they_are_asked_for() -> None:
+    program = Call("root", (Step("optional", (Call("ratings"),)),))
+
+    for kinds, expected in ((("error",), set()), (("error", "delay"), {"delay@ratings"})):
+        found = found_by(explore("t", running(program), Bounds(kinds=kinds)))  # type: ignore[arg-type]
+        assert set().union(*found) == expected
+
+
+def test_what_is_protected_is_never_tried() -> None:
+    tried: set[str] = set()
+
+    def execute(faults: tuple[Fault, ...]) -> Run:
+        tried.update(fault.point for fault in faults)
+        return running(PAGE)(faults)
+
+    explored = explore("t", execute, Bounds(protected=("lay*",)))
+
+    assert found_by(explored) == {frozenset({"error@playlist", "error@popular"})}
+    assert "layout" not in tried
+    assert (len(explored.points), explored.exhaustive) == (3, 6)
+
+
+def test_a_test_that_fails_by_itself_is_not_explored() -> None:
+    explored = explore("t", lambda _: simulated(PAGE, frozenset(), passed=False), Bounds())
+
+    assert (explored.verdict, explored.runs, explored.findings) == ("broken", 1, [])
+
+
+def test_a_test_that_calls_nothing_is_inconclusive() -> None:
+    explored = explore("t", running(Call("root")), Bounds())
+
+    assert (explored.verdict, explored.reason) == (
+        "inconclusive",
+        "no call was seen that could fail",
+    )
+
+
+def test_a_failure_that_does_not_come_again_is_no_finding() -> None:
+    execute, left = running(Call("root", (Step("optional", (Call("a"),)),))), [1]
+
+    def flaky(faults: tuple[Fault, ...]) -> Run:
+        run = execute(faults)
+        if faults and left:
+            left.pop()
+            return Run(False, run.lineage, "by chance")
+        return run
+
+    explored = explore("t", flaky, Bounds())
+
+    assert (explored.verdict, explored.findings) == ("tolerated", [])
+    assert explored.refuted == [frozenset({"error@a"})]
+
+
+def test_failures_in_which_nothing_fired_are_counted_and_not_blamed_on_anything() -> None:
+    def unlucky(faults: tuple[Fault, ...]) -> Run:
+        return simulated(PAGE, frozenset(), passed=not faults)
+
+    explored = explore("t", unlucky, Bounds())
+
+    assert explored.findings == []
+    assert explored.unexplained > 0
+    assert explored.never_fired
+
+
+def test_good_runs_that_vary_count_together() -> None:
+    """Half of the runs find their answer in a cache: that is variety, not a fallback."""
+    runs = itertools.count()
+    without = Call("root", (Step("optional", (Call("other"),)),))
+    missed = Call("root", (Step("critical", (Call("store"),)), *without.steps))
+
+    def execute(faults: tuple[Fault, ...]) -> Run:
+        return running(missed if faults or next(runs) % 2 else without)(faults)
+
+    assert found_by(explore("t", execute, Bounds())) == {frozenset({"error@store"})}
+
+
+def test_what_is_left_when_the_time_is_over_is_not_passed_over() -> None:
+    program = Call(
+        "root", tuple(Step("fallback", (Call(f"a{i}"), Call(f"b{i}"))) for i in range(5))
+    )
+
+    explored = explore("t", running(program), Bounds(max_size=3), hurry=lambda: True)
+
+    assert explored.verdict == "inconclusive"
+    assert "when the time was over" in explored.reason
+    assert explored.open > 0
+
+
+def test_a_skipped_run_says_nothing() -> None:
+    def execute(faults: tuple[Fault, ...]) -> Run:
+        return simulated(PAGE, frozenset(map(str, faults)), passed=None if faults else True)
+
+    explored = explore("t", execute, Bounds())
+
+    assert explored.findings == []
+    assert explored.never_fired
+
+
+def test_exhaustive_counts_sets_with_one_fault_a_point() -> None:
+    faults = [f"{kind}@p{i}" for kind in ("error", "delay") for i in range(5)]
+    sets: Callable[[int], int] = lambda size: sum(  # noqa: E731
+        len({fault.partition("@")[2] for fault in each}) == size
+        for each in itertools.combinations(faults, size)
+    )
+
+    bounds = Bounds(max_size=3, kinds=("error", "delay"))
+
+    assert exhaustive(5, bounds) == sets(1) + sets(2) + sets(3)

@@ -1,0 +1,232 @@
+"""The plugin as developers meet it: a session of pytest over the tests in ``cases``."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from experiments.scenarios.scenario import read
+
+CASES = Path(__file__).parent / "cases"
+Document = dict[str, Any]
+
+
+class Session:
+    """One session: its output, what became of each test, and the report."""
+
+    def __init__(self, folder: Path, *options: str, cases: Path = CASES) -> None:
+        self.folder = folder
+        self.report = folder / "out" / "report.json"
+        junit = folder / "junit.xml"
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null"),
+                *(f"--rootdir={cases}", "-o", "python_files=case_*.py", "-W", "error"),
+                *("-o", "junit_family=xunit1", f"--junitxml={junit}"),
+                *(f"--ldfi-report={self.report}", *options, str(cases)),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+        )
+        self.code = done.returncode
+        self.output = done.stdout + done.stderr
+        self.outcomes: dict[str, list[str]] = {}
+        if junit.exists():
+            for case in ElementTree.parse(junit).iter("testcase"):  # noqa: S314
+                found = [
+                    child.tag for child in case if child.tag in {"failure", "error", "skipped"}
+                ]
+                self.outcomes.setdefault(case.attrib["name"], []).extend(found)
+        self.tests: dict[str, Document] = {}
+        if self.report.exists():
+            tests = json.loads(self.report.read_text(encoding="utf-8"))["tests"]
+            self.tests = {each["test"].rpartition("::")[2]: each for each in tests}
+
+    def found(self, test: str) -> list[list[str]]:
+        return [finding["injected"] for finding in self.tests[test]["findings"]]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return Session(tmp_path_factory.mktemp("one"))
+
+
+def error(*hosts: str) -> list[str]:
+    return [f"error@app>http:GET:{host}" for host in hosts]
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("test_pair", [error("pricecache/*", "pricing/*")]),
+        ("test_singles_only", []),
+        ("test_protected", []),
+        ("test_delays", [["delay@app>http:GET:pricecache/*", "delay@app>http:GET:pricing/*"]]),
+        ("test_delays_outlasted", []),
+        ("test_fixture", []),
+        ("test_parametrized[one]", [error("one/")]),
+        ("test_parametrized[two]", [error("two/")]),
+        ("test_decorated", [["error@app>cache:get:homecache"]]),
+        ("test_libraries_that_fake_sockets_find_them_as_they_are", []),
+        ("test_anew", [error("pricecache/*", "pricing/*")]),
+        ("test_case", [error("pricecache/*", "pricing/*")]),
+        ("test_asgi", [error("stock/*")]),
+        ("test_traced_asgi", [error("stock/*")]),
+        ("test_asgi_behind_asgi", [error("shop/page/*"), error("stock/*")]),
+        ("test_testclient", [error("stock/*")]),
+        ("test_wsgi", [error("stock/*")]),
+        ("test_server_in_a_thread", [error("stock/*")]),
+        ("test_threads", [error("stock/*")]),
+    ],
+)
+def test_weaknesses_are_found_and_nothing_else(
+    session: Session, test: str, expected: list[list[str]]
+) -> None:
+    assert session.found(test) == expected, session.output
+    assert session.tests[test]["verdict"] == ("harmful" if expected else "tolerated")
+    assert session.outcomes[test] == (["failure"] if expected else [])
+
+
+def test_other_libraries_are_seen_through_their_instrumentation(session: Session) -> None:
+    ((fault,),) = session.found("test_requests_over_a_socket")
+
+    assert re.fullmatch(r"error@app>http:GET:127\.0\.0\.1:\d+/needed", fault)
+    assert len(session.tests["test_requests_over_a_socket"]["points"]) == 2
+
+
+def test_unmarked_tests_run_as_ever(session: Session) -> None:
+    assert session.outcomes["test_nothing_is_left_behind"] == []
+    assert "test_nothing_is_left_behind" not in session.tests
+
+
+@pytest.mark.parametrize(
+    ("test", "outcome", "verdict", "said"),
+    [
+        ("test_broken", ["failure"], "broken", "the test fails without any fault"),
+        ("test_calls_nothing", ["failure"], "inconclusive", "no call was seen that could fail"),
+        ("test_skipped", ["skipped"], "inconclusive", ""),
+        ("test_expected_to_fail", ["skipped"], "harmful", ""),
+        ("test_skips_under_faults", [], "tolerated", "no run told anything about app>http:GET:a/"),
+        ("test_out_of_time", ["failure"], "inconclusive", "open when the time was over"),
+        ("test_teardown_that_asks_too_much", [], "tolerated", "teardown failed in 1 runs"),
+        ("test_fails_by_chance", [], "tolerated", "failed once, but not again, when"),
+        ("test_cached", [], "tolerated", "no run told anything about app>http:GET:a/"),
+    ],
+)
+def test_troubles_are_told_apart(
+    session: Session, test: str, outcome: list[str], verdict: str, said: str
+) -> None:
+    assert session.outcomes[test] == outcome, session.output
+    assert session.tests[test]["verdict"] == verdict
+    assert said in session.output
+
+
+@pytest.mark.parametrize("test", ["test_broken_fixture", "test_broken_teardown"])
+def test_broken_fixtures_are_errors_as_ever(session: Session, test: str) -> None:
+    assert session.outcomes[test] == ["error"]
+    assert test not in session.tests
+
+
+def test_the_failure_tells_what_differed(session: Session) -> None:
+    expected = r"""
+1\. fails when app>http:GET:pricecache/\* fails and app>http:GET:pricing/\* fails
+   httpx\.HTTPStatusError: Server error '503 Service Unavailable' for url 'http://pricecache/17'
+     what differs +good run +failing run
+     app>http:GET:pricecache/\* +not called +error injected
+     app>http:GET:pricing/\* +ok +error injected
+   scenario: \S*/out/test-pair-[0-9a-f]{12}\.yaml
+"""
+    assert re.search(expected, session.output)
+
+
+def test_the_summary_says_how_many_runs_it_took(session: Session) -> None:
+    pair = session.tests["test_pair"]
+
+    assert (
+        f"test_pair: found 1 in {pair['runs']} runs; trying all of size ≤ 2 takes 3"
+        in session.output
+    )
+    runs = sum(each["runs"] for each in session.tests.values())
+    assert re.search(rf"tests explored: found \d+ in {runs} runs; trying all", session.output)
+
+
+def test_each_finding_is_a_scenario_file(session: Session) -> None:
+    (finding,) = session.tests["test_asgi"]["findings"]
+
+    scenario = read(Path(finding["scenario"]))
+
+    assert scenario.faults == error("stock/*")
+    assert scenario.request.target == "/page/*?q=*"
+    assert [call.call for call in scenario.lineage.expected] == [
+        "app>http:GET:reviews/*",
+        "app>http:GET:stock/*",
+    ]
+    assert [call.fired for call in scenario.lineage.observed] == [[], ["error"]]
+
+
+def test_the_report_is_there_for_people_too(session: Session) -> None:
+    text = session.report.with_suffix(".md").read_text(encoding="utf-8")
+
+    assert "## `case_functions.py::test_pair`" in text
+    assert "1. fails when app>http:GET:pricecache/* fails" in text
+
+
+def test_workers_find_the_same_and_report_it_together(
+    session: Session, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("many")
+
+    spread = Session(folder, "-n", "2", "-k", "test_pair or test_param or asgi")
+
+    assert len(spread.tests) == 6
+
+    def comparable(found: Session, test: str) -> Document:
+        document = {key: value for key, value in found.tests[test].items() if key != "seconds"}
+        return json.loads(json.dumps(document).replace(str(found.folder), ""))  # type: ignore[no-any-return]
+
+    for test in spread.tests:
+        assert comparable(spread, test) == comparable(session, test)
+
+
+def test_a_marker_that_cannot_be_read_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "case_bad.py").write_text(
+        "import pytest\n@pytest.mark.ldfi(max_size=0)\ndef test_bad(): pass\n"
+    )
+
+    session = Session(tmp_path, cases=tmp_path)
+
+    assert session.code == pytest.ExitCode.USAGE_ERROR
+    assert "case_bad.py::test_bad: ldfi: max_size=0 leaves nothing to try" in session.output
+
+
+def test_it_imports_nothing_without_need_and_needs_no_more_than_its_extra(tmp_path: Path) -> None:
+    """A developer of a service installs neither a database's driver nor a web framework."""
+    (tmp_path / "case_light.py").write_text(
+        "import sys, pytest\n"
+        "def test_before():\n"
+        "    used = {'solver', 'lineage', 'pysat', 'opentelemetry', 'httpx', 'pydantic', 'fit'}\n"
+        "    assert used & set(sys.modules) == set()\n"
+        "@pytest.mark.ldfi\n"
+        "def test_explored():\n"
+        "    import httpx\n"
+        "    client = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200)))\n"
+        "    client.get('http://a/').raise_for_status()\n"
+        "def test_light():\n"
+        "    heavy = {'sqlalchemy', 'fastapi', 'starlette', 'kafka', 'psycopg', 'sklearn', 'scipy',"
+        " 'networkx', 'typer', 'google'}\n"
+        "    assert heavy & set(sys.modules) == set()\n"
+    )
+
+    session = Session(tmp_path, cases=tmp_path)
+
+    assert session.outcomes == {"test_before": [], "test_explored": ["failure"], "test_light": []}
+    assert list(session.report.parent.glob("*.yaml"))
