@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test soak check grafana format clean help
+.PHONY: demo test soak check grafana screenshots format clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
@@ -29,6 +29,9 @@ check: $(VENV)/.dev $(VENV)/.audit ## lint, types, the arrows between rooms, kno
 
 grafana: $(VENV)/.dev ## write the JSON of the Grafana dashboards anew
 	$(BIN)/python -m dashboards.grafana deploy/grafana/dashboards
+
+screenshots: $(VENV)/.dev ## take the pictures of docs/dashboards.md anew (needs Chromium)
+	$(BIN)/python -m tests.dashboards.browser.screenshots docs/screenshots
 
 audit: $(VENV)/.audit ## hold what is installed against known vulnerabilities (needs the network)
 	$(BIN)/python .ci/audit.py

@@ -46,10 +46,8 @@ PROGRAM: Final = Call(
         for at, payload in enumerate(PAYLOADS)
     ),
 )
-PATHS: Final = (
-    "/<img class=hostile src=x onerror=window.hacked=1>",
-    "/<b class=hostile>bold",
-)
+PATHS: Final = ("/<svg/onload=window.hacked=1>", "/<script>window.hacked=1</script>")
+"""Paths that are names of classes as they are: no part of them looks like an id."""
 
 
 def harm(page: Page) -> list[str]:
@@ -58,7 +56,9 @@ def harm(page: Page) -> list[str]:
         """() => [
             ...(window.hacked ? ['a script ran'] : []),
             ...(({}).polluted ? ['the prototype of all objects was changed'] : []),
-            ...[...document.querySelectorAll('.hostile, iframe, object, embed, base')]
+            ...[...document.querySelectorAll(
+                '.hostile, iframe, object, embed, base,'
+                + 'script:not([src], [type="application/json"])')]
                 .map(each => 'injected: ' + each.outerHTML.slice(0, 200)),
             ...[...document.querySelectorAll('a[href], form[action]')]
                 .map(each => each.getAttribute('href') ?? each.getAttribute('action'))

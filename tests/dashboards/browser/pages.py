@@ -17,7 +17,10 @@ PAGES: Final[Mapping[str, Where]] = {
     "overview": lambda _: "/",
     "classes": lambda _: "/classes",
     "class": lambda _: f"/classes/{quote('GET /boot', safe='')}",
-    "point": lambda _: f"/point?name={quote('api>http:GET:layout/screens/*', safe='')}",
+    "point": lambda _: (
+        f"/point?request_class={quote('GET /boot', safe='')}"
+        f"&point={quote('api>http:GET:layout/screens/*', safe='')}"
+    ),
     "experiments": lambda _: "/experiments",
     "experiment": lambda known: f"/experiments/{known.experiments[-1]}",
     "findings": lambda _: "/findings",

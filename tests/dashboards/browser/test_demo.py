@@ -1,0 +1,143 @@
+"""The pages over the demo application, all of it real: a campaign is created, watched and halted,
+and what it found is opened and its reproduction copied."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from rich.console import Console
+
+from experiments.cli import demo
+from experiments.cli.processes import Processes, free_port
+from tests.dashboards.browser.chromium import watching
+
+RATES = "boot=1,play=16,search=1"
+"""Requests a second: mostly of the class that is explored."""
+
+PLAY = "GET /play/*"
+WEAKNESS = "error@api>http:GET:license/licenses/*"
+WHY = "the players' team asked us to"
+LEARNED_MS, ARMED_MS, FOUND_MS = 60_000, 60_000, 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """``ldfi serve`` with the demo before it."""
+
+    url: str
+    operator: str
+
+    def status(self) -> dict[str, object]:
+        """As the API tells it."""
+        headers = {"authorization": f"Bearer {self.operator}"}
+        answer = httpx.get(f"{self.url}/api/v1/status", headers=headers, trust_env=False)
+        found: dict[str, object] = answer.raise_for_status().json()
+        return found
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Running]:
+    secret = demo.Secrets.make()
+    url = f"http://127.0.0.1:{free_port()}"
+    serve = [sys.executable, "-m", "experiments.cli", "serve", "--port", url.rpartition(":")[2]]
+    spans = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+        "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",
+    }
+    with Processes(folder) as processes:
+        processes.start(
+            "ldfi",
+            [*serve, "--database", str(folder / "ldfi.sqlite3")],
+            {"LDFI_TOKENS": secret.tokens(), "LDFI_QUIET": "0.4"},
+        )
+        demo.wait_until_ready(url, processes)
+        quiet = Console(file=StringIO())
+        demo.start_application(processes, secret, url, spans, 0, RATES, quiet)
+        yield Running(url, secret.operator)
+
+
+@pytest.mark.timeout(420)
+def test_a_campaign_from_its_creation_to_a_finding(browser: Browser, tmp_path: Path) -> None:
+    with running(tmp_path) as service, watching(browser, service.url) as visitor:
+        origin = service.url
+        visitor.page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=origin)
+        visitor.log_in(service.operator)
+
+        page = visitor.page
+        _create(visitor.visit("/campaigns/new"))
+
+        # It is watched: what follows appears without the page being loaded again
+        page.evaluate("window.stayed = true")
+        expect(page.get_by_role("link", name=PLAY, exact=True)).to_be_visible(timeout=LEARNED_MS)
+        treated = page.locator("[data-arm=treatment][data-field=devices]").first
+        expect(treated).to_have_text("0", timeout=ARMED_MS)
+        expect(treated).not_to_have_text("0", timeout=ARMED_MS)
+        visitor.visit("/")
+        page.evaluate("window.stayed = true")
+        finding = page.get_by_role("region", name="Newest findings").get_by_role("link", name=PLAY)
+        expect(finding).to_be_visible(timeout=FOUND_MS)
+        assert page.evaluate("window.stayed")
+
+        _halt(page)
+        assert service.status()["halted"] == WHY
+        assert service.status()["armed"] == []
+
+        page.get_by_role("region", name="Newest findings").get_by_role("link", name=PLAY).click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("hurts users")
+        expect(page.get_by_role("main")).to_contain_text(WEAKNESS)
+        _copy(page)
+        visitor.check()
+
+
+def _create(page: Page) -> None:
+    """Fill the form as somebody would who wants to see something soon."""
+    page.get_by_label("Name").fill("players first")
+    while not page.get_by_role("checkbox", name=PLAY).is_visible():
+        page.wait_for_timeout(500)
+        page.reload()
+        page.get_by_label("Name").fill("players first")
+    page.get_by_role("checkbox", name=PLAY).check()
+    page.get_by_label("Faults at once").select_option("1")
+    page.get_by_role("checkbox", name="delay").uncheck()
+    page.get_by_text("How it decides").click()
+    for label, value in {
+        "Share treated": "0.2",
+        "Share in control": "0.2",
+        "Members per experiment": "240",
+        "Rise that matters": "0.4",
+        "Pairs before a verdict": "6",
+        "Observe for": "25",
+        "Wait for late devices": "2",
+        "Good requests first": "40",
+        "Consistency": "0",
+    }.items():
+        page.get_by_label(label, exact=True).fill(value)
+    page.get_by_role("button", name="Create the campaign").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("players first")
+
+
+def _halt(page: Page) -> None:
+    page.get_by_role("link", name="Halt everything").click()
+    page.get_by_role("button", name="Halt everything").click()
+    expect(page.get_by_label("Why?")).to_be_focused()  # without a reason the browser refuses
+    page.get_by_label("Why?").fill(WHY)
+    page.get_by_role("button", name="Halt everything").click()
+    expect(page.get_by_role("alert").filter(has_text="Everything is halted")).to_contain_text(WHY)
+
+
+def _copy(page: Page) -> None:
+    first = page.get_by_role("button", name="Copy").first
+    command = page.locator(f"#{first.get_attribute('data-copy')}").text_content()
+    first.click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == command
+    assert copied.startswith(("ldfi ", "curl "))

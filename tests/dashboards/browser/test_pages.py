@@ -1,0 +1,133 @@
+"""Every page in a real Chromium: for eyes, for fingers, for keys, for screen readers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from fastapi.routing import APIRoute
+from playwright.sync_api import Browser, expect
+
+from dashboards.app import ROUTERS
+from tests.dashboards.browser import axe
+from tests.dashboards.browser.chromium import PHONE, Scheme, Watched, watching
+from tests.dashboards.browser.conftest import Site
+from tests.dashboards.browser.pages import NO_PAGES, OPEN, PAGES
+from tests.experiments.applications import GIVEN
+
+EVERY = {**OPEN, **PAGES}
+
+
+class Visitors:
+    """One browser profile for each way of looking, logged in as an admin when first needed."""
+
+    def __init__(self, browser: Browser, site: Site) -> None:
+        self._browser, self._site = browser, site
+        self._stack, self._open = ExitStack(), dict[str, Watched]()
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def visit(self, name: str, scheme: Scheme = "light", phone: bool = False) -> Watched:
+        """Somebody who looks at this page just now."""
+        kind = f"{name in OPEN} {scheme} {phone}"
+        if kind not in self._open:
+            size = {"size": PHONE} if phone else {}
+            visitor = self._stack.enter_context(
+                watching(self._browser, self._site.url, scheme, **size)
+            )
+            if name not in OPEN:
+                visitor.log_in(GIVEN["admin"])
+            self._open[kind] = visitor
+        visitor = self._open[kind]
+        visitor.wrong.clear()
+        visitor.visit(EVERY[name](self._site.known))
+        return visitor
+
+
+@pytest.fixture(scope="module")
+def visitors(browser: Browser, site: Site) -> Iterator[Visitors]:
+    found = Visitors(browser, site)
+    yield found
+    found.close()
+
+
+def test_every_page_is_looked_at(site: Site) -> None:
+    looked_at = {where(site.known).partition("?")[0] for where in EVERY.values()}
+    for router in ROUTERS:
+        for route in router.routes:
+            if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
+                if route.path in NO_PAGES:
+                    continue
+                assert any(route.path_regex.match(path) for path in looked_at), (
+                    f"{route.path} is not in tests/dashboards/browser/pages.py"
+                )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", EVERY)
+def test_opens_without_errors_and_for_everyone(
+    visitors: Visitors, axe_core: str, name: str, scheme: Scheme
+) -> None:
+    visitor = visitors.visit(name, scheme)
+
+    grave = axe.grave_violations(visitor.page, axe_core)
+
+    assert not grave, "\n".join(grave)
+    visitor.check()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_fits_on_a_phone(visitors: Visitors, name: str) -> None:
+    visitor = visitors.visit(name, phone=True)
+
+    wide = visitor.page.evaluate(
+        """() => [...document.querySelectorAll('body *')]
+            .filter(each => document.documentElement.scrollWidth > innerWidth
+                && each.getBoundingClientRect().right > innerWidth + 1)
+            .map(each => each.outerHTML.slice(0, 120))"""
+    )
+
+    assert not wide, f"{len(wide)} elements stick out, first {wide[0]}"
+    visitor.check()
+
+
+@pytest.fixture(scope="module")
+def unscripted(browser: Browser, site: Site) -> Iterator[Watched]:
+    with watching(browser, site.url, java_script_enabled=False) as visitor:
+        visitor.log_in(GIVEN["viewer"])
+        yield visitor
+
+
+@pytest.mark.parametrize("name", sorted(set(PAGES) - {"halt", "tokens", "new-campaign"}))
+def test_reads_without_javascript_and_as_a_viewer(
+    unscripted: Watched, site: Site, name: str
+) -> None:
+    unscripted.wrong.clear()
+    page = unscripted.visit(EVERY[name](site.known))
+
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert len(page.get_by_role("main").inner_text()) > 40
+    unscripted.check()
+
+
+def test_the_keyboard_reaches_the_content_and_halts(browser: Browser, site: Site) -> None:
+    with watching(browser, site.url) as visitor:
+        visitor.log_in(GIVEN["operator"])
+        page = visitor.visit("/")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name=re.compile("skip", re.IGNORECASE))).to_be_focused()
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+
+        reached = page.get_by_role("link", name="Halt everything")
+        for _ in range(40):
+            page.keyboard.press("Shift+Tab")
+            if reached.evaluate("each => each === document.activeElement"):
+                break
+        expect(reached).to_be_focused()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/halt")
+        visitor.check()
