@@ -13,7 +13,7 @@ What is asked of the broker, and why:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -37,6 +37,10 @@ SESSION_MS: Final = 6_000
 
 ANSWER_MS: Final = 5_000
 """How long we wait for an answer before we do something else, and then ask again."""
+
+REQUEST_MS: Final = 10_000
+DELIVERY_MS: Final = 20_000
+"""How long a producer tries again by itself; then whoever wrote has to write it once more."""
 
 LARGEST: Final = 1_000_000
 """Bytes of a message: what a broker takes unless it is told otherwise."""
@@ -129,19 +133,20 @@ class KafkaStream:
     def producer(self) -> KafkaWriter:
         """See :class:`experiments.streams.stream.Stream`."""
         with _failing("no producer"):
-            return KafkaWriter(
-                KafkaProducer(
-                    **self._options,
-                    acks="all",
-                    enable_idempotence=True,
-                    linger_ms=5,
-                    batch_size=256 * 1024,
-                    max_request_size=LARGEST,
-                    request_timeout_ms=10_000,
-                    delivery_timeout_ms=60_000,
-                    metrics_enabled=False,
-                )
-            )
+            return KafkaWriter(self._producer)
+
+    def _producer(self) -> Any:
+        return KafkaProducer(
+            **self._options,
+            acks="all",
+            enable_idempotence=True,
+            linger_ms=5,
+            batch_size=256 * 1024,
+            max_request_size=LARGEST,
+            request_timeout_ms=REQUEST_MS,
+            delivery_timeout_ms=DELIVERY_MS,
+            metrics_enabled=False,
+        )
 
     def group(self, name: str, topics: Sequence[str], listener: Listener) -> KafkaReader:
         """See :class:`experiments.streams.stream.Stream`."""
@@ -183,10 +188,15 @@ class KafkaStream:
 
 
 class KafkaWriter:
-    """Writes."""
+    """Writes.
 
-    def __init__(self, producer: Any) -> None:
-        self._producer = producer
+    When something was not acknowledged in time, kafka-python (3.0) waits for the rest of it for
+    ever, also when the brokers are there again. So such a producer is given up for a new one.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._producer: Any = make()
         self._sent: list[Any] = []
 
     def send(
@@ -194,6 +204,8 @@ class KafkaWriter:
     ) -> None:
         """See :class:`experiments.streams.stream.Producer`."""
         with _failing(f"{topic} cannot be written to"):
+            if self._producer is None:
+                self._producer = self._make()
             self._sent.append(self._producer.send(topic, value, key, list(headers)))
 
     def flush(self) -> None:
@@ -202,14 +214,27 @@ class KafkaWriter:
             return
         sent, self._sent = self._sent, []
         with _failing("not everything was acknowledged"):
-            self._producer.flush()
-            for future in sent:
-                if future.failed():
-                    raise future.exception
+            try:
+                self._producer.flush(timeout=DELIVERY_MS / 1000 + 2)
+                for future in sent:
+                    if future.failed():
+                        raise future.exception
+            except KafkaError:
+                self._give_up(0)
+                raise
 
     def close(self) -> None:
         """See :class:`experiments.streams.stream.Producer`."""
-        self._producer.close(timeout=1)
+        self._give_up(1)
+
+    def _give_up(self, seconds: float) -> None:
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        try:
+            producer.close(timeout=seconds)
+        except KafkaError:  # it waits for what is not acknowledged, and goes no further
+            producer._sender.force_close()
 
 
 class KafkaReader:

@@ -144,8 +144,9 @@ def counted(database: str) -> Counter[str]:
         db.close()
     found: Counter[str] = Counter()
     for known in catalogue.classes.values():
-        [path] = [c.value for c in known.predicate.conditions if c.feature == "path"]
-        found[str(path)] += known.traffic.good
+        paths = [c.value for c in known.predicate.conditions if c.feature == "path"]
+        path = str(paths[0]) if paths else f"class {known.name}"  # one that should not be there
+        found[path] += known.traffic.good
     return found
 
 

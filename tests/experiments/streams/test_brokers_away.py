@@ -1,0 +1,68 @@
+"""Brokers that are away for longer than a producer waits for them."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from deploy.stack.kafka import Broker
+from experiments.errors import StreamError
+from experiments.streams import kafka
+from experiments.streams.stream import Topics
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # of those given up
+def test_writing_goes_on_when_brokers_come_back(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given somebody who writes to several partitions all the time, and waits for two seconds
+    monkeypatch.setattr(kafka, "REQUEST_MS", 1_000)
+    monkeypatch.setattr(kafka, "DELIVERY_MS", 2_000)
+    topics, stream = Topics(broker.prefix()), kafka.KafkaStream([broker.address])
+    stream.ensure(topics.partitions(4))
+    stopped, written, refused = threading.Event(), [0.0], [0.0]
+
+    def write() -> None:
+        producer = stream.producer()
+        while not stopped.is_set():
+            try:
+                for number in range(50):
+                    producer.send(topics.spans, b"%d" % number, b"x")
+                producer.flush()
+                written[0] = time.monotonic()
+            except StreamError:
+                refused[0] = time.monotonic()
+                time.sleep(0.1)
+        producer.close()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        _until(lambda: written[0] > 0.0)
+        # When the brokers are away until that is over
+        broker.kill()
+        killed = time.monotonic()
+        time.sleep(4.0)
+        broker.start()
+        broker.ready()
+        back = time.monotonic()
+        # Then what was written was refused at some time, and later it is taken again
+        _until(lambda: written[0] > back)
+        assert refused[0] > killed
+    finally:
+        stopped.set()
+        thread.join(60)
+    assert not thread.is_alive()
+    gc.collect()
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
