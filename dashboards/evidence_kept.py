@@ -18,12 +18,16 @@ from sqlalchemy.orm import Session
 
 from experiments.domain.catalogue import KnownClass
 from experiments.domain.knowledge import Knowledge
-from experiments.evidence import knowledge_of
+from experiments.evidence import knowledge_from
 from experiments.store.schema import ExperimentRow
 
 FRESH: Final = 30.0
 KEPT: Final = 100
 """Classes of which this is kept."""
+
+LESSONS: Final = 500
+"""Lessons of one class that a page looks at, the newest: all of them would hold up the service.
+What only older ones had proved shows as untested, until it is tried again."""
 
 
 @dataclass(slots=True)
@@ -51,7 +55,7 @@ class EvidenceKept:
         taught_at = session.scalar(newest)
         kept = self._kept.pop(key, None)
         if kept is None or kept.taught_at != taught_at:
-            knowledge = knowledge_of(session, known)
+            knowledge = knowledge_from(known, _newest(session, known.name))
             kept = Evidence(knowledge, _certificate(knowledge), taught_at, now)
         elif now - kept.at > FRESH:
             kept.knowledge.study_traffic()
@@ -66,6 +70,22 @@ def evidence_kept(request: Request) -> EvidenceKept:
     """That of this application."""
     kept: EvidenceKept = request.app.state.evidence_kept
     return kept
+
+
+def _newest(session: Session, name: str) -> list[dict[str, Any]]:
+    """What its newest experiments taught, in their order."""
+    query = (
+        select(ExperimentRow.lesson)
+        .where(
+            ExperimentRow.request_class == name,
+            ExperimentRow.ended_at.is_not(None),
+            ExperimentRow.state == "decided",
+            ExperimentRow.lesson.is_not(None),
+        )
+        .order_by(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc())
+        .limit(LESSONS)
+    )
+    return [lesson for lesson in session.scalars(query) if lesson is not None][::-1]
 
 
 def _certificate(knowledge: Knowledge) -> dict[str, Any]:
