@@ -19,6 +19,7 @@ PURPOSES = {
     "explore": "to find out whether it hurts",
     "confirm": "to confirm a suspicion",
     "verify": "to see whether what was found is fixed",
+    "repeat": "to see whether harm that contradicts what was survived comes again",
     "recheck": "to check that what was only inferred to be safe really is",
 }
 VERDICTS = {

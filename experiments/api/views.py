@@ -55,7 +55,7 @@ class ExperimentView(View):
     campaign_id: str
     run: int
     request_class: str = Field(examples=["GET /boot"])
-    purpose: str = Field(examples=["explore", "confirm", "verify", "recheck"])
+    purpose: str = Field(examples=["explore", "confirm", "verify", "repeat", "recheck"])
     hypothesis: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
     faults: list[str]
     state: str = Field(examples=["waiting", "observing", "decided", "aborted"])

@@ -310,7 +310,7 @@ class Campaign:
             faults=faults,
             settings=self.settings,
             purpose=plan.purpose,
-            risk=self.settings.members if plan.purpose in {"confirm", "verify"} else risk,
+            risk=self.settings.members if plan.purpose in {"confirm", "verify", "repeat"} else risk,
             version=exploration.version,
             created_at=now,
         )

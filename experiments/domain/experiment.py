@@ -29,7 +29,7 @@ from fit.faults import Fault
 from fit.predicate import Predicate
 
 State = Literal["proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"]
-Purpose = Literal["explore", "confirm", "verify", "recheck"]
+Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]
 
 ACTIVE: frozenset[State] = frozenset({"armed", "observing", "settling"})
 """The states in which something may still be injected somewhere."""

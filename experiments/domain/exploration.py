@@ -8,15 +8,16 @@ when that one is survived, it is ``refuted``: the verdict that suspected it was 
 that was open and is survived later is ``fixed``. In both cases whatever was put down to these
 faults is forgotten, and what is known is built anew from the lessons that are left.
 
-A failure that contradicts what was survived is *doubted* before anything is built on it: the same
-is tried once more. Survived, it is forgotten likewise; failed again, it is believed, and the
-explorer goes over to its cautious strategy, as more faults do help here.
+A failure that contradicts what was survived is *repeated* before anything is built on it, and the
+second lesson takes the place of the first. (A request of which spans were lost seems to have failed
+of fewer faults than it did.) Where both say the same it is believed, and the explorer goes over to
+its cautious strategy, as more faults do help here.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -158,6 +159,8 @@ class Exploration:
             self._knowledge.exclude(lesson.injected)
         elif lesson.purpose in {"confirm", "verify"}:
             self._judge(lesson)
+        elif lesson.purpose == "repeat":
+            self._replace(lesson)
         else:
             self._add(lesson)
             self._rechecked += lesson.purpose == "recheck"
@@ -176,29 +179,30 @@ class Exploration:
             if lesson.purpose == "verify" and self._tries[lesson.purpose, faults] < MAX_TRIES:
                 self.to_verify.append(faults)
             return
-        doubted = lesson.purpose == "confirm" and faults not in self.states
-        if doubted:
-            self._tries["confirm", faults] = MAX_TRIES  # this was the answer
-        elif lesson.succeeded:
-            self.states[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
         if lesson.succeeded:
-            self._forget(faults)
+            self.states[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
+            injected = self._knowledge.injected(faults)
+            self._forget(lambda harm: injected <= harm.fired)
         self._add(lesson)
-        if not lesson.succeeded and not doubted:
+        if not lesson.succeeded:
             self.states[faults] = "open"
+
+    def _replace(self, lesson: Lesson) -> None:
+        """What hurt was tried again, and that is the answer."""
+        self._tries["repeat", lesson.injected] += 1
+        if lesson.succeeded is not None:
+            self._tries["repeat", lesson.injected] = MAX_TRIES
+            self._forget(lambda harm: harm.injected == lesson.injected)
+            self._add(lesson)
 
     def _add(self, lesson: Lesson) -> None:
         self.lessons.append(lesson)
         self._knowledge.learn(lesson)
 
-    def _forget(self, hypothesis: Hypothesis) -> None:
-        """Drop every lesson that put harm down to it, and build what is known anew."""
-        faults = self._knowledge.injected(hypothesis)
+    def _forget(self, wrong: Callable[[Lesson], bool]) -> None:
+        """Drop every lesson of harm that was wrong, and build what is known anew."""
         self.lessons = [
-            lesson
-            for lesson in self.lessons
-            if lesson.succeeded is not False
-            or not (faults <= lesson.fired or lesson.injected == hypothesis)
+            lesson for lesson in self.lessons if lesson.succeeded is not False or not wrong(lesson)
         ]
         self._knowledge = self._blank()
         for lesson in self.lessons:
@@ -243,10 +247,10 @@ class Exploration:
             lesson.injected
             for lesson in self.lessons
             if lesson.injected not in self.states
-            and self._tries["confirm", lesson.injected] < MAX_TRIES
+            and self._tries["repeat", lesson.injected] < MAX_TRIES
             and self._knowledge.doubts(lesson)
         )
-        return next((Plan(faults, "confirm") for faults in doubted), None)
+        return next((Plan(faults, "repeat") for faults in doubted), None)
 
     def _exploration(self) -> Plan | None:
         proposed = self._knowledge.propose()

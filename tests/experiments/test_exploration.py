@@ -213,30 +213,40 @@ def cautious(lab: Lab) -> bool:
 def test_harm_that_contradicts_what_was_survived_is_tried_again_and_forgotten_if_survived() -> None:
     lab = doubtful()
     assert cautious(lab)
-    assert lab.exploration.plan() == Plan(ALL, "confirm")
+    assert lab.exploration.plan() == Plan(ALL, "repeat")
 
-    lab.learn(Lesson(ALL, succeeded=True, fired=BOTH, relied_on=LAYOUT, purpose="confirm"))
+    lab.learn(Lesson(ALL, succeeded=True, fired=BOTH, relied_on=LAYOUT, purpose="repeat"))
 
     assert not cautious(lab)
     assert not lab.exploration.states
 
 
+def test_harm_of_which_a_part_was_not_seen_is_put_down_to_all_of_it_the_second_time() -> None:
+    lab = doubtful()
+
+    lab.learn(Lesson(ALL, succeeded=False, fired=ALL, purpose="repeat"))
+
+    assert not cautious(lab)
+    lab.plans()
+    assert lab.exploration.states == {LAYOUT: "open"}
+
+
 def test_harm_that_contradicts_what_was_survived_is_believed_when_it_comes_again() -> None:
     lab = doubtful()
 
-    lab.learn(Lesson(ALL, succeeded=False, fired=BOTH, purpose="confirm"))
+    lab.learn(Lesson(ALL, succeeded=False, fired=BOTH, purpose="repeat"))
 
     assert cautious(lab)
-    assert Plan(ALL, "confirm") not in lab.plans()
+    assert Plan(ALL, "repeat") not in lab.plans()
 
 
 def test_doubt_is_given_up_when_it_cannot_be_settled() -> None:
     lab = doubtful()
     for _ in range(MAX_TRIES):
-        assert lab.exploration.plan() == Plan(ALL, "confirm")
-        lab.learn(Lesson(ALL, succeeded=None, purpose="confirm"))
+        assert lab.exploration.plan() == Plan(ALL, "repeat")
+        lab.learn(Lesson(ALL, succeeded=None, purpose="repeat"))
 
-    assert lab.exploration.plan() != Plan(ALL, "confirm")
+    assert lab.exploration.plan() != Plan(ALL, "repeat")
 
 
 # --- Verification ------------------------------------------------------------------------------
