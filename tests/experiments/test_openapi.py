@@ -28,6 +28,7 @@ from experiments.domain.settings import Settings
 from experiments.engine import Engine
 from experiments.store import Database
 from tests.experiments.applications import GIVEN, bearer, service
+from tests.experiments.scenarios.replayed import TRACE, replayed
 from tests.experiments.test_roles import OPEN, Unlimited
 from tests.experiments.world import World
 from tests.fit.applications import served
@@ -151,6 +152,9 @@ def known(address: str) -> dict[str, Iterator[str]]:
         window = {"reason": "upgrade", "down": ["nothing"]}
         client.post("/api/v1/maintenance", json=window).raise_for_status()
         client.post("/api/v1/tokens", json={"name": "kim", "role": "viewer"}).raise_for_status()
+        client.post("/v1/traces", json=replayed("api>http:GET:layout/")).raise_for_status()
+        while client.get(f"/api/v1/replays/{TRACE}").status_code == 404:
+            time.sleep(0.05)
         lists = {
             f"{name}_id": [item["id"] for item in client.get(f"/api/v1/{path}").json()["items"]]
             for name, path in (
@@ -161,6 +165,7 @@ def known(address: str) -> dict[str, Iterator[str]]:
                 ("token", "tokens"),
             )
         }
+    lists["trace_id"] = [TRACE]
     assert all(lists.values()), lists
     return {name: cycle(ids) for name, ids in lists.items()}
 

@@ -41,6 +41,8 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/v1/experiments/{experiment_id}"): LOOK,
     ("GET", "/api/v1/findings"): LOOK,
     ("GET", "/api/v1/findings/{finding_id}"): LOOK,
+    ("GET", "/api/v1/findings/{finding_id}/scenario"): LOOK,
+    ("GET", "/api/v1/replays/{trace_id}"): LOOK,
     ("GET", "/api/v1/maintenance"): LOOK,
     ("GET", "/api/v1/maintenance/gate"): LOOK,
     ("POST", "/api/v1/halt"): ACT,
