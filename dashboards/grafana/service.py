@@ -38,7 +38,12 @@ HEALTH = [
         "Processes of ldfi that answer Prometheus.",
         "sum(up{job='ldfi'})",
         words={0: ("DOWN", RED)},
-        width=4,
+    ),
+    number(
+        "Leaders",
+        "The process that has the engine. Without one nothing is injected and nothing learned.",
+        "sum(ldfi_leads)",
+        words={0: ("NONE", RED)},
     ),
     number(
         "Since the last step",
@@ -46,20 +51,17 @@ HEALTH = [
         "max(ldfi_tick_age_seconds)",
         unit=SECONDS,
         levels=[(1, ORANGE), (5, RED)],
-        width=4,
     ),
     number(
         "Database",
         "While the record cannot be kept nothing is armed.",
         "min(ldfi_database_up)",
         words={0: ("DOWN", RED), 1: ("answers", GREEN)},
-        width=4,
     ),
     number(
         "Edges",
         "Edges that asked for rules within the last lease.",
         "max(ldfi_edges)",
-        width=4,
     ),
     number(
         "Requests that fail",
@@ -67,13 +69,17 @@ HEALTH = [
         f"({_ERRORS}) / sum(rate(ldfi_http_requests_total[5m]))",
         unit=SHARE,
         levels=[(0.001, ORANGE), (0.01, RED)],
-        width=4,
     ),
     number(
         "Notifications waiting",
         "Not delivered yet. Without a target they wait for ever.",
         "max(ldfi_notifications_waiting)",
-        width=4,
+    ),
+    number(
+        "Behind what Kafka holds",
+        "Messages that nobody has read yet, at most; 0 without Kafka, too.",
+        "max(ldfi_ingest_lag_messages or ldfi_intake_lag_messages or vector(0))",
+        levels=[(10_000, ORANGE), (100_000, RED)],
     ),
     lines(
         "Alerts that fire",
@@ -169,6 +175,47 @@ INGEST = [
     ),
 ]
 
+STREAMS = [
+    lines(
+        "Behind what Kafka holds, in messages",
+        "Of each ingest worker, and of the leader, which takes in what they have put together.",
+        Query("ldfi_ingest_lag_messages", "{{instance}}"),
+        Query("ldfi_intake_lag_messages", "leader"),
+    ),
+    lines(
+        "Read by the ingest workers",
+        "Spans, and requests of which both halves were put together.",
+        Query(f"sum(rate(ldfi_ingest_spans_total[{_RATE}]))", "spans"),
+        Query(f"sum(rate(ldfi_ingest_observations_total[{_RATE}]))", "requests"),
+        unit=PER_SECOND,
+    ),
+    lines(
+        "Requests being put together",
+        "Of each ingest worker.",
+        Query("ldfi_ingest_requests_open", "{{instance}}"),
+    ),
+    lines(
+        "Read, and not used",
+        "By reason.",
+        Query(
+            f"sum by (reason) (rate(ldfi_ingest_dropped_total[{_RATE}]))",
+            "{{reason}}",
+        ),
+        unit=PER_SECOND,
+    ),
+    lines(
+        "Dead letters within five minutes",
+        "Messages that could not be read; they are kept in a topic of their own.",
+        Query("sum by (instance) (increase(ldfi_ingest_dead_letters_total[5m]))", "{{instance}}"),
+    ),
+    lines(
+        "Partitions",
+        "Of each ingest worker; their sum is that of the topic.",
+        Query("ldfi_ingest_partitions", "{{instance}}"),
+        stacked=True,
+    ),
+]
+
 API = [
     lines(
         "Edges, by process",
@@ -249,6 +296,7 @@ ROWS: Rows = {
     "Is it well?": HEALTH,
     "Engine": ENGINE,
     "What it receives": INGEST,
+    "Streams, where there is Kafka": STREAMS,
     "Edges and API": API,
     "Processes": PROCESS,
 }

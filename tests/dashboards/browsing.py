@@ -76,13 +76,18 @@ class Markup(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words: list[str] = []
+        self._broken = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
+        self._broken = tag == "wbr"
 
     def handle_data(self, data: str) -> None:
+        if self._broken:  # a name that may be broken here is still one
+            data = self.words.pop() + data
         self.words.append(data)
+        self._broken = False
 
     @property
     def text(self) -> str:

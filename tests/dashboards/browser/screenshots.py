@@ -77,7 +77,7 @@ def _places(known: Seeded, started: str, api: Api) -> Mapping[str, str]:
     found = api("/findings")["items"]
     telling = max(found, key=lambda each: len(each["faults"]))
     return {
-        **{name: where(known) for name, where in (OPEN | PAGES).items()},
+        **{name: where(known) for name, where in {**OPEN, **PAGES}.items()},
         "campaign": f"/campaigns/{started}",
         "experiment": f"/experiments/{telling['experiment_id']}",
         "finding": f"/findings/{telling['id']}",
