@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from experiments import counts
 from experiments.engine import Engine
@@ -19,6 +19,9 @@ from experiments.streams.events import Events
 from experiments.streams.feed import Feed
 
 _log = logging.getLogger("ldfi")
+
+FEED_SECONDS: Final = 5.0
+"""How long is waited for the last answer of Kafka. What is read and not kept is read again."""
 
 
 class Leader:
@@ -36,39 +39,42 @@ class Leader:
             limits=service.limits,
             outcomes=service.outcomes,
         )
-        self.feed: Feed | None = None
+        self._feed: Feed | None = None
         self._feeding: asyncio.Task[None] | None = None
         if service.stream is not None:
-            self.feed = Feed(service.stream, service.topics, service.partitions, db, self.engine)
-            self._feeding = _begun(self.feed.run())
+            self._feed = Feed(service.stream, service.topics, service.partitions, db, self.engine)
+            self._feeding = _begun(self._feed.run())
         self._tasks = [_begun(each) for each in _beside(service, db, self.engine)]
 
     async def end(self, reason: str) -> None:
         """Disarm, put what was learned on record, and stop."""
         self.engine.board.clear()
-        await self._stop()
+        fed = await self._stop()
         now = time.time()
         self.engine.scheduler.shut_down(reason, now)
-        if self.feed is not None:
-            self.feed.keep(now)
-            await self.feed.close()
+        if fed is not None:
+            fed.keep(now)
+            await fed.close()
 
     async def drop(self) -> None:
         """Stop at once and write nothing: somebody else may lead already."""
         self.engine.board.clear()
-        await self._stop()
-        if self.feed is not None:
-            await self.feed.close()
+        fed = await self._stop()
+        if fed is not None:
+            await fed.close()
 
-    async def _stop(self) -> None:
+    async def _stop(self) -> Feed | None:
+        """Let everything end. The feed, unless it hangs since the brokers do not answer."""
         for task in self._tasks:
             task.cancel()
         for task in self._tasks:
             with suppress(asyncio.CancelledError):
                 await task
-        if self.feed is not None and self._feeding is not None:
-            self.feed.stop()
-            await self._feeding
+        if self._feed is None or self._feeding is None:
+            return None
+        self._feed.stop()
+        ended, _ = await asyncio.wait({self._feeding}, timeout=FEED_SECONDS)
+        return self._feed if ended else None
 
 
 def _beside(service: Service, db: Database, engine: Engine) -> list[Coroutine[Any, Any, None]]:

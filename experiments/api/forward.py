@@ -126,7 +126,7 @@ async def _onward(request: Request, url: str) -> httpx.Request:
         request.method,
         httpx.URL(url).copy_with(raw_path=target.removesuffix(b"?")),
         headers=[*came, (b"x-forwarded-for", ", ".join(way).encode()), (FORWARDED.encode(), b"1")],
-        content=await request.body(),
+        content=b"" if request.method in {"GET", "HEAD"} else await request.body(),
         extensions={"timeout": _TIMEOUT.as_dict()},
     )
 

@@ -18,7 +18,7 @@ from experiments.api.auth import Role
 from experiments.cli.processes import ATTACHED, free_port
 from tests.experiments.applications import GIVEN, bearer
 
-PATIENCE = 60.0
+PATIENCE = 150.0
 
 
 @dataclass

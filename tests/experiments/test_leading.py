@@ -18,7 +18,7 @@ from experiments.store.database import Database
 from tests.experiments.applications import GIVEN, bearer, problem
 from tests.experiments.members import Member, until
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
@@ -71,6 +71,11 @@ def test_one_leads_the_others_pass_on_and_another_takes_over(
     assert lease["rules"] == []
     old = leading(members)
     assert old is not None
+
+    assert "ldfi_leads 1.0" in old.metrics()
+    assert "ldfi_tick_age_seconds" in old.metrics()
+    assert "ldfi_leads 0.0" in api.metrics()
+    assert "ldfi_database_up 1.0" in api.metrics()
 
     # An edge that waits through another process waits at the leader
     with httpx.Client(headers=bearer(GIVEN["edge"]), timeout=20, trust_env=False) as edge:
