@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 SCENARIOS: Final = ".ldfi"
 """Where scenario files go without ``--ldfi-report``: a folder in pytest's root."""
 
-_found: list[Document] = []
-"""What was found in this session."""
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Our options."""
@@ -42,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
-    _found.clear()
+    config.pluginmanager.register(Summary(), "ldfi-summary")
     config.addinivalue_line(
         "markers",
         "ldfi(max_size=2, kinds=('error',), delay=10.0, protected=(), time_limit=60.0): run the "
@@ -75,32 +72,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             _bounds(item)
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Collect what was found, from the workers of pytest-xdist too."""
-    document = getattr(report, "ldfi", None)
-    if document is not None:
-        _found.append(document)
+class Summary:
+    """Collects what was found, from the workers of pytest-xdist too, and says it at the end."""
 
+    def __init__(self) -> None:
+        self._found: list[Document] = []
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """How many runs it took, and what was found; the report is written."""
-    if not _found:
-        return
-    from experiments.pytest_plugin.report import total, write_report
-    from experiments.pytest_plugin.told import headline, notes
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One of pytest's hooks."""
+        document = getattr(report, "ldfi", None)
+        if document is not None:
+            self._found.append(document)
 
-    terminalreporter.section("ldfi")
-    for document in sorted(_found, key=lambda each: each["test"]):
-        terminalreporter.write_line(f"{document['test']}: {headline(document)}")
-        for note in notes(document):
-            terminalreporter.write_line(f"    {note}")
-    terminalreporter.write_line(total(_found))
-    path: Path | None = config.getoption("--ldfi-report")
-    if path is not None:
-        write_report(path, _found)
-        terminalreporter.write_line(f"report: {path}")
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> None:
+        """How many runs it took, and what was found; the report is written."""
+        if not self._found:
+            return
+        from experiments.pytest_plugin.report import total, write_report
+        from experiments.pytest_plugin.told import headline, notes
+
+        terminalreporter.section("ldfi")
+        for document in sorted(self._found, key=lambda each: str(each["test"])):
+            terminalreporter.write_line(f"{document['test']}: {headline(document)}")
+            for note in notes(document):
+                terminalreporter.write_line(f"    {note}")
+        terminalreporter.write_line(total(self._found))
+        path: Path | None = config.getoption("--ldfi-report")
+        if path is not None:
+            write_report(path, self._found)
+            terminalreporter.write_line(f"report: {path}")
 
 
 def _is_ours(item: pytest.Function) -> bool:

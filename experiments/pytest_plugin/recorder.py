@@ -12,6 +12,7 @@ run of a test that does the same things in the same order then has the same line
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
@@ -20,6 +21,7 @@ from typing import Any, Final
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
+from opentelemetry.sdk.environment_variables import OTEL_SDK_DISABLED
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace import Span as SdkSpan
@@ -215,9 +217,14 @@ def present() -> Recorder | None:
 
 def own_provider(service: str) -> TracerProvider:
     """A tracer provider that nobody else sees, and that records everything."""
-    provider = TracerProvider(
-        resource=Resource({"service.name": service}), sampler=ALWAYS_ON, shutdown_on_exit=False
-    )
+    disabled = os.environ.pop(OTEL_SDK_DISABLED, None)  # is meant for what the application exports
+    try:
+        provider = TracerProvider(
+            resource=Resource({"service.name": service}), sampler=ALWAYS_ON, shutdown_on_exit=False
+        )
+    finally:
+        if disabled is not None:
+            os.environ[OTEL_SDK_DISABLED] = disabled
     provider.add_span_processor(RELAY)
     return provider
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,9 @@ Document = dict[str, Any]
 class Session:
     """One session: its output, what became of each test, and the report."""
 
-    def __init__(self, folder: Path, *options: str, cases: Path = CASES) -> None:
+    def __init__(
+        self, folder: Path, *options: str, cases: Path = CASES, **environment: str
+    ) -> None:
         self.folder = folder
         self.report = folder / "out" / "report.json"
         junit = folder / "junit.xml"
@@ -36,6 +39,7 @@ class Session:
             text=True,
             check=False,
             cwd=folder,
+            env=os.environ | environment,
         )
         self.code = done.returncode
         self.output = done.stdout + done.stderr
@@ -180,14 +184,22 @@ def test_the_report_is_there_for_people_too(session: Session) -> None:
     assert "1. fails when app>http:GET:pricecache/* fails" in text
 
 
+@pytest.mark.timeout(300)  # three interpreters
 def test_workers_find_the_same_and_report_it_together(
     session: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("many")
 
-    spread = Session(folder, "-n", "2", "-k", "test_pair or test_param or asgi")
+    spread = Session(
+        folder,
+        "-n",
+        "2",
+        "--ignore-glob=*_applications.py",
+        "-k",
+        "pair or param or anew or single",
+    )
 
-    assert len(spread.tests) == 6
+    assert len(spread.tests) == 5
 
     def comparable(found: Session, test: str) -> Document:
         document = {key: value for key, value in found.tests[test].items() if key != "seconds"}
@@ -213,7 +225,7 @@ def test_it_imports_nothing_without_need_and_needs_no_more_than_its_extra(tmp_pa
     (tmp_path / "case_light.py").write_text(
         "import sys, pytest\n"
         "def test_before():\n"
-        "    used = {'solver', 'lineage', 'pysat', 'opentelemetry', 'httpx', 'pydantic', 'fit'}\n"
+        "    used = {'solver', 'lineage', 'pysat', 'httpx', 'pydantic', 'opentelemetry.sdk'}\n"
         "    assert used & set(sys.modules) == set()\n"
         "@pytest.mark.ldfi\n"
         "def test_explored():\n"
@@ -226,7 +238,25 @@ def test_it_imports_nothing_without_need_and_needs_no_more_than_its_extra(tmp_pa
         "    assert heavy & set(sys.modules) == set()\n"
     )
 
-    session = Session(tmp_path, cases=tmp_path)
+    session = Session(
+        tmp_path,
+        *("-p", "experiments.pytest_plugin.plugin"),
+        cases=tmp_path,
+        OTEL_SDK_DISABLED="true",  # is about what the application exports
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )
 
     assert session.outcomes == {"test_before": [], "test_explored": ["failure"], "test_light": []}
     assert list(session.report.parent.glob("*.yaml"))
+
+
+def test_whoever_marks_no_test_pays_for_nothing() -> None:
+    """pytest imports the plugin in every session of whoever has it installed."""
+    used = "{'solver', 'lineage', 'pysat', 'opentelemetry', 'httpx', 'pydantic', 'yaml', 'fit'}"
+    program = f"import experiments.pytest_plugin.plugin, sys; print({used} & set(sys.modules))"
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "set()\n"
