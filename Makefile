@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test soak check grafana screenshots format clean help
+.PHONY: demo stack test soak soak-streams soak-stack check grafana screenshots format clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
 
 demo: $(VENV)/.demo  ## run the demo application and find its planted failures
 	$(BIN)/ldfi demo $(ARGS)
+
+stack: $(VENV)/.stack ## the same on Kafka, PostgreSQL and a Collector (docs/deployment.md)
+	$(BIN)/python -m deploy.stack $(ARGS)
 
 test: $(VENV)/.dev   ## run the tests
 	$(BIN)/pytest
@@ -19,6 +22,9 @@ soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (an ho
 
 soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each (an hour or so)
 	LDFI_SOAK=30 $(BIN)/pytest -x -s tests/experiments/streams/test_kills.py
+
+soak-stack: $(VENV)/.dev  ## kill each part of the whole stack 30 times (half an hour or so)
+	$(BIN)/python -m tests.experiments.streams.soak $(ARGS)
 
 check: $(VENV)/.dev $(VENV)/.audit ## lint, types, the arrows between rooms, known vulnerabilities
 	$(BIN)/ruff check .
@@ -51,10 +57,14 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
 	@touch $@
 
+$(VENV)/.stack: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,kafka]'
+	@touch $@
+
 $(VENV)/.audit: pyproject.toml | $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[audit]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.stack
