@@ -34,7 +34,8 @@ CAMPAIGN: Final = {
     "settle": 5.0,  # the Collector judges a trace after a second, then it is to become quiet
 }
 DRAIN_SECONDS: Final = 90.0
-SETTLE_SECONDS: Final = 60.0
+SETTLE_SECONDS: Final = 45.0
+"""Nothing new for so long: more than one half of a request waits for the other."""
 LEADERS: Final = frozenset({"leader", "postgresql"})
 """Kills after which memory of experiments may be lost, and nobody can write to the record."""
 
@@ -112,17 +113,17 @@ def _start_traffic(stack: Stack, notes: Path, sent: Path, rate: float) -> None:
 
 def _settled(stack: Stack) -> dict[str, account.Logged]:
     """What Kafka holds once nobody writes any more, and the classes have had their time with it."""
+    before: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     end = time.monotonic() + SETTLE_SECONDS
-    before: Counter[str] = Counter()
     while True:
         time.sleep(3.0)
         logged = account.in_kafka(stack.broker.address, stack.topics)
-        wanted = account.undisturbed(logged.values())
-        done = wanted == before and account.counted(stack.database) == wanted
-        if done or time.monotonic() > end:
-            time.sleep(3.0)  # nothing may come twice, either
-            return logged
-        before = wanted
+        now = account.undisturbed(logged.values()), account.counted(stack.database)
+        if now != before:
+            end = time.monotonic() + SETTLE_SECONDS
+        elif now[0] == now[1] or time.monotonic() > end:
+            return logged  # the same twice: nothing comes any more, nor twice
+        before = now
 
 
 def _finality(killed: Sequence[Kill]) -> Callable[[ExperimentRow], bool]:
