@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo stack test soak soak-streams soak-stack check grafana screenshots format clean help
+.PHONY: demo stack test soak soak-streams soak-stack check grafana screenshots docs format clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
@@ -42,6 +42,10 @@ screenshots: $(VENV)/.dev ## take the pictures of docs/dashboards.md anew (needs
 audit: $(VENV)/.audit ## hold what is installed against known vulnerabilities (needs the network)
 	$(BIN)/python .ci/audit.py
 
+docs: $(VENV)/.docs ## build the documentation as a site, strictly, into build/site
+	$(BIN)/python docs/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 format: $(VENV)/.dev ## bring the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -57,6 +61,10 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
 	@touch $@
 
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
 $(VENV)/.stack: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,kafka]'
 	@touch $@
@@ -67,4 +75,4 @@ $(VENV)/.audit: pyproject.toml | $(VENV)/.dev
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@ $(VENV)/.demo $(VENV)/.stack
+	@touch $@ $(VENV)/.demo $(VENV)/.stack $(VENV)/.docs
