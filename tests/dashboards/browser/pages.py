@@ -38,5 +38,11 @@ PAGES: Final[Mapping[str, Where]] = {
     "halt": lambda _: "/halt",
 }
 
-NO_PAGES: Final = {"/live", "/experiments/{experiment_id}/now"}
+FILES: Final[Mapping[str, Where]] = {
+    "finding": lambda known: f"/findings/{known.findings[-1]}/file",
+    "certificate": lambda known: f"/certificates/{known.campaigns['nightly']}/file",
+}
+"""Pages to be kept and sent around, which need no service."""
+
+NO_PAGES: Final = {"/live", "/now", "/experiments/{experiment_id}/now"}
 """Routes that give a stream of events, or a part of a page."""

@@ -19,7 +19,7 @@ from experiments.engine import Engine
 from experiments.store import Database
 from tests.dashboards.browser.chromium import Watched, watching
 from tests.dashboards.browser.hostile import LINE, PATHS, PAYLOADS, PROGRAM, harm
-from tests.dashboards.browser.pages import PAGES
+from tests.dashboards.browser.pages import FILES, PAGES
 from tests.dashboards.seeded import LIMITS, QUICK, Seeded, alive
 from tests.experiments.applications import GIVEN, bearer
 from tests.experiments.world import World
@@ -212,10 +212,13 @@ def test_the_reason_of_a_halt_is_text_on_every_page(
         unharmed(visitor)
 
 
-def test_a_finding_as_a_file_is_harmless_too(
-    visitor: Watched, site: tuple[str, Seeded], tmp_path: Path
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_harmless_too(
+    visitor: Watched, browser: Browser, site: tuple[str, Seeded], tmp_path: Path, name: str
 ) -> None:
-    page = visitor.visit(f"/findings/{site[1].findings[-1]}")
-    file = tmp_path / "finding.html"
-    file.write_text(page.content(), encoding="utf-8")
-    assert "<script class=hostile" not in file.read_text(encoding="utf-8")
+    got = visitor.page.request.get(f"{site[0]}{FILES[name](site[1])}")
+    (tmp_path / "file.html").write_bytes(got.body())
+    with watching(browser, f"file://{tmp_path}") as reader:
+        text = shown(reader.visit("/file.html"))
+        assert any(_flat(payload).strip() in text for payload in PAYLOADS)
+        unharmed(reader)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from fastapi.routing import APIRoute
@@ -14,7 +15,7 @@ from dashboards.app import ROUTERS
 from tests.dashboards.browser import axe
 from tests.dashboards.browser.chromium import PHONE, Scheme, Watched, watching
 from tests.dashboards.browser.conftest import Site
-from tests.dashboards.browser.pages import NO_PAGES, OPEN, PAGES
+from tests.dashboards.browser.pages import FILES, NO_PAGES, OPEN, PAGES
 from tests.experiments.applications import GIVEN
 
 EVERY = {**OPEN, **PAGES}
@@ -55,11 +56,12 @@ def visitors(browser: Browser, site: Site) -> Iterator[Visitors]:
 
 
 def test_every_page_is_looked_at(site: Site) -> None:
-    looked_at = {where(site.known).partition("?")[0] for where in EVERY.values()}
+    places = [*EVERY.values(), *FILES.values()]
+    looked_at = {where(site.known).partition("?")[0] for where in places}
     for router in ROUTERS:
         for route in router.routes:
             if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
-                if route.path in NO_PAGES:
+                if route.path in NO_PAGES or route.path.startswith("/api/"):
                     continue
                 assert any(route.path_regex.match(path) for path in looked_at), (
                     f"{route.path} is not in tests/dashboards/browser/pages.py"
@@ -92,6 +94,29 @@ def test_fits_on_a_phone(visitors: Visitors, name: str) -> None:
 
     assert not wide, f"{len(wide)} elements stick out, first {wide[0]}"
     visitor.check()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_needs_nothing_but_itself(
+    visitors: Visitors,
+    browser: Browser,
+    site: Site,
+    axe_core: str,
+    tmp_path: Path,
+    name: str,
+    scheme: Scheme,
+) -> None:
+    visitor = visitors.visit("overview")
+    got = visitor.page.request.get(f"{site.url}{FILES[name](site.known)}")
+    assert "attachment" in got.headers["content-disposition"]
+    (tmp_path / "file.html").write_bytes(got.body())
+
+    with watching(browser, f"file://{tmp_path}", scheme) as reader:
+        page = reader.visit("/file.html")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        assert not axe.grave_violations(page, axe_core)
+        reader.check()
 
 
 @pytest.fixture(scope="module")
