@@ -22,7 +22,7 @@ ROLES: Final = {
 }
 """Names of the processes, and the role of each."""
 
-START_SECONDS: Final = 90.0
+START_SECONDS: Final = 180.0
 
 
 @dataclass

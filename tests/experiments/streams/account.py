@@ -10,6 +10,7 @@ but for what a killed Collector had in its memory.
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -60,7 +61,10 @@ def taken(account: Path) -> dict[str, Served]:
 
 @dataclass(slots=True)
 class Logged:
-    """A request as Kafka holds it: span id → parent of all its spans, and what its device says."""
+    """A request as Kafka holds it: span id → parent of all its spans, and what its device says.
+
+    ``observed``: when a worker first put both halves together, Unix seconds by Kafka's clock.
+    """
 
     parents: dict[bytes, bytes] = field(default_factory=dict)
     path: str = ""
@@ -69,6 +73,7 @@ class Logged:
     fired: bool = False
     device: str = ""
     success: bool | None = None
+    observed: float = math.inf
 
     @property
     def whole(self) -> bool:
@@ -86,6 +91,7 @@ def in_kafka(address: str, topics: Topics) -> dict[str, Logged]:
     consumer = KafkaConsumer(
         topics.spans,
         topics.metrics,
+        topics.observations,
         bootstrap_servers=[address],
         auto_offset_reset="earliest",
         enable_auto_commit=False,
@@ -95,6 +101,9 @@ def in_kafka(address: str, topics: Topics) -> dict[str, Logged]:
         for message in _all_of(consumer):
             if message.topic == topics.spans:
                 _take_spans(found, message.value)
+            elif message.topic == topics.observations:
+                logged = found[message.key.decode()]
+                logged.observed = min(logged.observed, message.timestamp / 1000)
             else:
                 said = json.loads(message.value)
                 logged = found[said["trace_id"]]
@@ -163,12 +172,12 @@ def lost(sent: Mapping[str, Served], logged: Mapping[str, Logged]) -> list[Serve
 
 
 def ill_accounted(
-    record: Record, logged: Iterable[Logged], is_final: Callable[[ExperimentRow], bool]
+    record: Record, logged: Iterable[Logged], heard_until: Callable[[ExperimentRow], float]
 ) -> Iterator[str]:
     """No experiment counts a device that Kafka knows nothing of, or one twice; and each has on
     record every device that was hurt.
 
-    ``is_final``: whether an experiment's record has had the time to hear of all of them.
+    ``heard_until``: what was observed until then, Unix seconds, an experiment must have heard of.
     """
     of: defaultdict[str, list[Logged]] = defaultdict(list)
     for each in logged:
@@ -180,7 +189,12 @@ def ill_accounted(
             devices = {each.device for each in mine if each.arm == arm}
             if said > len(devices):
                 yield f"experiment {row.id} counts {said} devices of {arm}, Kafka {len(devices)}"
-        hurt = {each.device for each in mine if each.fired and not each.success}
+        bad = [each for each in mine if each.fired and not each.success]
+        hurt = {each.device for each in bad}
+        heard = {each.device for each in bad if each.observed <= heard_until(row)}
         known = row.members_hurt or 0
-        if known > len(hurt) or (known < len(hurt) and is_final(row)):
-            yield f"experiment {row.id} says that {known} were hurt, Kafka {len(hurt)}"
+        if not len(heard) <= known <= len(hurt):
+            yield (
+                f"experiment {row.id} says that {known} were hurt; Kafka knows of {len(hurt)}, "
+                f"{len(heard)} of them in time"
+            )

@@ -36,6 +36,9 @@ CAMPAIGN: Final = {
 DRAIN_SECONDS: Final = 90.0
 SETTLE_SECONDS: Final = 45.0
 """Nothing new for so long: more than one half of a request waits for the other."""
+READ_SECONDS: Final = 20.0
+"""An observation is read by the leader so soon after it was written, however busy the machine."""
+
 LEADERS: Final = frozenset({"leader", "postgresql"})
 """Kills after which memory of experiments may be lost, and nobody can write to the record."""
 
@@ -91,7 +94,7 @@ def assault(
     undisturbed = account.undisturbed(logged.values())
     wrong = [*attack.wrong, *late_leaders(victims.recovered)]
     wrong += account.miscounted(undisturbed, counted)
-    wrong += account.ill_accounted(attack.last, logged.values(), _finality(victims.killed))
+    wrong += account.ill_accounted(attack.last, logged.values(), _heard_until(victims.killed))
     if lost and "collector" not in targets:
         wrong.append(f"{len(lost)} requests were taken and are not in Kafka: {lost[:3]}")
     sums = (undisturbed.total(), counted.total())
@@ -126,16 +129,16 @@ def _settled(stack: Stack) -> dict[str, account.Logged]:
         before = now
 
 
-def _finality(killed: Sequence[Kill]) -> Callable[[ExperimentRow], bool]:
-    """An experiment counts what is late for a while, and then puts it on record: if whoever ran it
-    has lived that long."""
-    ends = time.time() - LATE_SECONDS - SETTLE_SECONDS
+def _heard_until(killed: Sequence[Kill]) -> Callable[[ExperimentRow], float]:
+    """An experiment counts what is late for a while and then puts it on record, if whoever ran it
+    lives that long."""
+    ends = time.time()
 
-    def is_final(row: ExperimentRow) -> bool:
+    def heard_until(row: ExperimentRow) -> float:
         if row.state != "decided" or row.ended_at is None or row.armed_at is None:
-            return False
-        from_, until = row.armed_at, row.ended_at + LATE_SECONDS + 1.0
+            return 0.0
+        from_, until = row.armed_at, row.ended_at + LATE_SECONDS + READ_SECONDS
         disturbed = any(from_ <= kill.at <= until and kill.aim in LEADERS for kill in killed)
-        return row.ended_at < ends and not disturbed
+        return 0.0 if disturbed or until > ends else row.ended_at + LATE_SECONDS - READ_SECONDS
 
-    return is_final
+    return heard_until

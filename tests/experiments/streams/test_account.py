@@ -69,23 +69,25 @@ def test_a_request_too_few_or_too_many_is_found(got: Counter[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("devices", "hurt", "final", "complains"),
+    ("devices", "hurt", "until", "complains"),
     [
-        (2, 1, True, False),
-        (1, 1, True, False),  # decided before all had reported
-        (3, 1, True, True),  # one device counted twice
-        (2, 2, False, True),  # hurt that nobody reported
-        (2, 0, False, False),  # it may not have heard of it yet
-        (2, 0, True, True),
+        (2, 1, 9.0, False),
+        (1, 1, 9.0, False),  # decided before all had reported
+        (3, 1, 9.0, True),  # one device counted twice
+        (2, 2, 0.0, True),  # hurt that nobody reported
+        (2, 0, 4.0, False),  # it could not have heard of it
+        (2, 0, 5.0, True),
     ],
 )
 def test_what_experiments_say_is_held_against_what_kafka_holds(
-    devices: int, hurt: int, final: bool, complains: bool
+    devices: int, hurt: int, until: float, complains: bool
 ) -> None:
     # Given two treated devices, one of them hurt, and one that reported twice
     told = [logged("d1"), logged("d2", success=False), logged("d2", success=False)]
     row = ExperimentRow(id="e1", members_hurt=hurt, comparison={"treatment": {"devices": devices}})
-    wrong = list(ill_accounted(Record(0.0, experiments={"e1": row}), told, lambda _: final))
+    for each in told:
+        each.observed = 5.0
+    wrong = list(ill_accounted(Record(0.0, experiments={"e1": row}), told, lambda _: until))
     assert bool(wrong) == complains
 
 

@@ -28,7 +28,7 @@ def test_spans_are_keyed_by_trace_and_where_every_other_client_would_put_them(
     topics, sent = Topics(broker.prefix()), traces(7, 30)
     KafkaStream([broker.address]).ensure(topics.partitions(PARTITIONS))
     variables = {"KAFKA_BROKERS": broker.address, "KAFKA_TOPIC": topics.spans}
-    found, placed = Counter[str](), dict[str, int]()
+    found, placed, marked = Counter[str](), dict[str, int](), Counter[str]()
     with running(tmp_path / "log", ONLY_KAFKA, DECISION_WAIT="1s", **variables) as url:
         # When requests under experiment come in
         send(url, sent, fit_experiment="e1", fit_arm="treatment")
@@ -43,9 +43,11 @@ def test_spans_are_keyed_by_trace_and_where_every_other_client_would_put_them(
                 spans = decode_protobuf(message.value).spans
                 assert {span.trace_id for span in spans} == {key}
                 found[key] += len(spans)
+                marked.update(key for span in spans if span.operation.experiment == "e1")
                 placed[key] = message.partition
         consumer.close()
     # And its partition is the one that Kafka's own hash of the key says
     assert found == dict.fromkeys(sent, 3)
+    assert marked == dict.fromkeys(sent, 1), "what stands on spans is not understood"
     assert placed == {key: (murmur2(key.encode()) & 0x7FFFFFFF) % PARTITIONS for key in sent}
     assert len(set(placed.values())) == PARTITIONS
