@@ -71,11 +71,10 @@ class Events:
             told = [(e.subject, _value(session, e)) for e in entries if e.what.startswith(_TOLD)]
         if not entries:
             return 0
-        if told:
+        for subject, value in told:
             producer = self._made()
-            for subject, value in told:
-                producer.send(topic, subject.encode(), value)
-            producer.flush()
+            producer.send(topic, subject.encode(), value)
+            producer.flush()  # each by itself: the next must not be there when this one is not
         following = entries[-1].id + 1
         with self._db.change(now) as change:
             positions.save(change, topic, {_PLACE: Position(following, following)})

@@ -56,6 +56,8 @@ def from_json(body: bytes) -> bytes:
     """An OTLP-JSON request as protobuf. Raises UnreadableTraces for what is none."""
     try:
         document = json.loads(body)
+        if not isinstance(document, dict):
+            raise ValueError("it is no object")
         _ids_to_base64(document)
         return ParseDict(
             document, ExportTraceServiceRequest(), ignore_unknown_fields=True
