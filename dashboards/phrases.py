@@ -84,12 +84,17 @@ def said_outcome(counts: Mapping[str, Any]) -> str:
     treated, control = counts.get("treatment"), counts.get("control")
     if not treated or not control or not treated["devices"]:
         return ""
-    met = f"{_of(treated)} that met these failures did not get what they asked for"
+    met = "that met these failures"
+    if treated["failures"]:
+        met = f"{_of(treated)} {met} did not get what they asked for"
+    else:
+        met = f"Of {_devices(treated['devices'])} {met}, all got what they asked for"
     if not control["devices"]:
         return f"{met}."
     if not control["failures"]:
         return f"{met}; of {_devices(control['devices'])} that did not meet them, none failed."
-    return f"{met}; of those that did not meet them, {_of(control)} failed as well."
+    too = " as well" if treated["failures"] else ""
+    return f"{met}; of those that did not meet them, {_of(control)} failed{too}."
 
 
 def _of(arm: Mapping[str, Any]) -> str:

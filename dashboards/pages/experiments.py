@@ -100,10 +100,14 @@ async def show(
 async def now(
     experiment_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
 ) -> Response:
-    """What changes while it runs, to be put into its page."""
+    """What changes while it runs, to be put into its page. When it is over, that is loaded anew."""
     with db.read() as session:
         found = _found(session, engine, experiment_id)
-    return rendered(request, "experiment_now.html", now=now_of(found.view))
+    current = now_of(found.view)
+    response = rendered(request, "experiment_now.html", now=current)
+    if current.over:
+        response.headers["HX-Refresh"] = "true"
+    return response
 
 
 @router.post("/experiments/{experiment_id}/approve")

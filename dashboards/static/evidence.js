@@ -4,8 +4,12 @@
 
 (() => {
   const HEIGHT = 260;
+  const LEAST = 10;
   const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
   const power = (exponent) => `10${[...String(exponent)].map((digit) => RAISED[digit]).join("")}`;
+
+  const said = (exponent) =>
+    exponent < 2 ? (10 ** exponent).toPrecision(2) : exponent < 7 ? Math.round(10 ** exponent).toLocaleString() : `about ${power(Math.round(exponent))}`;
 
   const palette = () => {
     const probe = document.body.appendChild(document.createElement("span"));
@@ -18,12 +22,15 @@
     return found;
   };
 
+  // The thresholds go on to the right of what is known.
   const columns = (chart) => {
     const pairs = chart.curve.map((point) => point[0]);
+    const rest = pairs[pairs.length - 1] < LEAST ? [null] : [];
+    if (rest.length) pairs.push(LEAST);
     return [
       pairs,
-      chart.curve.map((point) => point[1]),
-      chart.curve.map((point) => point[2]),
+      [...chart.curve.map((point) => point[1]), ...rest],
+      [...chart.curve.map((point) => point[2]), ...rest],
       pairs.map(() => chart.harmful),
       pairs.map(() => chart.tolerated),
     ];
@@ -41,7 +48,7 @@
       plot = new uPlot({
         width: Math.max(280, place.clientWidth), height: HEIGHT, legend: { show: false }, cursor: { show: false },
         scales: {
-          x: { time: false, range: (_, low, high) => [0, Math.max(10, high)] },
+          x: { time: false, range: (_, low, high) => [0, Math.max(LEAST, high)] },
           y: { range: (_, low, high) => [Math.min(-0.5, low), Math.max(high, chart.harmful) + 0.3] },
         },
         axes: [
@@ -59,11 +66,18 @@
     };
     make();
 
+    const latest = figure.parentElement.querySelector("[data-latest]");
+    const say = () => {
+      const [pairs, worse, notWorse] = chart.curve[chart.curve.length - 1];
+      latest.textContent = `After ${pairs} pairs: worse ${said(worse)}, not worse ${said(notWorse)}.`;
+    };
+
     document.addEventListener("ldfi:progress", (event) => {
       const mine = event.detail.find((each) => each.id === chart.experiment);
       if (!mine || mine.counts.curve.length < chart.curve.length) return;
       chart.curve = mine.counts.curve;
       plot.setData(columns(chart));
+      say();
     });
     document.addEventListener("ldfi:theme", make);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", make);
