@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
+from starlette.exceptions import HTTPException
 
 from dashboards import login
 from dashboards.assets import PREFIX, Assets
+from dashboards.csp import confined
 from dashboards.evidence_kept import EvidenceKept
 from dashboards.pages import (
     audit,
@@ -26,7 +28,9 @@ from dashboards.pages import (
     tokens,
     what_if,
 )
+from dashboards.render import error_page
 from dashboards.sessions import Sessions
+from experiments.api.problems import Problem
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     login.router,
@@ -48,6 +52,9 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     files.api,
 )
 
+PROGRAMS: Final = ("/api/", "/v1/")
+"""Nobody looks for a page there."""
+
 
 def install(app: FastAPI) -> None:
     """Serve the pages beside the API: found by the service as an entry point ``ldfi.pages``."""
@@ -56,3 +63,18 @@ def install(app: FastAPI) -> None:
     for router in ROUTERS:
         app.include_router(router)
     app.mount(PREFIX, Assets(), name="static")
+    _have_missing_pages(app)
+
+
+def _have_missing_pages(app: FastAPI) -> None:
+    """Whoever looks for a page that is not there is told so on one; programs get a document."""
+    document = app.exception_handlers[HTTPException]
+
+    @app.exception_handler(HTTPException)
+    async def on_http(request: Request, error: HTTPException) -> Response:
+        looks = "text/html" in request.headers.get("accept", "")
+        if error.status_code == 404 and looks and not request.url.path.startswith(PROGRAMS):
+            problem = Problem(404, "no-such-route", f"there is no page {request.url.path}")
+            return confined(error_page(request, problem))
+        answer: Response = await document(request, error)  # type: ignore[misc]
+        return answer

@@ -84,8 +84,7 @@ def share(value: float) -> str:
 
 def breakable(text: str) -> Markup:
     """A long name that may be broken where its parts end."""
-    pieces = [Markup("{}<wbr>").format(piece) for piece in _PARTS.findall(text)]
-    return Markup("").join(pieces)
+    return Markup("<wbr>").join(_PARTS.findall(text))
 
 
 def fault(text: str) -> str:

@@ -181,7 +181,9 @@ def _at_fields(problems: Mapping[str, str]) -> dict[str, str]:
         if name in fields:
             found[name] = what
         else:
-            found.setdefault(_FIELD_OF.get(name.partition(".")[0], ""), what)
+            first, _, deeper = name.partition(".")
+            said = f"{deeper.replace('.', ' ')}: {what}" if deeper else what
+            found.setdefault(_FIELD_OF.get(first, ""), said)
     return found
 
 

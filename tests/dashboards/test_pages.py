@@ -1,0 +1,375 @@
+"""What the pages say and what their forms do, without a script."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from fastapi import FastAPI
+
+from tests.dashboards.browsing import Browser, Markup, Site, site, text_of
+from tests.dashboards.seeded import Seeded
+from tests.experiments.applications import service
+
+
+@pytest.fixture
+def here(seeded_url: str) -> Iterator[Site]:
+    with site(service(seeded_url)) as here:
+        yield here
+
+
+@pytest.fixture
+def operator(here: Site) -> Browser:
+    return here.logged_in("operator")
+
+
+@pytest.fixture
+def viewer(here: Site) -> Browser:
+    return here.logged_in("viewer")
+
+
+@pytest.fixture(scope="module")
+def nothing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service that has seen nothing yet."""
+    with site(service(f"sqlite:///{tmp_path_factory.mktemp('nothing') / 'x.sqlite3'}")) as here:
+        yield here
+
+
+def test_the_overview_says_what_goes_on_and_what_it_may_cost(viewer: Browser) -> None:
+    said = text_of(viewer.get("/"))
+    for part in (
+        "nothing armed",
+        "Last day",
+        "of 5,000",
+        "nightly",
+        "nothing left to try within the bounds",
+        "GET /search",
+        "together hurt",
+    ):
+        assert part in said
+
+
+def test_only_whoever_may_is_shown_how_to(here: Site, viewer: Browser, operator: Browser) -> None:
+    assert "Halt everything" not in text_of(viewer.get("/"))
+    assert "New campaign" not in text_of(viewer.get("/campaigns"))
+    assert "Tokens" not in text_of(operator.get("/"))
+    assert "Halt" in text_of(operator.get("/"))
+    assert "Tokens" in text_of(here.logged_in("admin").get("/"))
+
+
+@pytest.mark.parametrize(
+    ("path", "next_step"),
+    [
+        ("/", "Send traces (OTLP) to /v1/traces"),
+        ("/", "Put fit 's edge middleware"),
+        ("/campaigns", "Create one"),
+        ("/campaigns?state=paused", "Show all of them"),
+        ("/calendar", "Give a campaign a schedule"),
+        ("/what-if", "when traces of good requests have come in"),
+        ("/maintenance", "Open one before you take something down"),
+        ("/audit", "Start a campaign"),
+        ("/tokens", "Give everybody a token of their own"),
+    ],
+)
+def test_where_nothing_is_stands_what_to_do_next(nothing: Site, path: str, next_step: str) -> None:
+    assert next_step in text_of(nothing.logged_in("admin").get(path))
+
+
+def test_halting_asks_why_and_tells_everybody(here: Site, operator: Browser) -> None:
+    viewer = here.logged_in("viewer")
+    unsaid = operator.post("/halt", "/halt", reason="  ")
+    assert unsaid.status_code == 422
+    assert "at least 1 character" in text_of(unsaid)
+    assert "Everything is halted" not in text_of(viewer.get("/"))
+
+    done = operator.post("/halt", "/halt", reason="checkout <b>fails</b>")
+    assert (done.status_code, done.headers["location"]) == (303, "/")
+    for path in ("/", "/audit", "/calendar"):
+        page = viewer.get(path)
+        assert "Everything is halted: checkout <b>fails</b>" in text_of(page)
+        assert "<b>fails" not in page.text
+        assert "Resume" not in Markup(page.text).words
+    refused = operator.post("/campaigns", "/campaigns/new", **_filled_in(operator))
+    assert refused.status_code == 409
+
+    assert operator.post("/resume").status_code == 303
+    assert "Everything is halted" not in text_of(viewer.get("/"))
+    assert "halt" in text_of(viewer.get("/audit?kind=halt"))
+
+
+def test_what_is_going_on_is_sent_again_only_when_it_has_changed(operator: Browser) -> None:
+    page = operator.get("/").text
+    again = page.partition('hx-get="/now?')[2].partition('"')[0]
+    assert operator.get(f"/now?{again}").status_code == 204
+    operator.post("/halt", "/halt", reason="x")
+    changed = operator.get(f"/now?{again}")
+    assert changed.status_code == 200
+    assert 'id="banners" hx-swap-oob="true"' in changed.text
+
+
+def _filled_in(browser: Browser) -> dict[str, str]:
+    """What the form for a new campaign holds when it is opened: its fields as a browser sends."""
+    page = Markup(browser.get("/campaigns/new").text)
+    fields = {}
+    for tag in page.every("input"):
+        if tag.get("type") not in {"checkbox", "hidden"} or "checked" in tag:
+            fields[str(tag["name"])] = tag.get("value") or ""
+    fields |= {"max_size": "2", "strategy": "union", "rule": "sequential", "on_drift": "reopen"}
+    del fields["kinds"]
+    return fields | {"kinds": "error"}
+
+
+def test_a_campaign_is_created_as_the_form_says(operator: Browser) -> None:
+    form = _filled_in(operator) | {
+        "name": "checkout <first>",
+        "class": "GET /boot",
+        "patterns": "GET /pay*\r\n\r\n",
+        "members": "40",
+        "max_union": "",
+        "approve_above": "5",
+        "cron": "30 9 * * mon",
+        "timezone": "Europe/Berlin",
+        "days": "mon",
+        "hours_from": "09:00",
+        "hours_to": "16:00",
+        "blackout_first_1": "2026-12-18",
+        "blackout_last_1": "2027-01-04",
+        "blackout_why_1": "holidays",
+    }
+    made = operator.post("/campaigns", "/campaigns/new", **form)
+    assert made.status_code == 303, text_of(made)
+    said = text_of(operator.get(made.headers["location"]))
+    for part in (
+        "checkout <first>",
+        "scheduled",
+        "GET /boot , GET /pay*",
+        "40 per experiment",
+        "any number of faults united at most",
+        "when more than 5 members may be hurt",
+        "30 9 * * mon (Europe/Berlin)",
+        "mon, 09:00 to 16:00 (Europe/Berlin)",
+        "not from 2026-12-18 to 2027-01-04: holidays",
+        "findings are confirmed",
+        "by operator",
+    ):
+        assert part in said, said
+
+
+def test_unticked_boxes_are_off(operator: Browser) -> None:
+    form = _filled_in(operator)
+    del form["confirm"], form["verify"]
+    made = operator.post("/campaigns", "/campaigns/new", **form)
+    said = text_of(operator.get(made.headers["location"]))
+    assert "findings are not confirmed, known ones not tried again" in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"members": "many"}, "members : Input should be a valid integer"),
+        ({"members": "0"}, "members : Input should be greater than or equal to 1"),
+        ({"treatment": "0.9"}, "treatment : Input should be less than or equal to 0.5"),
+        ({"treatment": "nan"}, "treatment : Input should be a finite number"),
+        ({"cron": "whenever"}, "cron : 'whenever' is no cron expression"),
+        ({"cron": "0 9 * * *", "timezone": "Mars"}, "cron : 'Mars' is no time zone"),
+        ({"hours_from": "09:00"}, "calendar : hours 1: String should match pattern"),
+        ({"blackout_first_0": "2026-12-18"}, "calendar : blackouts 0 why: String should have"),
+        ({"kinds": ""}, "kinds : List should have at least 1 item"),
+        ({"strategy": "luck"}, "strategy : Input should be 'smallest', 'likeliest' or 'union'"),
+        ({"name": "a\x07b"}, "name : String should match pattern"),
+    ],
+)
+def test_a_form_with_a_mistake_comes_back_as_it_was(
+    here: Site, operator: Browser, wrong: dict[str, str], said: str
+) -> None:
+    form = _filled_in(operator) | {"name": "keep me", "patterns": "GET /kept"} | wrong
+    refused = operator.post("/campaigns", "/campaigns/new", **form)
+    assert refused.status_code == 422
+    assert said in text_of(refused)
+    assert "GET /kept" in refused.text
+    if "name" not in wrong:
+        assert 'value="keep me"' in refused.text
+
+
+def test_a_campaign_is_paused_resumed_and_stopped(operator: Browser) -> None:
+    form = _filled_in(operator) | {"name": "short"}
+    to = operator.post("/campaigns", "/campaigns/new", **form).headers["location"]
+    assert operator.post(f"{to}/pause", to, reason="lunch").status_code == 303
+    assert "paused" in text_of(operator.get(to))
+    assert "lunch" in text_of(operator.get(to))
+    assert operator.post(f"{to}/resume", to).status_code == 303
+    assert "running" in text_of(operator.get(to))
+    again = operator.post(f"{to}/resume", to)
+    assert again.status_code == 409
+    assert "not paused" in text_of(again)
+    assert operator.post(f"{to}/stop", to, reason="").status_code == 422
+    assert operator.post(f"{to}/stop", to, reason="enough").status_code == 303
+    assert "enough" in text_of(operator.get(to))
+    assert f'action="{to}/stop"' not in operator.get(to).text
+
+
+def test_a_campaign_that_is_over_shows_what_it_did(viewer: Browser, seeded: Seeded) -> None:
+    said = text_of(viewer.get(f"/campaigns/{seeded.campaigns['nightly']}"))
+    for part in ("finished", "3 of 3 explored to the end", "GET /play", "harmful", "tolerated"):
+        assert part in said
+
+
+def test_campaigns_are_listed_by_state(viewer: Browser) -> None:
+    said = text_of(viewer.get("/campaigns?state=paused"))
+    assert "the player team ships 4.2 today" in said
+    assert "nightly" not in said
+
+
+def test_the_calendar_has_runs_blackouts_and_maintenance(viewer: Browser) -> None:
+    said = text_of(viewer.get("/calendar"))
+    for part in (
+        "a run begins: working hours",
+        "blackout: working hours: the big sale",
+        "maintenance: recordsdb: rolling upgrade of recordsdb",
+        "a run has begun: nightly",
+        "mon, tue, wed, thu, 09:00–16:00 (Europe/Berlin)",
+    ):
+        assert part in said
+    later = datetime.fromtimestamp(time.time(), UTC).date() + timedelta(days=40)
+    assert "today" not in text_of(viewer.get(f"/calendar?from={later}"))
+    assert viewer.get("/calendar?from=9999-12-31").is_success
+    assert viewer.get("/calendar?from=0001-01-01").is_success
+    assert viewer.get("/calendar?from=soon").status_code == 422
+
+
+def test_days_begin_where_the_viewer_is(viewer: Browser) -> None:
+    assert "by the clock of UTC" in text_of(viewer.get("/calendar"))
+    viewer.client.cookies.set("ldfi_zone", "Asia%2FTokyo")
+    assert "by the clock of Asia/Tokyo" in text_of(viewer.get("/calendar"))
+    viewer.client.cookies.set("ldfi_zone", "No/Where<script>")
+    assert "by the clock of UTC" in text_of(viewer.get("/calendar"))
+
+
+def test_what_if_answers_from_the_evidence(viewer: Browser) -> None:
+    said = text_of(viewer.get("/what-if?down=recordsdb"))
+    assert "With recordsdb down" in said
+    assert "this alone is survived" in said
+    assert "Would hurt now api>http:GET:layout/screens/*" in said
+    hurting = text_of(viewer.get("/what-if?down=cdn&down=cdn-spare"))
+    assert "With cdn and cdn-spare down" in hurting
+    assert "this alone hurts" in hurting
+    assert "No request class calls nowhere" in text_of(viewer.get("/what-if?down=nowhere"))
+    one = text_of(viewer.get("/what-if?down=recordsdb&request_class=GET%20%2Fplay"))
+    assert "No request class calls recordsdb" in one
+
+
+def test_a_maintenance_window_is_opened_and_closed(operator: Browser) -> None:
+    for wrong in ({"hours": "long"}, {"hours": "-1"}, {"hours": "inf"}, {"reason": ""}):
+        fields = {"down": "cdn\nlicense", "hours": "1.5", "reason": "upgrade", **wrong}
+        refused = operator.post("/maintenance", "/maintenance", **fields)
+        assert refused.status_code == 422, wrong
+        assert "license</textarea>" in refused.text
+    operator.post("/maintenance", "/maintenance", down="cdn\nlicense", hours="1.5", reason="up")
+    page = operator.get("/maintenance")
+    assert "Maintenance: cdn, license until" in text_of(page)
+    close = page.text.partition('/close"')[0].rpartition('action="')[2] + "/close"
+    assert operator.post(close, "/maintenance").status_code == 303
+    assert "No window is open" in text_of(operator.get("/maintenance"))
+
+
+def test_the_audit_log_is_cut_down_to_what_is_looked_for(viewer: Browser, seeded: Seeded) -> None:
+    nightly = seeded.campaigns["nightly"]
+    rows = Markup(viewer.get(f"/audit?subject={nightly}").text).text
+    assert "campaign running" in rows
+    assert "campaign finished" in rows
+    assert "experiment" not in rows.partition("Why")[2]
+    by_ben = text_of(viewer.get("/audit?who=ben")).partition("Why")[2]
+    assert "halt checkout looks slow" in by_ben
+    assert "ann" not in by_ben
+    assert "Nothing is written here of that kind" in text_of(viewer.get("/audit?who=%25"))
+
+
+def test_a_token_is_shown_once_and_opens_until_it_is_revoked(here: Site) -> None:
+    admin = here.logged_in("admin")
+    made = admin.post("/tokens", "/tokens", name="lee", role="viewer", days="30")
+    assert made.headers["cache-control"] == "no-store"
+    token = made.text.partition('id="made-token">')[2].partition("<")[0]
+    assert token.startswith("ldfi_")
+    page = admin.get("/tokens").text
+    assert token not in page
+    lee = here.stranger()
+    assert lee.log_in(token).status_code == 303
+    assert "lee (viewer)" in text_of(lee.get("/"))
+    revoke = page.partition('aria-label="Revoke the token of lee"')[0].rpartition('action="')[2]
+    assert admin.post(revoke.partition('"')[0], "/tokens").status_code == 303
+    assert lee.get("/").status_code == 303
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"name": "no spaces"}, {"name": "admin"}, {"role": "king"}, {"days": "soon"}]
+)
+def test_a_token_that_cannot_be_is_not_made(here: Site, wrong: dict[str, str]) -> None:
+    admin = here.logged_in("admin")
+    refused = admin.post("/tokens", "/tokens", **{"name": "lee", "role": "viewer", **wrong})
+    assert refused.status_code == 422
+    assert "made-token" not in refused.text
+
+
+def test_times_are_utc_without_a_script_and_can_be_read_by_one(viewer: Browser) -> None:
+    times = Markup(viewer.get("/audit").text).every("time")
+    assert times
+    for each in times:
+        assert datetime.fromisoformat(str(each["datetime"])).tzinfo == UTC
+    assert " UTC" in text_of(viewer.get("/audit"))
+
+
+@pytest.mark.parametrize("path", ["/", "/campaigns", "/calendar", "/what-if", "/audit", "/halt"])
+def test_every_page_can_be_used_by_keyboard_and_heard(operator: Browser, path: str) -> None:
+    page = Markup(operator.get(path).text)
+    assert page.every("html")[0]["lang"] == "en"
+    assert len(page.every("h1")) == 1
+    assert len(page.every("main")) == 1
+    first_link = page.every("a")[0]
+    assert first_link["href"] == "#main"
+    labelled = {tag.get("for") for tag in page.every("label")}
+    for field in page.every("input"):
+        if field.get("type") not in {"hidden", "checkbox", "radio"}:
+            assert field.get("id") in labelled, field
+
+
+def test_the_theme_chosen_is_there_from_the_start(viewer: Browser) -> None:
+    assert "data-theme" not in viewer.get("/").text
+    viewer.client.cookies.set("ldfi_theme", "dark")
+    assert '<html lang="en" data-theme="dark">' in viewer.get("/").text
+    viewer.client.cookies.set("ldfi_theme", '"><script>')
+    assert "data-theme" not in viewer.get("/").text
+
+
+def test_hostile_names_are_shown_as_they_are(here: Site, operator: Browser) -> None:
+    payload = "<img src=x onerror=alert(1)>\"'{{ 7*7 }}"
+    form = _filled_in(operator) | {"name": payload, "patterns": payload}
+    to = operator.post("/campaigns", "/campaigns/new", **form).headers["location"]
+    operator.post(f"{to}/pause", to, reason=payload)
+    operator.post("/maintenance", "/maintenance", down=payload, hours="1", reason=payload)
+    for path in ("/", "/campaigns", to, "/audit", "/maintenance", "/calendar"):
+        page = operator.get(path)
+        assert payload in text_of(page), path
+        assert "<img" not in page.text
+
+
+def test_what_is_not_there_is_a_page_for_people_and_a_document_for_programs(
+    viewer: Browser,
+) -> None:
+    page = viewer.get("/no/such/page", headers={"accept": "text/html,*/*"})
+    assert page.status_code == 404
+    assert "Go to the overview" in text_of(page)
+    assert viewer.get("/no/such/page").headers["content-type"] == "application/problem+json"
+    api = viewer.get("/api/v1/nothing", headers={"accept": "text/html"})
+    assert api.headers["content-type"] == "application/problem+json"
+
+
+def test_without_the_pages_the_service_is_whole(
+    seeded_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.api.app.entry_points", lambda group: ())
+    app: FastAPI = service(seeded_url)
+    with site(app) as here:
+        assert here.stranger().get("/").status_code == 404
+        assert here.stranger().get("/healthz").is_success

@@ -1,0 +1,75 @@
+"""How templates say times, shares and names."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import escape
+
+from dashboards.links import ours, to_class, to_subject
+from dashboards.words import ago, breakable, duration, moment, number, second, share
+
+
+def test_a_time_is_utc_and_carries_itself_for_the_script() -> None:
+    said = moment(1_767_225_600.0)
+    assert said == (
+        '<time datetime="2026-01-01T00:00:00Z" data-show="minute">01 Jan 2026, 00:00 UTC</time>'
+    )
+    assert 'data-show="ago"' in ago(0)
+    assert "00:00:01 UTC" in second(1)
+
+
+@pytest.mark.parametrize("at", [None, 1e300, math.nan, math.inf])
+def test_no_time_is_a_dash(at: float | None) -> None:
+    assert moment(at) == "–"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3_700, "1 h 1 min"), (90_061, "1 d 1 h")],
+)
+def test_durations(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def test_numbers_and_shares() -> None:
+    assert [number(1_234_567), number(0.5)] == ["1,234,567", "0.50"]
+    assert [share(0), share(0.05), share(0.3333), share(1)] == ["0 %", "5 %", "33.3 %", "100 %"]
+
+
+@given(st.text())
+def test_a_name_that_may_be_broken_is_escaped_and_loses_nothing(name: str) -> None:
+    assert str(breakable(name)).replace("<wbr>", "") == str(escape(name))
+
+
+@given(st.text(min_size=1))
+def test_the_page_of_a_class_is_one_segment_of_a_path(name: str) -> None:
+    try:
+        to = to_class(name)
+    except UnicodeEncodeError:
+        return
+    assert to.count("/") == 2
+    assert not set("?#&<>\"' ") & set(to)
+
+
+def test_what_an_audit_row_is_about_has_a_page_or_none() -> None:
+    assert to_subject("campaign running", "c1") == "/campaigns/c1"
+    assert to_subject("experiment armed", "e/1") == "/experiments/e%2F1"
+    assert to_subject("finding open", "f1") == "/findings/f1"
+    assert to_subject("halt", "") is None
+    assert to_subject("token created", "t1") is None
+
+
+@pytest.mark.parametrize("path", ["/", "/audit?kind=halt", "/classes/GET%20%2Fboot"])
+def test_ours_stays(path: str) -> None:
+    assert ours(path) == path
+
+
+@pytest.mark.parametrize(
+    "path", ["", "audit", "//x.example", "/\\x.example", "https://x", "/a\nb", "/a b", "/\t/x"]
+)
+def test_anything_else_is_the_overview(path: str) -> None:
+    assert ours(path) == "/"
