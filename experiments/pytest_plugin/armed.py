@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any, Final
+from weakref import WeakSet
 
 from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
@@ -35,7 +36,7 @@ SERVICE: Final = "app"
 _LIFETIME: Final = 3600
 """Seconds a context is valid; it leaves with its test, and so does its key."""
 
-_followed: set[int] = set()
+_followed: WeakSet[TracerProvider] = WeakSet()
 
 
 class Armed:
@@ -65,6 +66,7 @@ class Armed:
                 faults,
                 delay_ms=max(1, round(delay * 1000)),
             )
+            _follow_the_application()  # now: a fixture may have set its provider
             token = otel_context.attach(baggage.set_baggage(ENTRY, value))
             try:
                 with self.recorder.span("test", SpanKind.INTERNAL, {}):
@@ -112,7 +114,6 @@ def armed() -> Iterator[Armed]:
         stack.enter_context(calls.seen())
         stack.enter_context(libraries.instrumented(provider))
         stack.enter_context(_tracing_for_fit(provider))
-        _follow_the_application()
         yield Armed(service, keys, provider)
 
 
@@ -142,6 +143,6 @@ def _tracing_for_fit(provider: TracerProvider) -> Iterator[None]:
 def _follow_the_application() -> None:
     """See the application's own spans, too. A processor cannot be taken out again; it idles."""
     theirs = trace.get_tracer_provider()
-    if isinstance(theirs, TracerProvider) and id(theirs) not in _followed:
-        _followed.add(id(theirs))
+    if isinstance(theirs, TracerProvider) and theirs not in _followed:
+        _followed.add(theirs)
         theirs.add_span_processor(RELAY)

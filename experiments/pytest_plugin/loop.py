@@ -31,6 +31,8 @@ Verdict = Literal["harmful", "tolerated", "inconclusive", "broken"]
 
 QUIET: Final = 2
 """Runs without faults that must show nothing new before the support is believed."""
+MOST_AT_ONCE: Final = 200
+"""Faults that one run unites at most: so many fit into a failure context, whatever their kind."""
 MOST_GOOD: Final = 10
 """Runs without faults at most: a test may call something else each time."""
 
@@ -108,7 +110,7 @@ class _Search:
         settings = Settings(
             max_size=bounds.max_size,
             kinds=bounds.kinds,
-            max_union=None,
+            max_union=MOST_AT_ONCE,
             seed=bounds.seed,
             rechecks=0,
         )
