@@ -13,7 +13,8 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
+from urllib.parse import quote
 
 import httpx
 
@@ -76,10 +77,18 @@ class Outbox:
             event=cast(Event, row.event),
             title=document["title"],
             text=document["text"],
-            link=self._public_url or None,
+            link=self._public_url + _page(document["details"]) if self._public_url else None,
             at=row.at,
             details=document["details"],
         )
+
+
+def _page(details: dict[str, Any]) -> str:
+    """The path of the page that shows what happened; of the overview where there is none."""
+    for kind in ("finding", "experiment", "campaign"):
+        if isinstance(identity := details.get(kind), str):
+            return f"/{kind}s/{quote(identity, safe='')}"
+    return ""
 
 
 def delivery_of(row: NotificationRow) -> str:

@@ -95,7 +95,7 @@ class Town:
         shop = f"http://127.0.0.1:{self.ports['shop']}"
         self.start(
             "users",
-            *(str(HERE / "users.py"), shop, "60", str(self.folder / "seen.json")),
+            *(str(HERE / "users.py"), shop, "40", str(self.folder / "seen.json")),
             env={"LDFI_URL": self.url, "LDFI_DEVICE_TOKEN": self.tokens["devices"]},
         )
 

@@ -98,12 +98,13 @@ def _demonstrate(seed: int, keep: bool, console: Console) -> dict[str, Any]:
         tempfile.TemporaryDirectory(prefix="ldfi-demo-") as folder,
         Processes(Path(folder)) as processes,
     ):
-        client = _start(processes, Secrets.make(), Path(folder), seed, console)
+        secret = Secrets.make()
+        client = _start(processes, secret, Path(folder), seed, console)
         campaign = run(client, processes, {**CAMPAIGN, "seed": seed}, LIMIT_SECONDS, console)
         result = compared(client, campaign, time.monotonic() - started)
         report(console, campaign, result)
         if keep:
-            _stay(client, console, processes)
+            _stay(client, secret, console, processes)
     return result
 
 
@@ -260,8 +261,10 @@ def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[s
     }
 
 
-def _stay(client: Client, console: Console, processes: Processes) -> None:
-    console.print(f"Still running at {client.url}; Ctrl-C ends it.", highlight=False)
+def _stay(client: Client, secret: Secrets, console: Console, processes: Processes) -> None:
+    console.print("Still running; Ctrl-C ends it. In another terminal:")
+    wanted = f"export LDFI_URL={client.url} LDFI_TOKEN={secret.operator}"
+    console.print(wanted, highlight=False, soft_wrap=True)
     try:
         while True:
             processes.check()

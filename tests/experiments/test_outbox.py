@@ -9,7 +9,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from experiments.notify import Slack, Target, Webhook
+from experiments.notify import Event, Slack, Target, Webhook
 from experiments.outbox import Outbox
 from experiments.store import notifications, switches
 from experiments.store.database import Database
@@ -53,6 +53,30 @@ def test_everything_is_delivered_once_and_in_order(database: Database, receiver:
     assert list(titles(receiver)) == ["one", "two", "three"]
     assert all(row.delivered_at is not None and row.error is None for row in rows(database))
     assert len({headers["x-ldfi-delivery"] for headers, _ in receiver.got}) == 3
+
+
+def test_a_notification_links_to_the_page_of_what_it_tells(
+    database: Database, receiver: Receiver
+) -> None:
+    told: list[tuple[Event, dict[str, str]]] = [
+        ("finding", {"finding": "f1", "experiment": "e1", "campaign": "c1"}),
+        ("approval-needed", {"experiment": "e/1"}),
+        ("campaign-ended", {"campaign": "c1"}),
+        ("halted", {}),
+    ]
+    for at, (event, details) in enumerate(told):
+        with database.change(float(at)) as change:
+            notifications.put(change, event, event, "text", details)
+
+    deliver_all(database, Webhook(receiver.url, SECRET))
+
+    links = [httpx.Response(200, content=body).json()["link"] for _, body in receiver.got]
+    assert links == [
+        "https://ldfi.example/findings/f1",
+        "https://ldfi.example/experiments/e%2F1",
+        "https://ldfi.example/campaigns/c1",
+        "https://ldfi.example",
+    ]
 
 
 def test_what_is_undone_is_never_told(database: Database, receiver: Receiver) -> None:
