@@ -38,7 +38,7 @@ async def ask(
     systems = systems_of(engine.catalogue.classes.values())
     known = {name for points in systems.values() for name in points} | set(systems)
     answers = await _answers(engine, db, ticked, request_class) if ticked else []
-    answers.sort(key=lambda answer: (-len(answer.hurts), -len(answer.unknown)))
+    answers.sort(key=lambda answer: (-len(answer.hurts_now), -len(answer.unknown)))
     return rendered(
         request,
         "what_if.html",

@@ -251,7 +251,8 @@ def test_what_if_answers_from_the_evidence(viewer: Browser) -> None:
     said = text_of(viewer.get("/what-if?down=recordsdb"))
     assert "With recordsdb down" in said
     assert "this alone is survived" in said
-    assert "Would hurt now api>http:GET:layout/screens/*" in said
+    assert "Would hurt now api>http:GET:popular/top Nobody knows" in said
+    assert "Hurts anyway api>http:GET:layout/screens/*" in said
     hurting = text_of(viewer.get("/what-if?down=cdn&down=cdn-spare"))
     assert "With cdn and cdn-spare down" in hurting
     assert "this alone hurts" in hurting
