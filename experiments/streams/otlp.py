@@ -20,6 +20,7 @@ from lineage.readers.otlp import decode_protobuf
 LARGEST: Final = 900_000
 """Bytes of a message; brokers take a little more. A larger trace is divided span by span."""
 
+_GROUPS: Final = ("resourceSpans", "resource_spans")
 _IDS: Final = ("traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id")
 
 
@@ -54,16 +55,15 @@ def divide(body: bytes) -> Divided:
 
 def from_json(body: bytes) -> bytes:
     """An OTLP-JSON request as protobuf. Raises UnreadableTraces for what is none."""
+    request = ExportTraceServiceRequest()
     try:
         document = json.loads(body)
-        if not isinstance(document, dict):
-            raise ValueError("it is no object")
         _ids_to_base64(document)
-        return ParseDict(
-            document, ExportTraceServiceRequest(), ignore_unknown_fields=True
-        ).SerializeToString()
+        known = {name: value for name, value in document.items() if name in _GROUPS}
+        ParseDict(known, request, ignore_unknown_fields=True)
     except (ValueError, RecursionError, ParseError, AttributeError) as error:
         raise UnreadableTraces(f"no OTLP as JSON: {error}") from error
+    return request.SerializeToString()
 
 
 def _by_trace(request: ExportTraceServiceRequest) -> dict[str, ExportTraceServiceRequest]:
