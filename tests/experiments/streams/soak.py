@@ -28,11 +28,11 @@ from tests.experiments.streams.on_stack import Count, Result, assault
 from tests.experiments.streams.victims import TARGETS
 
 LIVES = {
-    "worker": (1.0, 8.0),  # a group needs six seconds to notice that one of it is gone
-    "broker": (0.5, 4.0),
-    "postgresql": (0.5, 6.0),
-    "leader": (0.5, 6.0),
-    "collector": (0.5, 6.0),
+    "worker": (1.0, 6.0),  # a group needs six seconds to notice that one of it is gone
+    "broker": (0.3, 2.5),  # it takes six to start
+    "postgresql": (0.5, 4.0),
+    "leader": (0.5, 4.0),
+    "collector": (0.5, 4.0),
 }
 """Seconds that a victim lives once all is well, at least and at most."""
 
