@@ -46,6 +46,7 @@ PROGRAM: Final = Call(
         for at, payload in enumerate(PAYLOADS)
     ),
 )
+SMALL: Final = Call("root", (Step("critical", (Call(PAYLOADS[0]),)),))
 PATHS: Final = ("/<svg/onload=window.hacked=1>", "/<script>window.hacked=1</script>")
 """Paths that are names of classes as they are: no part of them looks like an id."""
 
