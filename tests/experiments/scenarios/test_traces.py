@@ -85,7 +85,7 @@ def test_spans_that_are_sent_to_us(zipped: bool) -> None:
         (seen,) = asyncio.run(with_lineages([ATTEMPT], listener, patience=20))
 
     assert seen.lineage == FOUND
-    assert seen.fired == {f"error@{POINT}"}
+    assert seen.fired == frozenset({f"error@{POINT}"})
 
 
 def test_what_never_comes_is_not_known() -> None:
