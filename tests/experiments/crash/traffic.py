@@ -50,6 +50,9 @@ from tests.lineage.programs import Call, Run, Step, points_of
 DEVICES = 3_000
 EDGES = 2
 EVERY_SECONDS = 0.05
+SELDOM_SECONDS = 0.2
+"""With an account: fewer bodies, since they pass through more hands."""
+
 RETRY_SECONDS = 0.5
 """The edges ask again as soon as this; real ones wait longer, and then nothing would be armed."""
 
@@ -162,10 +165,17 @@ class Gate:
     """One edge, the services behind it, and the devices before it."""
 
     def __init__(
-        self, url: str, keys: Keys, notes: TextIO, senders: dict[Half, Sender], seed: int
+        self,
+        url: str,
+        keys: Keys,
+        notes: TextIO,
+        senders: dict[Half, Sender],
+        every: float,
+        seed: int,
     ) -> None:
         self.complete = threading.Event()
         """Nothing will be sent any more but what waits."""
+        self._every = every
         self._keys, self._notes, self._senders = keys, notes, senders
         self._chance = random.Random(seed)
         self._edge = Edge(RulesPoll(url, TOKENS["edge"]))
@@ -175,8 +185,8 @@ class Gate:
     def run(self, rate: float, paths: list[str], stopping: threading.Event) -> None:
         """Ask ``rate`` times a second, until told to stop; then serve what is held up."""
         due = 0.0
-        while not stopping.wait(EVERY_SECONDS):
-            due += rate * EVERY_SECONDS
+        while not stopping.wait(self._every):
+            due += rate * self._every
             for _ in range(int(due)):
                 self._arrive(self._chance.choice(paths))
             due -= int(due)
@@ -314,7 +324,8 @@ def main() -> None:
         threads = []
         for number in range(EDGES):
             senders = {half: Sender(half, url, account) for half, url in places.items()}
-            gate = Gate(options.url, keys, notes, senders, options.seed + number)
+            every = SELDOM_SECONDS if account else EVERY_SECONDS
+            gate = Gate(options.url, keys, notes, senders, every, options.seed + number)
             made = (options.rate / EDGES, options.paths.split(","), stopping)
             threads.append(threading.Thread(target=gate.run, args=made))
             threads += [
