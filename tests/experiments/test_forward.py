@@ -1,0 +1,104 @@
+"""A process without the engine, and one with it: what is answered where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from experiments.store.database import Database
+from experiments.store.schema import FlagRow
+from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
+from tests.experiments.members import until
+
+KEY = b"the same in all of them"
+
+
+@contextmanager
+def leader(url: str) -> Iterator[httpx.Client]:
+    app = service(url, role="scheduler", member_key=KEY)
+    with client_of(app) as client:
+        until(lambda: client.get("/readyz").json()["status"] == "ready")
+        says_where_it_is(url, str(client.base_url))
+        yield client
+
+
+def says_where_it_is(url: str, at: str) -> None:
+    """The server has chosen its port only after the application had begun."""
+    database = Database(url)
+    with database.change(0.0) as change:
+        row = change.session.get_one(FlagRow, "leader")
+        row.value = {**row.value, "url": at.rstrip("/")}
+    database.close()
+
+
+@pytest.fixture
+def api(postgresql_url: str) -> Iterator[httpx.Client]:
+    with client_of(service(postgresql_url, role="api", member_key=KEY)) as client:
+        yield client
+
+
+def test_what_needs_the_engine_is_answered_by_the_leader(
+    api: httpx.Client, postgresql_url: str
+) -> None:
+    assert problem(api.get("/api/v1/classes")) == "no-leader"
+    assert api.get("/api/v1/findings").json()["items"] == []
+    with leader(postgresql_url) as here:
+        until(lambda: api.get("/api/v1/status").is_success, 5)
+        for path in ("/api/v1/status", "/api/v1/classes", "/api/v1/campaigns/none"):
+            there, direct = api.get(path), here.get(path)
+            assert (there.status_code, there.json()) == (direct.status_code, direct.json())
+            assert there.headers["content-type"] == direct.headers["content-type"]
+        # What is wrong with a request is found out before it is passed on
+        assert problem(api.get("/api/v1/classes", params={"typo": 1})) == "invalid"
+        stranger = httpx.get(f"{api.base_url}/api/v1/status", trust_env=False)
+        assert problem(stranger) == "unauthorized"
+        # Telemetry has no stream to go to, so it goes to the engine's memory
+        trace = {"device": "d", "trace_id": "a" * 32, "outcome": "success"}
+        sent = api.post("/api/v1/device-metrics", json={"metrics": [trace]})
+        assert sent.json() == {"accepted": 1, "rejected": 0}
+        assert here.get("/api/v1/status").json()["outcomes"] == 1
+        # A body arrives whole, and an error of the leader comes back as it is
+        new = {"classes": ["none"], "bounds": {"nonsense": "é" * 1000}}
+        assert api.post("/api/v1/campaigns", json=new).json() == (
+            here.post("/api/v1/campaigns", json=new).json()
+        )
+        # What is asked of a process itself it answers itself
+        assert "ldfi_leads 0.0" in api.get("/metrics").text
+        assert "ldfi_leads 1.0" in here.get("/metrics").text
+        assert "ldfi_tick_age_seconds" not in api.get("/metrics").text
+        assert api.get("/readyz").json() == {"status": "standby"}
+    refused = api.get("/api/v1/status")
+    assert problem(refused) == "no-leader"
+    assert refused.headers["retry-after"] == "1"
+
+
+def test_events_are_passed_on_one_by_one(api: httpx.Client, postgresql_url: str) -> None:
+    with leader(postgresql_url):
+        until(lambda: api.get("/api/v1/status").is_success, 5)
+        with api.stream("GET", "/api/v1/events") as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            lines = stream.iter_lines()
+            assert "event: open" in {next(lines), next(lines)}
+            api.post("/api/v1/halt", json={"reason": "to see it"}).raise_for_status()
+            until(lambda: "to see it" in next(lines))
+
+
+def test_two_that_each_take_the_other_for_the_leader_come_to_an_end(
+    api: httpx.Client, postgresql_url: str
+) -> None:
+    with leader(postgresql_url):
+        says_where_it_is(postgresql_url, str(api.base_url))
+        until(lambda: api.get("/api/v1/status").status_code == 503, 5)
+        assert problem(api.get("/api/v1/status")) == "no-leader"
+
+
+def test_a_leader_that_does_not_answer_is_none(api: httpx.Client, postgresql_url: str) -> None:
+    with leader(postgresql_url):
+        pass
+    says_where_it_is(postgresql_url, "http://127.0.0.1:1")
+    until(lambda: "does not answer" in api.get("/api/v1/status").json()["detail"], 5)
+    headers = bearer(GIVEN["edge"])
+    assert problem(api.get("/api/v1/edge/rules?edge=e", headers=headers)) == "no-leader"
