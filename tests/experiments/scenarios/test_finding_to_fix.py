@@ -108,7 +108,9 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     with Processes(tmp_path) as processes:
-        yield World(processes, tmp_path)
+        running = World(processes, tmp_path)
+        yield running
+        running.client.close()
 
 
 def until(condition: Callable[[], Any]) -> Any:
