@@ -1,4 +1,4 @@
-"""One Chromium for all tests of this folder, and the service over a database with a past."""
+"""A Chromium for the tests of each file, and the service over a database with a past."""
 
 from __future__ import annotations
 
@@ -21,9 +21,13 @@ class Site:
     known: Seeded
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, without a profile."""
+    """Chromium, without a profile.
+
+    Not kept for other tests: while Playwright is in use this thread counts as running a loop, and
+    nobody else can run one.
+    """
     with chromium() as found:
         yield found
 
