@@ -93,6 +93,14 @@ def fault(text: str) -> str:
     return f"{where} {_KINDS[kind]}" if at and kind in _KINDS else text
 
 
+def failures_at_once(size: int) -> str:
+    """How many failures each of some hypotheses has: ``with two failures at once``."""
+    if size == 1:
+        return "with one failure"
+    words = {2: "two", 3: "three", 4: "four"}
+    return f"with {words.get(size, size)} failures at once"
+
+
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "moment": moment,
     "second": second,
@@ -104,4 +112,5 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "share": share,
     "fault": fault,
     "breakable": breakable,
+    "failures_at_once": failures_at_once,
 }

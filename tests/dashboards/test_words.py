@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from dashboards.links import ours, to_class, to_subject
-from dashboards.words import ago, breakable, duration, moment, number, second, share
+from dashboards.links import ours, to_class, to_subject, to_trace, web
+from dashboards.words import (
+    ago,
+    breakable,
+    duration,
+    failures_at_once,
+    moment,
+    number,
+    second,
+    share,
+)
 
 
 def test_a_time_is_utc_and_carries_itself_for_the_script() -> None:
@@ -73,3 +82,37 @@ def test_ours_stays(path: str) -> None:
 )
 def test_anything_else_is_the_overview(path: str) -> None:
     assert ours(path) == "/"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "JavaScript:alert(1)",
+        " javascript:alert(1)",
+        "java\nscript:alert(1)",
+        "data:text/html,<script>alert(1)</script>",
+        "//x.example/",
+        "",
+    ],
+)
+def test_only_web_pages_are_linked_to(url: str) -> None:
+    assert web(url) is None
+    assert to_trace(url + "{trace_id}", "https://x.example/") is None
+
+
+def test_web_pages_are_linked_to() -> None:
+    assert web("https://tracker.example.org/SHOP-42") == "https://tracker.example.org/SHOP-42"
+    assert to_trace("https://jaeger.example/{trace_id}", "a/b") == "https://jaeger.example/a%2Fb"
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (1, "with one failure"),
+        (2, "with two failures at once"),
+        (7, "with 7 failures at once"),
+    ],
+)
+def test_hypotheses_of_a_size(size: int, said: str) -> None:
+    assert failures_at_once(size) == said
