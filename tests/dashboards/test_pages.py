@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from tests.dashboards.browsing import Browser, Markup, Site, site, text_of
 from tests.dashboards.seeded import Seeded
-from tests.experiments.applications import service
+from tests.experiments.applications import GIVEN, service
 
 
 @pytest.fixture
@@ -374,3 +374,27 @@ def test_without_the_pages_the_service_is_whole(
     with site(app) as here:
         assert here.stranger().get("/").status_code == 404
         assert here.stranger().get("/healthz").is_success
+
+
+HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
+
+
+def test_a_hostile_name_of_a_token_is_refused_and_shown_as_text(here: Site) -> None:
+    admin = here.logged_in("admin")
+    answer = admin.post("/tokens", "/tokens", name=HOSTILE, role="viewer")
+    assert answer.status_code == 422
+    markup = Markup(answer.text)
+    assert HOSTILE in {typed.get("value") for typed in markup.every("input")}
+    assert not markup.every("img")
+    assert "alert(2)" not in markup.text
+    assert HOSTILE not in Markup(admin.get("/tokens").text).text
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", " https://x/", "//x/"])
+def test_a_finding_is_linked_to_web_pages_only(here: Site, seeded: Seeded, url: str) -> None:
+    operator = {"authorization": f"Bearer {GIVEN['operator']}"}
+    path = f"/api/v1/findings/{seeded.findings[0]}/link"
+    answer = here.stranger().client.post(path, json={"url": url}, headers=operator)
+    assert answer.status_code == 422, answer.text
+    page = here.logged_in().get(f"/findings/{seeded.findings[0]}")
+    assert url not in {link.get("href") for link in Markup(page.text).every("a")}
