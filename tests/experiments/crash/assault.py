@@ -47,13 +47,15 @@ LOOK_SECONDS = 0.01
 class Plan:
     """``life``: seconds that the service lives after it is up, at least and at most. ``warm_up``:
     seconds before the first kill, to learn the traffic in. ``patience``: seconds for everything to
-    come to its end once nobody kills any more."""
+    come to its end once nobody kills any more. ``encore``: one more campaign after that, for where
+    outages last longer than experiments: what stayed inconclusive three times is given up."""
 
     kills: int
     life: tuple[float, float]
     seed: int = 0
     warm_up: float = 0.0
     patience: float = 180.0
+    encore: bool = False
 
 
 class Victim(Protocol):
@@ -129,6 +131,9 @@ class Assault:
                 self._start(number, chance)
                 self.say(self._progress())
             if planted is not None:
+                self._wait_for_the_end(reader)
+            if planted is not None and self.plan.encore:
+                self._keep_busy()
                 self._wait_for_the_end(reader)
             self._look(reader.record())
 

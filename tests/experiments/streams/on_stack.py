@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -79,6 +79,7 @@ def assault(
     wanted = planted(list(PATHS)) if finish else None
     with running(folder, OPTIONS, say) as stack:
         victims = Victims(stack, targets, folder, random.Random(plan.seed + 1))
+        plan = replace(plan, encore="broker" in targets)
         attack = Assault(victims, folder / "notes", CAMPAIGN, plan, say=say)
         _start_traffic(stack, attack.notes, folder / "account", rate)
         attack.run(wanted)
