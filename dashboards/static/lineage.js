@@ -75,6 +75,8 @@
       { selector: "edge", style: {
         width: "data(width)", "line-color": colours.edge, "line-opacity": 0.5, "curve-style": many ? "straight" : "bezier",
         "target-arrow-shape": "triangle", "target-arrow-color": colours.edge, "arrow-scale": 0.8 } },
+      // Everything is to the right of the request: so its lines do not run behind what they pass.
+      { selector: 'edge[source = "request"]', style: { "source-endpoint": "90deg", "target-endpoint": "270deg" } },
       { selector: "edge.near", style: { "line-color": colours.accent, "target-arrow-color": colours.accent, "line-opacity": 1, "z-index": 9 } },
       { selector: "edge.fault", style: { "line-color": colours.red, "target-arrow-color": colours.red, "line-style": "dashed" } },
       { selector: "node:selected", style: { "border-color": colours.accent, "border-width": 4 } },
