@@ -12,6 +12,7 @@ import secrets
 from collections import deque
 from dataclasses import dataclass
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from experiments import tracing
@@ -19,11 +20,12 @@ from experiments.domain.campaign import Campaign, Definition
 from experiments.domain.catalogue import Catalogue
 from experiments.domain.catalogue import Change as ClassChange
 from experiments.domain.experiment import Experiment
-from experiments.domain.exploration import Exploration
+from experiments.domain.exploration import Exploration, FindingChange
 from experiments.domain.knowledge import Hypothesis
 from experiments.domain.lesson import Lesson
 from experiments.domain.maintenance import Maintenance
 from experiments.domain.observation import Observation
+from experiments.domain.run import Runs
 from experiments.domain.safety import class_obstacle, first_window, touched, unsteady
 from experiments.domain.settings import Limits
 from experiments.errors import Conflict, Halted, NotFound
@@ -67,6 +69,19 @@ LATE_SECONDS = 60.0
 """How long after its end an experiment still counts what comes in for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """An experiment that is over and not yet on record. What it taught is known by then."""
+
+    campaign: Campaign
+    experiment: Experiment
+    spent: int
+    lesson: Lesson | None
+    changes: list[FindingChange]
+    runs: Runs
+    began: int
+
+
 @dataclass(slots=True)
 class _Late:
     campaign: Campaign
@@ -79,6 +94,10 @@ class Scheduler:
     """Runs campaigns over the classes of a catalogue.
 
     ``lease``: seconds for which an edge may act without news.
+
+    The database may fail at any moment, and then nobody knows whether a transaction was done. So
+    what is decided here is kept until it is on record, and written again; what was about to be
+    armed is forgotten, as after a crash.
     """
 
     def __init__(
@@ -104,13 +123,15 @@ class Scheduler:
         self._halt_unsaved: tuple[str, str] | None = None
         self._windows: list[Maintenance] = []
         self._late: deque[_Late] = deque()
+        self._endings: deque[_Ending] = deque()
+        self._unrecorded: dict[str, tuple[Campaign, str]] = {}
+        self._changes: list[ClassChange] = []
+        self._to_follow: deque[ClassChange] = deque()
         self._next_pass = self._next_sync = self._next_renewal = 0.0
         self._next_save = now + SAVE_SECONDS
         self._unsaved: deque[str] = deque()
+        self._load_campaigns = True
         self._sync(now)
-        with db.read() as session:
-            for row in campaigns.live(session):
-                self.campaigns[row.id] = restored(session, row, catalogue, limits, _new_id)
 
     @property
     def halted(self) -> str | None:
@@ -149,8 +170,10 @@ class Scheduler:
         else:
             campaign.state = "scheduled"
             campaign.next_run_at = definition.schedule.next_after(now)
+        self._load_campaigns = True  # in case that it is on record, and only the answer is lost
         with self._db.change(now, who) as change:
             campaigns.create(change, campaign)
+        self._load_campaigns = False
         self.campaigns[campaign.id] = campaign
         return campaign
 
@@ -158,6 +181,7 @@ class Scheduler:
         """Stop a campaign for good. What it has armed is disarmed at once. Raises NotFound."""
         campaign = self.campaign(campaign_id)
         campaign.state, campaign.reason = "stopped", reason
+        self._unrecorded[campaign.id] = campaign, who
         self._abort_all(campaign, reason, now)
         self._save(campaign, now, who)
         return campaign
@@ -168,6 +192,7 @@ class Scheduler:
         if campaign.state != "running":
             raise Conflict(f"campaign {campaign_id} is {campaign.state}: only a running one pauses")
         campaign.state, campaign.reason = "paused", reason
+        self._unrecorded[campaign.id] = campaign, who
         self._abort_all(campaign, f"paused: {reason}", now)
         self._save(campaign, now, who)
         return campaign
@@ -290,12 +315,14 @@ class Scheduler:
             self._next_sync = now + SYNC_SECONDS
             self._sync(now)
             self._end_touched(now)
+        self._put_on_record(now)  # before anything counts as abandoned
         self._renew(now)
         for campaign in list(self.campaigns.values()):
             self._review(campaign, now)
         if now >= self._next_pass:
             self._next_pass = now + PASS_SECONDS
-            self._follow(self._catalogue.changes(), now)
+            self._changes += self._catalogue.changes()
+            self._follow(now)
             for campaign in list(self.campaigns.values()):
                 self._pass(campaign, now)
         if now >= self._next_save:
@@ -303,16 +330,18 @@ class Scheduler:
             self._unsaved = deque(self._catalogue.classes)
         self._save_classes(now, SAVED_AT_ONCE)
         while self._late and self._late[0].until <= now:
-            late = self._late.popleft()
-            late.campaign.forget(late.experiment)
+            late = self._late[0]
             if len(late.experiment.hurt) != late.hurt:
                 with self._db.change(now) as change:
                     experiments.recount(change, late.experiment)
+            late.campaign.forget(late.experiment)
+            self._late.popleft()
         self._drop_over()
 
     def _drop_over(self) -> None:
         """Campaigns that are over are on record; here they would only take room."""
-        busy = {late.campaign.id for late in self._late}
+        busy = {late.campaign.id for late in self._late} | set(self._unrecorded)
+        busy |= {ending.campaign.id for ending in self._endings}
         for campaign in list(self.campaigns.values()):
             if not campaign.live() and not campaign.running and campaign.id not in busy:
                 del self.campaigns[campaign.id]
@@ -353,14 +382,28 @@ class Scheduler:
         spent = self._board.spent(experiment.id) if experiment.armed_at is not None else 0
         experiment.used = max(experiment.used, spent)
         lesson, changes, runs = campaign.close(experiment)
-        known = self._catalogue.classes.get(experiment.request_class)
-        with self._db.change(now) as change:
-            experiments.end(change, experiment, spent, lesson, changes, runs)
-            if known is not None and lesson is not None:
-                classes.save(change, experiment.request_class, known.version, known.to_json())
-        self._board.forget(experiment.id)
-        self._late.append(_Late(campaign, experiment, now + LATE_SECONDS, len(experiment.hurt)))
-        tracing.tell("end", experiment, began)
+        self._endings.append(_Ending(campaign, experiment, spent, lesson, changes, runs, began))
+        self._put_on_record(now)
+
+    def _put_on_record(self, now: float) -> None:
+        """Write what is not written yet. Whatever was written but not answered does no harm."""
+        while self._endings:
+            each = self._endings[0]
+            experiment = each.experiment
+            known = self._catalogue.classes.get(experiment.request_class)
+            with self._db.change(now) as change:
+                experiments.end(
+                    change, experiment, each.spent, each.lesson, each.changes, each.runs
+                )
+                if known is not None and each.lesson is not None:
+                    classes.save(change, experiment.request_class, known.version, known.to_json())
+            self._endings.popleft()
+            self._board.forget(experiment.id)
+            late = _Late(each.campaign, experiment, now + LATE_SECONDS, len(experiment.hurt))
+            self._late.append(late)
+            tracing.tell("end", experiment, each.began)
+        for campaign, who in list(self._unrecorded.values()):
+            self._save(campaign, now, who)
 
     def _pass(self, campaign: Campaign, now: float) -> None:
         """Ask a campaign what to try next, and try it."""
@@ -374,8 +417,10 @@ class Scheduler:
             campaign.waiting[""] = obstacle
             return
         campaign.waiting.pop("", None)
-        for experiment in campaign.running.values():
-            if experiment.state == "waiting" and experiment.approved_by is not None:
+        for experiment in list(campaign.running.values()):
+            if experiment.state == "proposed" or experiment.over:  # a pass was cut short
+                campaign.drop(experiment)
+            elif experiment.state == "waiting" and experiment.approved_by is not None:
                 self._try(campaign, experiment, now)
         room = self.limits.max_concurrent - len(self._board.armed())
         began = tracing.clock()
@@ -389,10 +434,14 @@ class Scheduler:
             self._save(campaign, now)
 
     def _begin_run(self, campaign: Campaign, now: float) -> None:
-        campaign.begin_run(now)
+        asked = campaign.definition.hypotheses
         with self._db.read() as session:
-            for name, exploration in campaign.explorations.items():
-                exploration.begin_run(_known(session, name, campaign))
+            known = {
+                name: findings.known(session, name, now, asked) for name in campaign.explorations
+            }
+        campaign.begin_run(now)
+        for name, exploration in campaign.explorations.items():
+            exploration.begin_run(known[name])
         self._save(campaign, now)
 
     def _obstacle(self, campaign: Campaign, now: float) -> str | None:
@@ -437,8 +486,14 @@ class Scheduler:
             lease_until=until,
             touches=lambda window: touched(window, experiment, exploration),
         )
-        with self._db.change(now) as change:
-            answer = arm(self._db, change, order, self.limits)
+        try:
+            with self._db.change(now) as change:
+                answer = arm(self._db, change, order, self.limits)
+        except SQLAlchemyError:
+            campaign.drop(
+                experiment
+            )  # if it is armed on record, it is closed when its lease is over
+            raise
         if isinstance(answer, Refused):
             if experiment.state == "proposed":
                 retry_at = now + (SPENT_SECONDS if answer.spent else RETRY_SECONDS)
@@ -484,11 +539,20 @@ class Scheduler:
         with self._db.read() as session:
             halted = switches.halted(session)
             self._windows = maintenance.open_windows(session, now)
+            if self._load_campaigns:
+                self._load(session)
+        self._load_campaigns = False
         if halted is not None and self._halted is None:
             self._board.clear()
             for campaign in self.campaigns.values():
                 self._abort_all(campaign, f"halted: {halted}", now)
         self._halted = halted
+
+    def _load(self, session: Session) -> None:
+        for row in campaigns.live(session):
+            if row.id not in self.campaigns:
+                campaign = restored(session, row, self._catalogue, self.limits, _new_id)
+                self.campaigns[row.id] = campaign
 
     def _end_touched(self, now: float) -> None:
         for campaign in self.campaigns.values():
@@ -498,12 +562,16 @@ class Scheduler:
                 if reason is not None and experiment.abort(reason, now):
                     self._disarm(experiment, now)
 
-    def _follow(self, changes: list[ClassChange], now: float) -> None:
+    def _follow(self, now: float) -> None:
         """Classes have appeared, changed or gone: keep that, and tell the campaigns."""
-        if not changes:
-            return
+        if self._changes:
+            self._record_changes(now)
+        while self._to_follow:
+            self._drifted(self._to_follow.popleft(), now)
+
+    def _record_changes(self, now: float) -> None:
         with self._db.change(now) as change:
-            for each in changes:
+            for each in self._changes:
                 known = each.known
                 change.audit(f"class {each.kind}", known.name[:64], _why(each))
                 if each.kind == "expired":
@@ -513,8 +581,8 @@ class Scheduler:
                 if each.kind == "changed":
                     title = f"{known.name}: its lineage changed"
                     notifications.put(change, "class-drifted", title, _why(each))
-        for each in changes:
-            self._drifted(each, now)
+        self._to_follow.extend(self._changes)
+        self._changes = []
 
     def _drifted(self, changed: ClassChange, now: float) -> None:
         for campaign in self.campaigns.values():
@@ -547,9 +615,11 @@ class Scheduler:
                     classes.save(change, name, known.version, known.to_json())
 
     def _save(self, campaign: Campaign, now: float, who: str = SERVICE) -> None:
+        self._unrecorded[campaign.id] = campaign, who
         certificates = campaign.certificates()
         with self._db.change(now, who) as change:
             campaigns.save(change, campaign, certificates)
+        del self._unrecorded[campaign.id]
 
     def _known(self, name: str, campaign: Campaign) -> list[Hypothesis]:
         with self._db.read() as session:

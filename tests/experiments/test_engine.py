@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -15,7 +17,7 @@ from experiments.domain.observation import Outcome
 from experiments.domain.settings import Limits, Settings
 from experiments.engine import Engine
 from experiments.errors import Conflict, Halted, NotFound
-from experiments.store.database import Database
+from experiments.store.database import SERVICE, Change, Database
 from experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
 from tests.experiments.world import FOUND, World
 from tests.lineage.programs import Call, Step
@@ -478,3 +480,70 @@ def test_a_campaign_that_is_over_takes_no_room(db: Database) -> None:
     assert campaign.id not in world.engine.scheduler.campaigns
     with db.read() as session:
         assert session.get_one(CampaignRow, campaign.id).certificates
+
+
+class Flaky:
+    """A database that now and then fails: before it has done anything, or after it has done all,
+    when only its answer is lost."""
+
+    def __init__(self, db: Database, seed: int, share: float) -> None:
+        self._change = db.change
+        self._chance = random.Random(seed)
+        self.share = share
+        self.failed = 0
+
+    @contextmanager
+    def change(self, now: float, who: str = SERVICE) -> Iterator[Change]:
+        fails = self._chance.random() < self.share
+        self.failed += fails
+        away = OperationalError("COMMIT", {}, Exception("gone"))
+        if fails and self._chance.random() < 0.5:
+            raise away
+        with self._change(now, who) as change:
+            yield change
+        if fails:
+            raise away
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_database_that_fails_now_and_then_loses_nothing(
+    db: Database, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    world = a_world(db)
+    campaign = start(world)
+    # Given a database of which every fifth transaction fails
+    flaky = Flaky(db, seed, share=0.2)
+    monkeypatch.setattr(db, "change", flaky.change)
+    for _ in range(300):
+        try:
+            world.step()
+        except OperationalError:
+            world.engine.board.clear()  # as the engine does
+    assert flaky.failed > 10
+    # When it is well again
+    flaky.share = 0.0
+    world.steps(120)
+    # Then what was found is on record, and so is the end of everything
+    assert findings_of(db) == dict.fromkeys(FOUND, "open")
+    assert {row.state for row in experiments_of(db)} <= {"decided", "aborted"}
+    with db.read() as session:
+        row = session.get_one(CampaignRow, campaign.id)
+        assert (row.state, row.reason) == ("finished", "nothing left to try within the bounds")
+
+
+def test_a_campaign_of_which_nobody_knows_whether_it_was_started_goes_on_if_it_was(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = a_world(db)
+    # Given campaigns whose start is answered by an error, whether it is on record or not
+    for seed in range(12):
+        with monkeypatch.context() as patch:
+            patch.setattr(db, "change", Flaky(db, seed, share=1.0).change)
+            with pytest.raises(OperationalError):
+                start(world)
+    with db.read() as session:
+        on_record = set(session.scalars(select(CampaignRow.id)))
+    assert 0 < len(on_record) < 12
+    # Then those on record run
+    world.steps(2)
+    assert set(world.engine.scheduler.campaigns) == on_record
