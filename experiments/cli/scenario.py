@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
@@ -11,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from experiments.cli.client import segment
-from experiments.cli.control import connected
+from experiments.cli.control import AsJson, connected
 from experiments.cli.durations import seconds
 from experiments.errors import Invalid
 from experiments.scenarios.scenario import Scenario, of_document, read, schema_text
@@ -44,11 +45,15 @@ def schema() -> None:
 @app.command("check")
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Scenario files.")],
+    as_json: AsJson = False,
 ) -> None:
     """Say whether scenario files can be read, and hold nothing they must not. Exit code 2: no."""
-    for file in files:
-        scenario = read(file)
-        typer.echo(f"{file}: {scenario.title}")
+    titles = {str(file): read(file).title for file in files}
+    if as_json:
+        typer.echo(json.dumps(titles))
+        return
+    for name, title in titles.items():
+        typer.echo(f"{name}: {title}")
 
 
 @app.command("context")
@@ -61,6 +66,7 @@ def context(
     valid: Annotated[
         str, typer.Option("--for", help="How long it is valid: 30s, 10m. An hour at most.")
     ] = "60s",
+    as_json: AsJson = False,
 ) -> None:
     """Print a signed `baggage` header with these faults, for requests of one device.
 
@@ -79,7 +85,8 @@ def context(
     value = encode(
         keys, scenario_of(device), "treatment", expires, meant, delay_ms=round(delay * 1000)
     )
-    typer.echo(baggage.with_entry("", value))
+    header = baggage.with_entry("", value)
+    typer.echo(json.dumps({"baggage": header, "expires": expires}) if as_json else header)
 
 
 def scenario_from(source: str, url: str, token: str | None) -> Scenario:

@@ -58,6 +58,7 @@ def test_every_command_takes_json_or_says_why_not() -> None:
         ("serve",),  # answers nobody
         ("certificate", "show"),  # prints nothing but JSON
         ("config", "table"),  # prints Markdown
+        ("scenario", "schema"),  # prints nothing but JSON
     }
 
 
