@@ -4,6 +4,7 @@ FROM python:3.13-slim AS build
 WORKDIR /src
 RUN python -m venv /opt/ldfi
 COPY pyproject.toml README.md LICENSE ./
+COPY ldfi ldfi
 COPY fit fit
 COPY lineage lineage
 COPY solver solver

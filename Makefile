@@ -34,7 +34,7 @@ check: $(VENV)/.dev $(VENV)/.audit ## lint, types, the arrows between rooms, kno
 	$(BIN)/python .ci/audit.py
 
 grafana: $(VENV)/.dev ## write the JSON of the Grafana dashboards anew
-	$(BIN)/python -m dashboards.grafana deploy/grafana/dashboards
+	$(BIN)/python -m ldfi.dashboards.grafana deploy/grafana/dashboards
 
 screenshots: $(VENV)/.dev ## take the pictures of docs/dashboards.md anew (needs Chromium)
 	$(BIN)/python -m tests.dashboards.browser.screenshots docs/screenshots

@@ -5,7 +5,7 @@
 Steady traffic over a thousand entries, in three steps: every entry's first sample, then as many
 whole samples as asked for. A tenth of the entries hit a cache half of the time, a tenth rely on
 what a query parameter says, and in one request of twenty some call fails. Every request comes as a
-trace that :func:`lineage.lineage.learn` has seen the shape of, as nearly all do; the learning
+trace that :func:`ldfi.lineage.lineage.learn` has seen the shape of, as nearly all do; the learning
 itself is measured by ``benchmarks.ingest``.
 
 ``before``: what the same requests cost in the simple way, one :class:`Traffic` for each method and
@@ -24,15 +24,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from benchmarks.outcome import Row, at_most, say
-from experiments.domain import catalogue as catalogue_module
-from experiments.domain.catalogue import Catalogue
-from experiments.domain.observation import Observation, Outcome
-from experiments.domain.topology import Topology
-from experiments.domain.traffic import Traffic
-from lineage import lineage as lineage_module
-from lineage.lineage import Lineage, learn
-from lineage.operation import operation
-from lineage.span import Span, Trace
+from ldfi.experiments.domain import catalogue as catalogue_module
+from ldfi.experiments.domain.catalogue import Catalogue
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.topology import Topology
+from ldfi.experiments.domain.traffic import Traffic
+from ldfi.lineage import lineage as lineage_module
+from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.operation import operation
+from ldfi.lineage.span import Span, Trace
 
 ON_TOP = 50.0
 """Microseconds that the catalogue may add to each request."""

@@ -35,14 +35,14 @@ import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from benchmarks.outcome import Target, at_most, say
-from demo.devices.fleet import ask, fleet
-from demo.devices.judge import PATIENCE, judge
-from fit import attributes
-from fit.context import encode
-from fit.faults import KINDS, Fault
-from fit.keys import Keys
-from fit.points import Point
-from fit.scenario import scenario_of
+from ldfi.demo.devices.fleet import ask, fleet
+from ldfi.demo.devices.judge import PATIENCE, judge
+from ldfi.fit import attributes
+from ldfi.fit.context import encode
+from ldfi.fit.faults import KINDS, Fault
+from ldfi.fit.keys import Keys
+from ldfi.fit.points import Point
+from ldfi.fit.scenario import scenario_of
 
 Faults = frozenset[Fault]
 
@@ -337,7 +337,7 @@ def main() -> int:
         "OTEL_SEMCONV_STABILITY_OPT_IN": "http",
     }
     demo = subprocess.Popen(
-        [sys.executable, "-m", "demo", "--no-devices"],
+        [sys.executable, "-m", "ldfi.demo", "--no-devices"],
         env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     try:

@@ -19,15 +19,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
 from typing import Any
 
-import fit
 from benchmarks.outcome import Row, at_most, say
-from fit.clock import steady
-from fit.faults import Fault
-from fit.keys import Keys
-from fit.poll import ARMED_WAIT_SECONDS, RulesPoll
-from fit.predicate import Condition, Predicate
-from fit.rules import Lease, Rule
-from fit.runtime import Runtime, activate
+from ldfi import fit
+from ldfi.fit.clock import steady
+from ldfi.fit.faults import Fault
+from ldfi.fit.keys import Keys
+from ldfi.fit.poll import ARMED_WAIT_SECONDS, RulesPoll
+from ldfi.fit.predicate import Condition, Predicate
+from ldfi.fit.rules import Lease, Rule
+from ldfi.fit.runtime import Runtime, activate
 
 RULES = 100
 SHARE = 0.005

@@ -13,8 +13,8 @@ pipeline is what the ingest role does with those bytes: decode, assemble, learn,
 as a Python object and looking them up costs about 0.15 µs, and a span has ten: so about twice
 the bare decoding of the whole span goes into merely *seeing* its attributes, however little is
 done with them. Reading each one's key and value through the generated classes costs five times
-the decoding; that is why it is not done (:mod:`lineage.readers.slim`). Below that floor lie only
-other languages, or sampling.
+the decoding; that is why it is not done (:mod:`ldfi.lineage.readers.slim`). Below that floor lie
+only other languages, or sampling.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span, Status
 
 from benchmarks.outcome import Row, at_most, say
-from lineage.assembly import Assembler
-from lineage.lineage import learn
-from lineage.readers.otlp import decode_protobuf
-from lineage.shapes import Shapes
+from ldfi.lineage.assembly import Assembler
+from ldfi.lineage.lineage import learn
+from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.shapes import Shapes
 
 TARGET = 8.0
 """Times the bare decoding that the whole pipeline may cost."""

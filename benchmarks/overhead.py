@@ -35,7 +35,7 @@ from opentelemetry.trace import SpanKind
 from yarl import URL
 
 from benchmarks.outcome import Target, at_most, say
-from fit.clients import (
+from ldfi.fit.clients import (
     aiohttp,
     grpc,
     grpc_aio,
@@ -45,10 +45,10 @@ from fit.clients import (
     requests_urllib3,
     sqlalchemy,
 )
-from fit.context import encode
-from fit.faults import Fault
-from fit.keys import Keys
-from fit.runtime import Runtime, activate
+from ldfi.fit.context import encode
+from ldfi.fit.faults import Fault
+from ldfi.fit.keys import Keys
+from ldfi.fit.runtime import Runtime, activate
 
 KEYS = Keys.parse("bench:0123456789abcdef")
 ENDS = int(time.time()) + 3600

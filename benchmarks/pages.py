@@ -21,8 +21,8 @@ from typing import Any
 from urllib.parse import quote
 
 from benchmarks.outcome import Row, Target, at_most, say
-from experiments.cli.demo import wait_until_ready
-from experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.demo import wait_until_ready
+from ldfi.experiments.cli.processes import Processes, free_port
 from tests.dashboards.browser import large
 from tests.dashboards.browser.chromium import Watched, chromium, watching
 from tests.dashboards.browser.pages import OPEN, PAGES
@@ -65,7 +65,7 @@ def served() -> Iterator[tuple[str, Seeded]]:
         large.store(database)
         crowd(database, EXPERIMENTS)
         port = free_port()
-        serve = [sys.executable, "-m", "experiments.cli", "serve", "--port", str(port)]
+        serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--port", str(port)]
         processes.start("ldfi", [*serve, "--database", database], {"LDFI_TOKENS": f"admin:{TOKEN}"})
         url = f"http://127.0.0.1:{port}"
         wait_until_ready(url, processes)

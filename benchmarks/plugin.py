@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.outcome import Target, at_least, at_most, say
-from experiments.domain.patterns import matching
-from experiments.pytest_plugin.bounds import Bounds
-from experiments.pytest_plugin.loop import Execute, Explored, Finding, Run, Verdict
-from fit.faults import Fault
+from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.loop import Execute, Explored, Finding, Run, Verdict
+from ldfi.fit.faults import Fault
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "storefront"
 SHARE = 1 / 3
@@ -33,7 +33,7 @@ Document = dict[str, Any]
 
 def pytest_configure() -> None:
     """As a plugin of pytest's: tests are explored by trying everything."""
-    from experiments.pytest_plugin import protocol
+    from ldfi.experiments.pytest_plugin import protocol
 
     vars(protocol)["explore"] = try_everything
 

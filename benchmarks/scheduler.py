@@ -28,21 +28,21 @@ from pathlib import Path
 from sqlalchemy import select
 
 from benchmarks.outcome import Row, Target, at_least, at_most, say
-from experiments.domain.calendar import Blackout, Calendar, Schedule
-from experiments.domain.campaign import Definition
-from experiments.domain.catalogue import Catalogue
-from experiments.domain.observation import Observation, Outcome
-from experiments.domain.settings import Limits, Settings
-from experiments.engine import TICK_SECONDS
-from experiments.rules_board import RulesBoard
-from experiments.scheduler import Scheduler
-from experiments.store.database import Database
-from experiments.store.schema import ExperimentRow
-from fit.context import Arm
-from fit.rules import Rule
-from lineage.lineage import Lineage, learn
-from lineage.operation import operation
-from lineage.span import Span, Trace
+from ldfi.experiments.domain.calendar import Blackout, Calendar, Schedule
+from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.domain.catalogue import Catalogue
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.engine import TICK_SECONDS
+from ldfi.experiments.rules_board import RulesBoard
+from ldfi.experiments.scheduler import Scheduler
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.fit.context import Arm
+from ldfi.fit.rules import Rule
+from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.operation import operation
+from ldfi.lineage.span import Span, Trace
 
 SHARE = 0.1
 """Of one core, that the scheduler may use."""

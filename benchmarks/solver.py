@@ -20,9 +20,9 @@ from pysat.examples.hitman import Hitman
 
 from benchmarks.appboot import app_boot
 from benchmarks.outcome import Target, at_least, at_most, say
-from solver import Explorer, OutOfTime
-from solver.bits import mask_of
-from solver.branch import HittingSets
+from ldfi.solver import Explorer, OutOfTime
+from ldfi.solver.bits import mask_of
+from ldfi.solver.branch import HittingSets
 
 LIMIT = 2.0
 """Seconds that a hard proposal may take."""

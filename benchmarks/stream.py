@@ -40,12 +40,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from benchmarks.ingest import Traffic
 from benchmarks.outcome import Row, at_least, say
 from deploy.stack import kafka
-from experiments.domain.observation import Outcome
-from experiments.streams.kafka import KafkaStream
-from experiments.streams.partition import Patience
-from experiments.streams.stream import Topics
-from experiments.streams.wire import write_outcome
-from experiments.streams.worker import Worker
+from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.streams.kafka import KafkaStream
+from ldfi.experiments.streams.partition import Patience
+from ldfi.experiments.streams.stream import Topics
+from ldfi.experiments.streams.wire import write_outcome
+from ldfi.experiments.streams.worker import Worker
 
 TARGET = 1.7
 PARTITIONS = 8

@@ -7,11 +7,11 @@ from typing import Final
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
-from dashboards import login
-from dashboards.assets import PREFIX, Assets
-from dashboards.csp import confined
-from dashboards.evidence_kept import EvidenceKept
-from dashboards.pages import (
+from ldfi.dashboards import login
+from ldfi.dashboards.assets import PREFIX, Assets
+from ldfi.dashboards.csp import confined
+from ldfi.dashboards.evidence_kept import EvidenceKept
+from ldfi.dashboards.pages import (
     audit,
     calendar,
     campaigns,
@@ -28,9 +28,9 @@ from dashboards.pages import (
     tokens,
     what_if,
 )
-from dashboards.render import error_page
-from dashboards.sessions import Sessions
-from experiments.api.problems import Problem
+from ldfi.dashboards.render import error_page
+from ldfi.dashboards.sessions import Sessions
+from ldfi.experiments.api.problems import Problem
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     login.router,

@@ -15,7 +15,7 @@ from fastapi import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from dashboards.csp import confined
+from ldfi.dashboards.csp import confined
 
 FOLDER: Final = Path(__file__).parent / "static"
 PREFIX: Final = "/static"

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.lineage_graph import LineageGraph, class_graph
-from dashboards.phrases import said_fault, said_point, said_predicate, said_together
-from dashboards.roles import ROLES, Role, roles_of
-from experiments.domain.catalogue import KnownClass, Look
-from experiments.domain.knowledge import Knowledge
+from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
+from ldfi.dashboards.phrases import said_fault, said_point, said_predicate, said_together
+from ldfi.dashboards.roles import ROLES, Role, roles_of
+from ldfi.experiments.domain.catalogue import KnownClass, Look
+from ldfi.experiments.domain.knowledge import Knowledge
 
 SHOWN = 12
 """Open hypotheses, and failures seen in traffic, that are spelt out."""

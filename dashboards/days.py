@@ -12,11 +12,11 @@ from datetime import date, datetime, time, timedelta
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
-from experiments.domain.calendar import Blackout, Schedule
-from experiments.domain.campaign import Campaign
-from experiments.domain.local_time import earliest, latest, wall, zone
-from experiments.domain.maintenance import EVERYTHING, Maintenance
-from experiments.store.schema import CampaignRow
+from ldfi.experiments.domain.calendar import Blackout, Schedule
+from ldfi.experiments.domain.campaign import Campaign
+from ldfi.experiments.domain.local_time import earliest, latest, wall, zone
+from ldfi.experiments.domain.maintenance import EVERYTHING, Maintenance
+from ldfi.experiments.store.schema import CampaignRow
 
 SHOWN: Final = 3
 """Runs of one campaign on one day that are listed."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from experiments.api.problems import Problem
+from ldfi.experiments.api.problems import Problem
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -16,10 +16,10 @@ from fastapi import Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from experiments.domain.catalogue import KnownClass
-from experiments.domain.knowledge import Knowledge
-from experiments.evidence import knowledge_from
-from experiments.store.schema import ExperimentRow
+from ldfi.experiments.domain.catalogue import KnownClass
+from ldfi.experiments.domain.knowledge import Knowledge
+from ldfi.experiments.evidence import knowledge_from
+from ldfi.experiments.store.schema import ExperimentRow
 
 FRESH: Final = 30.0
 KEPT: Final = 100

@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dashboards.curves import evidence_picture, thresholds_of
-from dashboards.phrases import said_fault, said_outcome
-from dashboards.run_tree import SideBySide, alone, side_by_side
-from experiments.api.views import ExperimentView
-from experiments.domain.run import Runs
-from experiments.domain.settings import Settings
+from ldfi.dashboards.curves import evidence_picture, thresholds_of
+from ldfi.dashboards.phrases import said_fault, said_outcome
+from ldfi.dashboards.run_tree import SideBySide, alone, side_by_side
+from ldfi.experiments.api.views import ExperimentView
+from ldfi.experiments.domain.run import Runs
+from ldfi.experiments.domain.settings import Settings
 
 PURPOSES = {
     "explore": "to find out whether it hurts",

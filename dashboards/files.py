@@ -10,9 +10,9 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from dashboards.assets import FOLDER
-from dashboards.csp import confined
-from dashboards.render import environment
+from ldfi.dashboards.assets import FOLDER
+from ldfi.dashboards.csp import confined
+from ldfi.dashboards.render import environment
 
 
 def page_file(request: Request, template: str, name: str, **shown: Any) -> HTMLResponse:

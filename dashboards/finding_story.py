@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.lineage_graph import LineageGraph, difference
-from dashboards.phrases import said_fault, said_outcome
-from dashboards.run_tree import SideBySide, side_by_side
-from experiments.domain.run import Run, Runs
-from experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+from ldfi.dashboards.lineage_graph import LineageGraph, difference
+from ldfi.dashboards.phrases import said_fault, said_outcome
+from ldfi.dashboards.run_tree import SideBySide, side_by_side
+from ldfi.experiments.domain.run import Run, Runs
+from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 TARGET = "https://staging.example.com"
 

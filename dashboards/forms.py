@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 from fastapi import Depends, Request
 
-from experiments.api.problems import Problem
+from ldfi.experiments.api.problems import Problem
 
 MEDIA_TYPE: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 2_000

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashboards.roles import Role
-from experiments.domain.knowledge import DOWN
-from experiments.domain.run import Run
-from experiments.domain.topology import Topology
-from experiments.domain.traffic import Traffic
-from fit.points import Point
-from lineage.graph import ROOT
+from ldfi.dashboards.roles import Role
+from ldfi.experiments.domain.knowledge import DOWN
+from ldfi.experiments.domain.run import Run
+from ldfi.experiments.domain.topology import Topology
+from ldfi.experiments.domain.traffic import Traffic
+from ldfi.fit.points import Point
+from ldfi.lineage.graph import ROOT
 
 COLLAPSE_ABOVE: Final = 60
 """Points above which a graph is drawn with its services closed."""

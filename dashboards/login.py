@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from dashboards.forms import Submitted
-from dashboards.links import ours
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from dashboards.sessions import sessions
-from experiments.api.auth import Caller, recognise
-from experiments.api.problems import Problem
+from ldfi.dashboards.forms import Submitted
+from ldfi.dashboards.links import ours
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.sessions import sessions
+from ldfi.experiments.api.auth import Caller, recognise
+from ldfi.experiments.api.problems import Problem
 
 router = APIRouter(route_class=PageRoute)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from experiments.domain.knowledge import DOWN
-from fit.points import Point
-from fit.predicate import Condition, Predicate
+from ldfi.experiments.domain.knowledge import DOWN
+from ldfi.fit.points import Point
+from ldfi.fit.predicate import Condition, Predicate
 
 _HAPPENS: Final = {"error": "fails", "delay": "hangs"}
 _CALLS: Final = {

@@ -11,11 +11,11 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from dashboards import curves, links, words
-from dashboards.assets import asset
-from experiments.api.auth import Caller
-from experiments.api.problems import KINDS, Problem
-from experiments.engine import Engine
+from ldfi.dashboards import curves, links, words
+from ldfi.dashboards.assets import asset
+from ldfi.experiments.api.auth import Caller
+from ldfi.experiments.api.problems import KINDS, Problem
+from ldfi.experiments.engine import Engine
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 THEMES: Final = ("light", "dark")
@@ -38,7 +38,7 @@ NAVIGATION: Final = (
 
 @cache
 def environment() -> Environment:
-    """Our templates, with the filters of :mod:`dashboards.words` and the links."""
+    """Our templates, with the filters of :mod:`ldfi.dashboards.words` and the links."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

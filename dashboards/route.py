@@ -1,8 +1,8 @@
 """What every page does before its own work: who is logged in, may they, did they mean it.
 
 Roles are those of the API and are checked by the same code: a page asks for one with
-``caller: Viewer`` (or ``Operator``, ``Admin``) of :mod:`experiments.api.auth`. On a router it is
-one argument: ``APIRouter(route_class=PageRoute)``.
+``caller: Viewer`` (or ``Operator``, ``Admin``) of :mod:`ldfi.experiments.api.auth`. On a router it
+is one argument: ``APIRouter(route_class=PageRoute)``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 
-from dashboards.csp import confined
-from dashboards.forms import read_form
-from dashboards.render import error_page, rendered
-from dashboards.sessions import CSRF_FIELD, CSRF_HEADER, Session, resume
-from experiments.api.problems import Problem, problem_of
-from experiments.api.routes import CHANGING, GuardedRoute, Handler
-from experiments.errors import ExperimentsError
+from ldfi.dashboards.csp import confined
+from ldfi.dashboards.forms import read_form
+from ldfi.dashboards.render import error_page, rendered
+from ldfi.dashboards.sessions import CSRF_FIELD, CSRF_HEADER, Session, resume
+from ldfi.experiments.api.problems import Problem, problem_of
+from ldfi.experiments.api.routes import CHANGING, GuardedRoute, Handler
+from ldfi.experiments.errors import ExperimentsError
 
 
 class PageRoute(GuardedRoute):

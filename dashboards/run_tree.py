@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dashboards.lineage_graph import standings_of
-from experiments.domain.run import Run, RunCall
-from fit.points import Point
+from ldfi.dashboards.lineage_graph import standings_of
+from ldfi.experiments.domain.run import Run, RunCall
+from ldfi.fit.points import Point
 
 MARKS: Final[Mapping[str, str]] = {
     "injected": "made to fail",

@@ -23,8 +23,8 @@ from fastapi import Request, Response
 from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.concurrency import run_in_threadpool
 
-from experiments.api import auth
-from experiments.api.auth import Caller, Tokens
+from ldfi.experiments.api import auth
+from ldfi.experiments.api.auth import Caller, Tokens
 
 LASTS: Final = 12 * 3600
 COOKIE: Final = "ldfi_session"

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Request
 
-from experiments.domain.local_time import zone
-from experiments.errors import InvalidCalendar
+from ldfi.experiments.domain.local_time import zone
+from ldfi.experiments.errors import InvalidCalendar
 
 
 def viewers_zone(request: Request) -> ZoneInfo:

@@ -1,8 +1,8 @@
 """demo: a small streaming application in real processes, for ldfi to find the weak spots of.
 
-    python -m demo               every service and the simulated devices, until told to stop
-    python -m demo.serve NAME    one service
-    python -m demo.devices       the devices alone, against a running gateway
+    python -m ldfi.demo               every service and the simulated devices, until told to stop
+    python -m ldfi.demo.serve NAME    one service
+    python -m ldfi.demo.devices       the devices alone, against a running gateway
 
 It is a system under test: of ldfi it knows :mod:`fit` and nothing else.
 """

@@ -19,9 +19,9 @@ import stat
 import sys
 from functools import partial
 
-from demo import devices, serve
-from demo.launcher import Launcher, listen, publish, wait_until_healthy
-from demo.services import GATEWAY, NAMES, module_name
+from ldfi.demo import devices, serve
+from ldfi.demo.launcher import Launcher, listen, publish, wait_until_healthy
+from ldfi.demo.services import GATEWAY, NAMES, module_name
 
 WATCH_SECONDS = 0.25
 
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ldfi.demo", description=__doc__)
     parser.add_argument("--base-port", type=int, default=0, help="first port; default: free ones")
     parser.add_argument("--no-devices", action="store_true", help="start the services alone")
     devices.add_options(parser)

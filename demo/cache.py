@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-import fit
+from ldfi import fit
 
 Value = TypeVar("Value")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from demo import limits
-from demo.resolver import NamedTransport, hosts_from_environment
+from ldfi.demo import limits
+from ldfi.demo.resolver import NamedTransport, hosts_from_environment
 
 
 def new_client() -> httpx.AsyncClient:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from demo import limits
+from ldfi.demo import limits
 
 Result = TypeVar("Result")
 

@@ -21,7 +21,7 @@ import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
-from demo import resolver
+from ldfi.demo import resolver
 
 STOP_SECONDS = 4.0
 READY_SECONDS = 30.0

@@ -1,6 +1,6 @@
 """The planted weaknesses, and the switch that repairs one of them while the demo runs.
 
-    DEMO_REPAIRED=play-license,search-spelling python -m demo
+    DEMO_REPAIRED=play-license,search-spelling python -m ldfi.demo
     curl -X POST http://GATEWAY/_demo/repair/play-license
     curl -X DELETE http://GATEWAY/_demo/repair/play-license
 

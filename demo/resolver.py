@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import httpcore
 import httpx
 
-from demo.wire import Wire
+from ldfi.demo.wire import Wire
 
 VARIABLE = "DEMO_HOSTS"
 

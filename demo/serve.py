@@ -1,6 +1,6 @@
 """One service in this process: its application, traced, behind uvicorn.
 
-DEMO_HOSTS='{"ratings": "127.0.0.1:5001"}' python -m demo.serve ratings
+DEMO_HOSTS='{"ratings": "127.0.0.1:5001"}' python -m ldfi.demo.serve ratings
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo import telemetry
-from demo.client import new_client
-from demo.launcher import listen_at
-from demo.resolver import hosts_from_environment
-from demo.services import DATABASES, GATEWAY, NAMES, module_name
-from demo.shedding import Shedding
+from ldfi import fit
+from ldfi.demo import telemetry
+from ldfi.demo.client import new_client
+from ldfi.demo.launcher import listen_at
+from ldfi.demo.resolver import hosts_from_environment
+from ldfi.demo.services import DATABASES, GATEWAY, NAMES, module_name
+from ldfi.demo.shedding import Shedding
 
 GRACE_SECONDS = 1
 """How long requests may finish and spans be sent after the order to stop."""
@@ -95,7 +95,7 @@ class _Server(uvicorn.Server):
 
 def main() -> None:
     """Serve one service at the address that ``DEMO_HOSTS`` gives it."""
-    parser = argparse.ArgumentParser(prog="python -m demo.serve", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ldfi.demo.serve", description=__doc__)
     parser.add_argument("service", choices=NAMES)
     service = parser.parse_args().service
     address = hosts_from_environment().get(service)

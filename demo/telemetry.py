@@ -19,8 +19,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 
-import fit
-from fit.points import template_path
+from ldfi import fit
+from ldfi.fit.points import template_path
 
 EXPORT_EVERY_MS = 100
 EXPORT_TIMEOUT = 2.0

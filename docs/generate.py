@@ -17,12 +17,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ArgumentInfo, ParameterInfo
 
-from experiments.api.app import create_app
-from experiments.api.auth import Tokens
-from experiments.cli.main import app
-from experiments.notify import EVENTS, Notification
-from experiments.scenarios import scenario
-from experiments.service import Service
+from ldfi.experiments.api.app import create_app
+from ldfi.experiments.api.auth import Tokens
+from ldfi.experiments.cli.main import app
+from ldfi.experiments.notify import EVENTS, Notification
+from ldfi.experiments.scenarios import scenario
+from ldfi.experiments.service import Service
 
 HERE = Path(__file__).parent / "reference"
 MADE = "<!-- made by docs/generate.py: change the code, not this page -->"

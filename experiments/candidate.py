@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from experiments.election import Election
-from experiments.engine import Engine
-from experiments.leader import Leader
-from experiments.service import Service
-from experiments.store import leaders
-from experiments.store.database import Database
+from ldfi.experiments.election import Election
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.leader import Leader
+from ldfi.experiments.service import Service
+from ldfi.experiments.store import leaders
+from ldfi.experiments.store.database import Database
 
 _log = logging.getLogger("ldfi")
 

@@ -32,11 +32,11 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from experiments.api.auth import Tokens
-from experiments.domain.settings import Limits
-from experiments.engine import OutcomeSource
-from experiments.errors import InvalidConfig, InvalidGuardrail
-from experiments.prometheus import check_guardrail
+from ldfi.experiments.api.auth import Tokens
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.engine import OutcomeSource
+from ldfi.experiments.errors import InvalidConfig, InvalidGuardrail
+from ldfi.experiments.prometheus import check_guardrail
 
 PREFIX: Final = "LDFI_"
 FILE_VARIABLE: Final = "LDFI_CONFIG"

@@ -11,11 +11,11 @@ import asyncio
 import logging
 import time
 
-from experiments.domain.experiment import Experiment
-from experiments.errors import ExperimentsError
-from experiments.prometheus import Prometheus
-from experiments.scheduler import Scheduler
-from fit.context import Arm
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.errors import ExperimentsError
+from ldfi.experiments.prometheus import Prometheus
+from ldfi.experiments.scheduler import Scheduler
+from ldfi.fit.context import Arm
 
 _log = logging.getLogger("ldfi")
 

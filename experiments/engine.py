@@ -19,18 +19,18 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
-from experiments import instruments
-from experiments.domain.catalogue import Catalogue
-from experiments.domain.observation import Join, Observation, Outcome
-from experiments.domain.root_outcome import root_outcome
-from experiments.domain.settings import Limits
-from experiments.replays import Replays
-from experiments.rules_board import RulesBoard
-from experiments.scheduler import Scheduler
-from experiments.store import Database, classes
-from lineage.assembly import Assembler
-from lineage.lineage import learn
-from lineage.span import Span
+from ldfi.experiments import instruments
+from ldfi.experiments.domain.catalogue import Catalogue
+from ldfi.experiments.domain.observation import Join, Observation, Outcome
+from ldfi.experiments.domain.root_outcome import root_outcome
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.replays import Replays
+from ldfi.experiments.rules_board import RulesBoard
+from ldfi.experiments.scheduler import Scheduler
+from ldfi.experiments.store import Database, classes
+from ldfi.lineage.assembly import Assembler
+from ldfi.lineage.lineage import learn
+from ldfi.lineage.span import Span
 
 _log = logging.getLogger("ldfi")
 

@@ -1,4 +1,4 @@
-"""The exceptions of ``experiments``, a branch of the tree in :mod:`fit.errors`.
+"""The exceptions of ``experiments``, a branch of the tree in :mod:`ldfi.fit.errors`.
 
 LdfiError
 └── ExperimentsError
@@ -26,7 +26,7 @@ LdfiError
 
 from __future__ import annotations
 
-from fit.errors import LdfiError
+from ldfi.fit.errors import LdfiError
 
 
 class ExperimentsError(LdfiError):

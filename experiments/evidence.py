@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from experiments.domain.catalogue import KnownClass
-from experiments.domain.exploration import Exploration
-from experiments.domain.knowledge import Knowledge
-from experiments.domain.lesson import Lesson
-from experiments.domain.settings import Settings
-from experiments.store.schema import ExperimentRow
+from ldfi.experiments.domain.catalogue import KnownClass
+from ldfi.experiments.domain.exploration import Exploration
+from ldfi.experiments.domain.knowledge import Knowledge
+from ldfi.experiments.domain.lesson import Lesson
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.store.schema import ExperimentRow
 
 
 def knowledge_of(session: Session, known: KnownClass) -> Knowledge:

@@ -10,9 +10,9 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from experiments.prometheus import Prometheus
-from experiments.scheduler import Scheduler
-from fit.errors import LdfiError
+from ldfi.experiments.prometheus import Prometheus
+from ldfi.experiments.scheduler import Scheduler
+from ldfi.fit.errors import LdfiError
 
 LOOK_SECONDS = 1.0
 

@@ -9,14 +9,14 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
-from experiments import counts
-from experiments.engine import Engine
-from experiments.guardrails import Guardrails
-from experiments.outbox import Outbox
-from experiments.service import Service
-from experiments.store.database import Database
-from experiments.streams.events import Events
-from experiments.streams.feed import Feed
+from ldfi.experiments import counts
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.guardrails import Guardrails
+from ldfi.experiments.outbox import Outbox
+from ldfi.experiments.service import Service
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.streams.events import Events
+from ldfi.experiments.streams.feed import Feed
 
 _log = logging.getLogger("ldfi")
 

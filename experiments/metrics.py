@@ -21,16 +21,16 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from experiments import instruments
-from experiments.domain import campaign, experiment, lifecycle
-from experiments.domain.settings import Limits
-from experiments.domain.verdict import Verdict
-from experiments.engine import Engine
-from experiments.instruments import Metric
-from experiments.store import Database
-from experiments.store.arming import DAY, HOUR, charged, within
-from experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, NotificationRow
-from experiments.streams.ingest import Ingest
+from ldfi.experiments import instruments
+from ldfi.experiments.domain import campaign, experiment, lifecycle
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.verdict import Verdict
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.instruments import Metric
+from ldfi.experiments.store import Database
+from ldfi.experiments.store.arming import DAY, HOUR, charged, within
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, NotificationRow
+from ldfi.experiments.streams.ingest import Ingest
 
 Values = Mapping[tuple[str, ...], float]
 

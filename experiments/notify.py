@@ -25,7 +25,7 @@ from tenacity import (
     wait_random,
 )
 
-from experiments.errors import InvalidTarget, NotDelivered
+from ldfi.experiments.errors import InvalidTarget, NotDelivered
 
 Event = Literal[
     "campaign-started",

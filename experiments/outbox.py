@@ -18,10 +18,10 @@ from urllib.parse import quote
 
 import httpx
 
-from experiments.notify import Event, Notification, Target, deliver
-from experiments.store import Database, notifications
-from experiments.store.schema import NotificationRow
-from fit.errors import LdfiError
+from ldfi.experiments.notify import Event, Notification, Target, deliver
+from ldfi.experiments.store import Database, notifications
+from ldfi.experiments.store.schema import NotificationRow
+from ldfi.fit.errors import LdfiError
 
 _log = logging.getLogger("ldfi")
 

@@ -20,7 +20,7 @@ from typing import Self
 
 import httpx
 
-from experiments.errors import InvalidGuardrail, PrometheusError
+from ldfi.experiments.errors import InvalidGuardrail, PrometheusError
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`')
 _COMMENT = re.compile(r"#[^\n]*")

@@ -24,9 +24,9 @@ import httpx
 from jsonpath_rfc9535 import JSONPathError, JSONPathQuery
 from jsonpath_rfc9535 import compile as compile_json_path
 
-from experiments.domain.observation import Outcome
-from experiments.errors import InvalidReplay
-from fit.edge import DEVICE_HEADER
+from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.errors import InvalidReplay
+from ldfi.fit.edge import DEVICE_HEADER
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 """Those that RFC 9110, section 9.2.1 calls safe (but for TRACE, which shows headers)."""

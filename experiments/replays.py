@@ -1,6 +1,6 @@
 """Lineages of requests that engineers replayed: kept a while, so that they can be looked at.
 
-Their experiment is the scenario of a device (:mod:`fit.scenario`), no campaign's. They are no
+Their experiment is the scenario of a device (:mod:`ldfi.fit.scenario`), no campaign's. They are no
 evidence of anything: nobody reports their outcome, and what they meet may be half repaired.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from fit.scenario import PREFIX
-from lineage.lineage import Lineage
+from ldfi.fit.scenario import PREFIX
+from ldfi.lineage.lineage import Lineage
 
 KEPT: Final = 1_000
 SECONDS: Final = 600.0

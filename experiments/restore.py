@@ -14,12 +14,12 @@ from typing import cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from experiments.domain.campaign import Campaign, State
-from experiments.domain.catalogue import Catalogue
-from experiments.domain.lesson import Lesson
-from experiments.domain.settings import Limits
-from experiments.store import campaigns, experiments, findings
-from experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.experiments.domain.campaign import Campaign, State
+from ldfi.experiments.domain.catalogue import Catalogue
+from ldfi.experiments.domain.lesson import Lesson
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.store import campaigns, experiments, findings
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 
 
 def restored(

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fit.rules import Rule
+from ldfi.fit.rules import Rule
 
 MAX_EDGES = 10_000
 

@@ -15,24 +15,24 @@ from dataclasses import dataclass
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from experiments import tracing
-from experiments.domain.campaign import Campaign, Definition
-from experiments.domain.catalogue import Catalogue
-from experiments.domain.catalogue import Change as ClassChange
-from experiments.domain.experiment import Experiment
-from experiments.domain.exploration import Exploration, FindingChange
-from experiments.domain.knowledge import Hypothesis
-from experiments.domain.lesson import Lesson
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.observation import Observation
-from experiments.domain.run import Runs
-from experiments.domain.safety import class_obstacle, first_window, touched, unsteady
-from experiments.domain.settings import Limits
-from experiments.errors import Conflict, Halted, NotFound
-from experiments.instruments import PROPOSE_SECONDS
-from experiments.restore import restored
-from experiments.rules_board import RulesBoard
-from experiments.store import (
+from ldfi.experiments import tracing
+from ldfi.experiments.domain.campaign import Campaign, Definition
+from ldfi.experiments.domain.catalogue import Catalogue
+from ldfi.experiments.domain.catalogue import Change as ClassChange
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.exploration import Exploration, FindingChange
+from ldfi.experiments.domain.knowledge import Hypothesis
+from ldfi.experiments.domain.lesson import Lesson
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.observation import Observation
+from ldfi.experiments.domain.run import Runs
+from ldfi.experiments.domain.safety import class_obstacle, first_window, touched, unsteady
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.errors import Conflict, Halted, NotFound
+from ldfi.experiments.instruments import PROPOSE_SECONDS
+from ldfi.experiments.restore import restored
+from ldfi.experiments.rules_board import RulesBoard
+from ldfi.experiments.store import (
     campaigns,
     classes,
     experiments,
@@ -41,9 +41,9 @@ from experiments.store import (
     notifications,
     switches,
 )
-from experiments.store.arming import Order, Refused, arm
-from experiments.store.database import SERVICE, Database
-from fit.rules import Rule
+from ldfi.experiments.store.arming import Order, Refused, arm
+from ldfi.experiments.store.database import SERVICE, Database
+from ldfi.fit.rules import Rule
 
 _log = logging.getLogger("ldfi")
 

@@ -6,12 +6,12 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
-from experiments.api.auth import Tokens
-from experiments.domain.settings import Limits
-from experiments.engine import OutcomeSource
-from experiments.notify import Target
-from experiments.prometheus import Prometheus
-from experiments.streams.stream import Stream, Topics
+from ldfi.experiments.api.auth import Tokens
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.engine import OutcomeSource
+from ldfi.experiments.notify import Target
+from ldfi.experiments.prometheus import Prometheus
+from ldfi.experiments.streams.stream import Stream, Topics
 
 Role = Literal["all", "api", "scheduler", "ingest"]
 """``scheduler`` may lead, and then has the engine; ``api`` never does; ``ingest`` reads spans;

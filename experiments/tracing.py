@@ -15,7 +15,7 @@ from typing import Final
 from opentelemetry import trace
 from starlette.types import ASGIApp
 
-from experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.experiment import Experiment
 
 _log = logging.getLogger("ldfi")
 

@@ -10,15 +10,15 @@
 It needs the standard library and OpenTelemetry's API, and does nothing without ``FIT_KEYS``.
 """
 
-from fit.asgi import EdgeMiddleware
-from fit.context import FailureContext
-from fit.faults import Fault
-from fit.functions import point
-from fit.install import install
-from fit.points import Point
-from fit.runtime import current
-from fit.sampler import Sampler
-from fit.wsgi import WSGIEdgeMiddleware
+from ldfi.fit.asgi import EdgeMiddleware
+from ldfi.fit.context import FailureContext
+from ldfi.fit.faults import Fault
+from ldfi.fit.functions import point
+from ldfi.fit.install import install
+from ldfi.fit.points import Point
+from ldfi.fit.runtime import current
+from ldfi.fit.sampler import Sampler
+from ldfi.fit.wsgi import WSGIEdgeMiddleware
 
 __all__ = [
     "EdgeMiddleware",

@@ -16,7 +16,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
-from fit.context import Arm
+from ldfi.fit.context import Arm
 
 RANGE: Final = 1 << 60
 DEVICE_BITS: Final = (1 << 30) - 1

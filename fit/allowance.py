@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from fit.context import Arm
-from fit.rules import Rule
+from ldfi.fit.context import Arm
+from ldfi.fit.rules import Rule
 
 MAX_DEVICES: Final = 200_000
 """Enrolled devices that one process remembers, over all experiments: about 20 MB. When that many

@@ -12,10 +12,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from fit import runtime
-from fit.edge import DEVICE_HEADER, Edge
-from fit.features import HEADERS, Features, request_features
-from fit.poll import RulesPoll
+from ldfi.fit import runtime
+from ldfi.fit.edge import DEVICE_HEADER, Edge
+from ldfi.fit.features import HEADERS, Features, request_features
+from ldfi.fit.poll import RulesPoll
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

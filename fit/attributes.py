@@ -9,7 +9,7 @@ from typing import Final
 
 POINT: Final = "fit.point"
 """On the span of a call that a fault was meant for, and on spans of :class:`fit.point`: the name
-of its injection point. Every other call has the same name by rule, see :mod:`fit.points`."""
+of its injection point. Every other call has the same name by rule, see :mod:`ldfi.fit.points`."""
 
 FIRED: Final = "fit.fired"
 """On the span of a call in the treatment arm: the kind of fault that was injected here."""

@@ -24,9 +24,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
 
-from fit.errors import ExpiredContext, ForgedContext, MalformedContext
-from fit.faults import Fault, FaultKind
-from fit.keys import Keys
+from ldfi.fit.errors import ExpiredContext, ForgedContext, MalformedContext
+from ldfi.fit.faults import Fault, FaultKind
+from ldfi.fit.keys import Keys
 
 Arm = Literal["treatment", "control"]
 
@@ -54,7 +54,7 @@ class Injection:
     """What a failure context asks of one point.
 
     ``delay_ms`` is the longest it may hang. ``first``: only so many calls of the request are hit,
-    and 0 is every call, as in :class:`fit.faults.Fault`.
+    and 0 is every call, as in :class:`ldfi.fit.faults.Fault`.
     """
 
     kind: FaultKind

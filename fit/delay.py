@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from opentelemetry.trace import Span, StatusCode
 
-from fit.strike import Strike
+from ldfi.fit.strike import Strike
 
 
 def delay(

@@ -1,10 +1,10 @@
 """The edge: decides once per request which experiment it is in, and stamps it.
 
-This is the decision alone; :mod:`fit.asgi` and :mod:`fit.wsgi` are its rims. What comes in is the
-``baggage`` header as the client sent it, what comes out is the header that goes on:
+This is the decision alone; :mod:`ldfi.fit.asgi` and :mod:`ldfi.fit.wsgi` are its rims. What comes
+in is the ``baggage`` header as the client sent it, what comes out is the header that goes on:
 
 1. A failure context from outside is taken out, those that an edge has stamped before included. Only
-   one that an engineer has signed for this very device (:mod:`fit.scenario`) stays, and takes
+   one that an engineer has signed for this very device (:mod:`ldfi.fit.scenario`) stays, and takes
    precedence.
 2. A request of an armed class, from a device in one of the experiment's arms, is stamped, as long
    as the allowance lasts.
@@ -19,15 +19,15 @@ import math
 import time
 from collections.abc import Callable
 
-from fit import baggage, runtime
-from fit.allocation import mark_of
-from fit.clock import steady
-from fit.context import Arm, encode
-from fit.features import Features
-from fit.poll import RulesPoll
-from fit.rules import Lease, Rule
-from fit.runtime import Runtime
-from fit.scenario import admits
+from ldfi.fit import baggage, runtime
+from ldfi.fit.allocation import mark_of
+from ldfi.fit.clock import steady
+from ldfi.fit.context import Arm, encode
+from ldfi.fit.features import Features
+from ldfi.fit.poll import RulesPoll
+from ldfi.fit.rules import Lease, Rule
+from ldfi.fit.runtime import Runtime
+from ldfi.fit.scenario import admits
 
 DEVICE_HEADER = "x-device-id"
 

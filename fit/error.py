@@ -1,8 +1,8 @@
 """The fault ``error``: the call fails at once.
 
-What a failure looks like differs from library to library, and every client in :mod:`fit.clients`
-makes its own: an exception or an answer that its callers would see if the dependency were down.
-What they have in common is here.
+What a failure looks like differs from library to library, and every client in
+:mod:`ldfi.fit.clients` makes its own: an exception or an answer that its callers would see if the
+dependency were down. What they have in common is here.
 """
 
 from __future__ import annotations

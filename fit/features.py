@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import parse_qsl
 
-from fit.points import template_path
+from ldfi.fit.points import template_path
 
 Features = Mapping[str, str]
 

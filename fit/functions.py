@@ -10,8 +10,8 @@ Functions, coroutines, generators and asynchronous generators can be decorated. 
 span of its own, with or without an experiment: nothing else would tell the lineage of the point.
 A generator's span lasts until it ends, and is current only while the generator runs.
 
-An ``error`` raises :class:`fit.errors.InjectedFault`; a ``delay`` waits for its full length, for
-a function has no timeout that could be seen from outside, and cancelling it cancels the wait. A
+An ``error`` raises :class:`ldfi.fit.errors.InjectedFault`; a ``delay`` waits for its full length,
+for a function has no timeout that could be seen from outside, and cancelling it cancels the wait. A
 generator is hit before its first item.
 """
 
@@ -28,13 +28,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from opentelemetry import trace
 
-from fit import attributes, error, passage, runtime
-from fit.context import Injection
-from fit.delay import delay
-from fit.errors import InjectedFault
-from fit.passage import Site, armed
-from fit.points import Point
-from fit.strike import Strike
+from ldfi.fit import attributes, error, passage, runtime
+from ldfi.fit.context import Injection
+from ldfi.fit.delay import delay
+from ldfi.fit.errors import InjectedFault
+from ldfi.fit.passage import Site, armed
+from ldfi.fit.points import Point
+from ldfi.fit.strike import Strike
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Parts = tuple[str, str, str, str]

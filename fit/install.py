@@ -12,10 +12,10 @@ from typing import Any
 
 from opentelemetry import trace
 
-from fit import clients, keys, patching, runtime
-from fit.errors import KeyFormatError
-from fit.keys import Keys
-from fit.runtime import Runtime, activate
+from ldfi.fit import clients, keys, patching, runtime
+from ldfi.fit.errors import KeyFormatError
+from ldfi.fit.keys import Keys
+from ldfi.fit.runtime import Runtime, activate
 
 _log = logging.getLogger("fit")
 

@@ -13,7 +13,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fit.errors import KeyFormatError
+from ldfi.fit.errors import KeyFormatError
 
 VARIABLE = "FIT_KEYS"
 MIN_SECRET_LENGTH = 16

@@ -1,4 +1,4 @@
-"""How a call passes an injection point: the one path through every client in :mod:`fit.clients`.
+"""How a call passes an injection point: the one path through every client in ``fit.clients``.
 
 A client's wrapper looks like this, and nothing of ours runs in a request without a context::
 
@@ -31,11 +31,11 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
-from fit import attributes, runtime
-from fit.context import ENTRY, FailureContext, Injection
-from fit.delay import hang, hang_async
-from fit.occurrence import Occurrences
-from fit.strike import Strike
+from ldfi.fit import attributes, runtime
+from ldfi.fit.context import ENTRY, FailureContext, Injection
+from ldfi.fit.delay import hang, hang_async
+from ldfi.fit.occurrence import Occurrences
+from ldfi.fit.strike import Strike
 
 BAGGAGE: Final = next(iter(baggage.set_baggage("fit", "", Context())))
 """Under which key OpenTelemetry's context holds the baggage."""

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from fit import runtime
+from ldfi.fit import runtime
 
 _log = logging.getLogger("fit")
 _MARK = "_fit_original"

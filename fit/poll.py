@@ -23,10 +23,10 @@ from weakref import WeakSet
 
 from opentelemetry import context
 
-from fit.allowance import Allowances
-from fit.clock import steady
-from fit.errors import MalformedRules
-from fit.rules import Lease, read_lease
+from ldfi.fit.allowance import Allowances
+from ldfi.fit.clock import steady
+from ldfi.fit.errors import MalformedRules
+from ldfi.fit.rules import Lease, read_lease
 
 _log = logging.getLogger("fit")
 

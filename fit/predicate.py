@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fit.features import Features
+from ldfi.fit.features import Features
 
 
 @dataclass(frozen=True, slots=True, order=True)

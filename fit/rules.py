@@ -20,12 +20,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from fit.allocation import DEVICE_BITS, RANGE, Claim, Segments, mark_of
-from fit.context import DEFAULT_DELAY_MS, Arm
-from fit.errors import FitError, MalformedRules
-from fit.faults import Fault
-from fit.features import Features
-from fit.predicate import Predicate
+from ldfi.fit.allocation import DEVICE_BITS, RANGE, Claim, Segments, mark_of
+from ldfi.fit.context import DEFAULT_DELAY_MS, Arm
+from ldfi.fit.errors import FitError, MalformedRules
+from ldfi.fit.faults import Fault
+from ldfi.fit.features import Features
+from ldfi.fit.predicate import Predicate
 
 MAX_LEASE_SECONDS: Final = 60.0
 """A longer lease is cut to this: it is how long injection may outlive the control plane."""
@@ -112,7 +112,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Rules, and when they end by :func:`fit.clock.steady`. The empty lease arms nothing."""
+    """Rules, and when they end by :func:`ldfi.fit.clock.steady`. The empty lease arms nothing."""
 
     rules: tuple[Rule, ...] = ()
     ends: float = 0.0

@@ -15,9 +15,9 @@ from typing import Final
 from opentelemetry import baggage
 from opentelemetry.context import Context
 
-from fit.context import ENTRY, MAX_LENGTH, FailureContext, decode
-from fit.errors import ContextError
-from fit.keys import Keys
+from ldfi.fit.context import ENTRY, MAX_LENGTH, FailureContext, decode
+from ldfi.fit.errors import ContextError
+from ldfi.fit.keys import Keys
 
 _log = logging.getLogger("fit")
 _REMEMBERED: Final = 1024

@@ -11,7 +11,7 @@ import hmac
 from hashlib import sha256
 from typing import Final
 
-from fit.context import FailureContext
+from ldfi.fit.context import FailureContext
 
 PREFIX: Final = "s-"
 

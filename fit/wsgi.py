@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import urlsplit
 from wsgiref.util import request_uri
 
-from fit import runtime
-from fit.edge import DEVICE_HEADER, Edge
-from fit.features import HEADERS, Features, request_features
-from fit.poll import RulesPoll
+from ldfi.fit import runtime
+from ldfi.fit.edge import DEVICE_HEADER, Edge
+from ldfi.fit.features import HEADERS, Features, request_features
+from ldfi.fit.poll import RulesPoll
 
 Environ = dict[str, Any]
 App = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
@@ -24,7 +24,7 @@ _BAGGAGE = "HTTP_BAGGAGE"
 
 
 class WSGIEdgeMiddleware:
-    """WSGI middleware, as :class:`fit.asgi.EdgeMiddleware` is for ASGI."""
+    """WSGI middleware, as :class:`ldfi.fit.asgi.EdgeMiddleware` is for ASGI."""
 
     def __init__(self, app: App, poll: RulesPoll | None = None) -> None:
         self._app = app

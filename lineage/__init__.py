@@ -2,5 +2,5 @@
 
     bytes ─ readers ─▶ Span ─ assembly ─▶ Trace ─ tree ─▶ Tree ─ evidence ─▶ Lineage
 
-``lineage.lineage.learn(trace)`` does the last two steps at once.
+``ldfi.lineage.lineage.learn(trace)`` does the last two steps at once.
 """

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fit.points import Point
+from ldfi.fit.points import Point
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from lineage.span import Span, Trace
+from ldfi.lineage.span import Span, Trace
 
 Drop = Literal["late", "evicted", "oversize"]
 

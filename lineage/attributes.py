@@ -4,7 +4,7 @@ Instrumentations write the same fact under several names: the old and the stable
 conventions of OpenTelemetry, Zipkin's tags, Jaeger's. All of them are brought to one *field*
 here, once. Everything else on a span is never looked at. Values that carry identifiers (URLs,
 statements) are templated while they are read, so that what is left is of low cardinality: that
-is what makes it possible to remember everything else by shape (see :mod:`lineage.operation`).
+is what makes it possible to remember everything else by shape (see :mod:`ldfi.lineage.operation`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from fit import attributes as fit
-from fit.features import HEADERS, request_features
-from fit.points import template_path, template_statement, template_words
+from ldfi.fit import attributes as fit
+from ldfi.fit.features import HEADERS, request_features
+from ldfi.fit.points import template_path, template_statement, template_words
 
 Fields = tuple[tuple[str, str], ...]
 """What was read from one span: (field, value) in the order of the span."""
@@ -26,7 +26,7 @@ _IDENTIFIER = re.compile(
     r"/(?:[A-Za-z]{0,8}[-_.]?\d{3,}|\d+|(?=[a-f]*\d)[0-9a-f]{8,}"
     r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})(?=[/?#]|$)"
 )
-"""A path segment that :func:`fit.points.template_path` is sure to replace; a part of its rules."""
+"""A path segment that ``fit.points.template_path`` is sure to replace; a part of its rules."""
 
 
 def template_url(url: str) -> str:
@@ -60,13 +60,13 @@ def template_called_url(url: str) -> str:
 
 
 def template_any_path(path: str) -> str:
-    """A path with its identifiers wildcarded: :func:`fit.points.template_path`, only faster."""
+    """A path with its identifiers wildcarded: ``fit.points.template_path``, only faster."""
     return template_path(_IDENTIFIER.sub("/0", path))
 
 
 @lru_cache(maxsize=4096)
 def template_query(query: str) -> str:
-    """A query string whose values are wildcarded as :mod:`fit.features` does, in sorted order."""
+    """A query string whose values are wildcarded as ``fit.features`` does, in sorted order."""
     features = request_features("", "/", query.lstrip("?"))
     pairs = [(name[6:], value) for name, value in features.items() if name.startswith("query.")]
     return urlencode(sorted(pairs), safe="*,:")

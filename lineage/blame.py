@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from lineage.tree import Call, Tree
+from ldfi.lineage.tree import Call, Tree
 
 
 def blame(tree: Tree, base_support: Collection[str]) -> frozenset[str]:

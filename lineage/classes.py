@@ -17,10 +17,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fit.features import Features
-from fit.predicate import Condition, Predicate
-from lineage.shapes import Shape
-from lineage.splitting import split
+from ldfi.fit.features import Features
+from ldfi.fit.predicate import Condition, Predicate
+from ldfi.lineage.shapes import Shape
+from ldfi.lineage.splitting import split
 
 CONSISTENT = 0.95
 """Share of requests with the expected support that makes a class fit for exploration."""

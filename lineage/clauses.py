@@ -22,8 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fit.faults import Fault
-from lineage.lineage import Lineage
+from ldfi.fit.faults import Fault
+from ldfi.lineage.lineage import Lineage
 
 Origin = Literal["observed", "injected"]
 Key = tuple[frozenset[str], frozenset[str]]

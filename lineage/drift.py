@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from lineage.shapes import Shape
+from ldfi.lineage.shapes import Shape
 
 MATTERS = 0.2
 """Share of requests from which on a point that comes or goes is a change."""

@@ -1,4 +1,4 @@
-"""The exceptions of ``lineage``, a branch of the tree in :mod:`fit.errors`.
+"""The exceptions of ``lineage``, a branch of the tree in :mod:`ldfi.fit.errors`.
 
 LdfiError
 └── LineageError
@@ -7,7 +7,7 @@ LdfiError
 
 from __future__ import annotations
 
-from fit.errors import LdfiError
+from ldfi.fit.errors import LdfiError
 
 
 class LineageError(LdfiError):

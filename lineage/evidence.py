@@ -13,7 +13,8 @@ Delays need more than the support. A call below a failed call was thrown away, b
 *waited* for it: had it hung, the failure would have come late, and late may be too late. An
 optional call with a slow first step, whose second step happened to fail, is such a finding. And
 a call that failed fast could have hung instead. What a failure *prevents* from being called at
-all is a matter of several runs: see :mod:`lineage.clauses`, which is where a clause is finished.
+all is a matter of several runs: see :mod:`ldfi.lineage.clauses`, which is where a clause is
+finished.
 
 What nobody waits for (a consumed message) is no part of any of this.
 """
@@ -22,8 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fit.faults import KINDS, Fault, FaultKind
-from lineage.tree import Call, Tree
+from ldfi.fit.faults import KINDS, Fault, FaultKind
+from ldfi.lineage.tree import Call, Tree
 
 
 def walk(calls: Iterable[Call]) -> Iterator[Call]:

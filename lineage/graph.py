@@ -7,7 +7,7 @@ from typing import Any
 
 import networkx as nx
 
-from lineage.tree import Call, Tree
+from ldfi.lineage.tree import Call, Tree
 
 ROOT = "request"
 """The node from which every graph starts."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fit.features import Features
-from lineage import evidence
-from lineage.recognition import MEMORY, Shelf
-from lineage.span import Trace
-from lineage.tree import Tree, build
+from ldfi.fit.features import Features
+from ldfi.lineage import evidence
+from ldfi.lineage.recognition import MEMORY, Shelf
+from ldfi.lineage.span import Trace
+from ldfi.lineage.tree import Tree, build
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The name of an injection point, read from a finished span.
 
 Where ``fit.point`` is on the span, that is the name: it was written by the client that made the
-call. Everywhere else the same rule is applied afterwards (:mod:`fit.points`), as far as the
+call. Everywhere else the same rule is applied afterwards (:mod:`ldfi.fit.points`), as far as the
 span's attributes allow. Peers are what the *caller* knows, an address or a name; the callee's own
 name comes from its SERVER span and is a label, not part of the identity.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from fit.points import (
+from ldfi.fit.points import (
     Point,
     address,
     as_path,

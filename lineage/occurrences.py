@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lineage.tree import Call, Tree
+from ldfi.lineage.tree import Call, Tree
 
 
 def occurrences(tree: Tree) -> Iterator[tuple[str, Call]]:

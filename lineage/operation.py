@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
-from fit.features import Features, request_features
-from fit.points import template_route, template_words
-from lineage import naming, outcome
-from lineage.attributes import SERVING, Fields
+from ldfi.fit.features import Features, request_features
+from ldfi.fit.points import template_route, template_words
+from ldfi.lineage import naming, outcome
+from ldfi.lineage.attributes import SERVING, Fields
 
 KINDS: Final = ("", "internal", "server", "client", "producer", "consumer")
 """Span kinds by their OTLP number. The empty one: nobody said."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from lineage.tree import Call, Tree
+from ldfi.lineage.tree import Call, Tree
 
 
 @dataclass(frozen=True, slots=True, order=True)

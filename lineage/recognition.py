@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lineage.operation import Operation
-from lineage.span import Span
+from ldfi.lineage.operation import Operation
+from ldfi.lineage.span import Span
 
 MEMORY: Final = 200_000
 """Subtrees remembered. When there are more, everything is forgotten, which is rare."""

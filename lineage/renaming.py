@@ -1,10 +1,10 @@
 """Names learned from traffic, for systems whose spans nobody prepared.
 
-The rules of :mod:`fit.points` wildcard what looks like an identifier. ``/users/alice`` does not,
-and a call that never got through has no address. Seen many at once, both give themselves away:
-a place in a path that holds dozens of different words holds names, and a call without a peer is
-the same as the only one like it that has one. For display and analysis only: no edge and no
-client could know these names, so points that carry ``fit.point`` are better off.
+The rules of :mod:`ldfi.fit.points` wildcard what looks like an identifier. ``/users/alice`` does
+not, and a call that never got through has no address. Seen many at once, both give themselves away:
+a place in a path that holds dozens of different words holds names, and a call without a peer is the
+same as the only one like it that has one. For display and analysis only: no edge and no client
+could know these names, so points that carry ``fit.point`` are better off.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from fit.points import Point
-from lineage.lineage import Lineage
-from lineage.span import Span, Trace
+from ldfi.fit.points import Point
+from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.span import Span, Trace
 
 MANY = 12
 """Different words in one place of a path above which they are taken for names."""

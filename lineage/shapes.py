@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from fit.features import Features
-from lineage.lineage import Lineage
-from lineage.span import Trace
+from ldfi.fit.features import Features
+from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.span import Trace
 
 Outcome = Literal["good", "failed", "refused"]
 EXEMPLARS = 5

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
-from lineage.operation import Operation
+from ldfi.lineage.operation import Operation
 
 
 class Span(NamedTuple):

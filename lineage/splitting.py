@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from fit.predicate import Condition
-from lineage.shapes import Shape
+from ldfi.fit.predicate import Condition
+from ldfi.lineage.shapes import Shape
 
 DEPTH = 3
 SMALLEST_LEAF = 5

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from fit.features import Features
-from fit.points import Point
-from lineage.operation import Operation, arrival_point
-from lineage.span import Span, Trace
+from ldfi.fit.features import Features
+from ldfi.fit.points import Point
+from ldfi.lineage.operation import Operation, arrival_point
+from ldfi.lineage.span import Span, Trace
 
 _SYSTEMS = ("db:", "message:", "cache:", "faas:")
 """Kinds of call whose other side is a system and no service that writes spans."""

@@ -11,11 +11,11 @@ Pure: no I/O, no clock, no knowledge of traces. A fault is any hashable, a suppo
 
 from __future__ import annotations
 
-from solver.certificate import Certificate
-from solver.equation import Violation
-from solver.errors import InvalidRecord, OutOfTime, SolverError
-from solver.explorer import Explorer, Judgement
-from solver.order import Fault, Faults
+from ldfi.solver.certificate import Certificate
+from ldfi.solver.equation import Violation
+from ldfi.solver.errors import InvalidRecord, OutOfTime, SolverError
+from ldfi.solver.explorer import Explorer, Judgement
+from ldfi.solver.order import Fault, Faults
 
 __all__ = [
     "Certificate",

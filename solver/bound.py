@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from solver.bits import members, without_supersets
-from solver.hypotheses import Hypotheses
+from ldfi.solver.bits import members, without_supersets
+from ldfi.solver.hypotheses import Hypotheses
 
 ELEMENTS = 24
 """Faults of findings from which safe sets are formed."""

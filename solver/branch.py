@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from solver.bits import members
+from ldfi.solver.bits import members
 
 LOOKAHEAD = 12
 """How many sets are compared when choosing the one to branch on."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solver.bound import lower_bound
-from solver.certificate import FORMAT, Certificate
-from solver.errors import InvalidRecord
-from solver.findings import exact_findings, larger, minimal_failing_sets
-from solver.hypotheses import Hypotheses
-from solver.order import Fault, Faults, set_key
+from ldfi.solver.bound import lower_bound
+from ldfi.solver.certificate import FORMAT, Certificate
+from ldfi.solver.errors import InvalidRecord
+from ldfi.solver.findings import exact_findings, larger, minimal_failing_sets
+from ldfi.solver.hypotheses import Hypotheses
+from ldfi.solver.order import Fault, Faults, set_key
 
 
 @dataclass(frozen=True, slots=True)

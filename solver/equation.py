@@ -21,9 +21,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from solver.bits import mask_of, members, without_supersets
-from solver.language import Language
-from solver.order import Fault, Faults
+from ldfi.solver.bits import mask_of, members, without_supersets
+from ldfi.solver.language import Language
+from ldfi.solver.order import Fault, Faults
 
 Origin: TypeAlias = Literal["observed", "injected"]
 EXEMPLARS = 5

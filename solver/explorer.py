@@ -1,8 +1,8 @@
 """The explorer: one request class, from its first good run to its certificate.
 
-It holds what is known (:mod:`solver.equation`), asks a strategy for the next experiment, and takes
-in what came of it. Everything it proposes is still unknown, and everything recorded makes something
-known or uses up a bounded number of attempts, so it always comes to an end.
+It holds what is known (:mod:`ldfi.solver.equation`), asks a strategy for the next experiment, and
+takes in what came of it. Everything it proposes is still unknown, and everything recorded makes
+something known or uses up a bounded number of attempts, so it always comes to an end.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
-from solver.bits import mask_of, members
-from solver.certificate import Certificate
-from solver.certify import Progress, certify
-from solver.deadline import Deadline
-from solver.equation import Equation, Violation
-from solver.errors import InvalidRecord
-from solver.findings import exact_findings, larger, minimal_failing_sets
-from solver.hypotheses import Hypotheses
-from solver.language import Language
-from solver.listing import Listing
-from solver.order import Faults, ordered, set_key
-from solver.reduce import extend, inside, part_of
-from solver.sat import SatSolver
-from solver.search import Search
-from solver.strategies import Strategy
-from solver.strategies.likeliest import Likeliest
-from solver.strategies.smallest import Smallest
-from solver.strategies.union import Union
+from ldfi.solver.bits import mask_of, members
+from ldfi.solver.certificate import Certificate
+from ldfi.solver.certify import Progress, certify
+from ldfi.solver.deadline import Deadline
+from ldfi.solver.equation import Equation, Violation
+from ldfi.solver.errors import InvalidRecord
+from ldfi.solver.findings import exact_findings, larger, minimal_failing_sets
+from ldfi.solver.hypotheses import Hypotheses
+from ldfi.solver.language import Language
+from ldfi.solver.listing import Listing
+from ldfi.solver.order import Faults, ordered, set_key
+from ldfi.solver.reduce import extend, inside, part_of
+from ldfi.solver.sat import SatSolver
+from ldfi.solver.search import Search
+from ldfi.solver.strategies import Strategy
+from ldfi.solver.strategies.likeliest import Likeliest
+from ldfi.solver.strategies.smallest import Smallest
+from ldfi.solver.strategies.union import Union
 
 Judgement = Literal["failing", "safe", "open"]
 """What is known of a set of faults; ``open`` is nothing."""
@@ -288,7 +288,7 @@ class Explorer:
         self._language.imply(stronger, weaker)
 
     def certificate(self) -> Certificate:
-        """What is known now, in a form that :mod:`solver.check` verifies by itself."""
+        """What is known now, in a form that :mod:`ldfi.solver.check` verifies by itself."""
         with Deadline(self.time_limit) as deadline:
             listed = list(islice(self._now().minimal(stop=lambda: deadline.passed), LISTED + 1))
             all_listed = len(listed) <= LISTED and not deadline.passed

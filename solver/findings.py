@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from solver.bits import members
-from solver.branch import HittingSets
-from solver.hypotheses import Hypotheses
+from ldfi.solver.bits import members
+from ldfi.solver.branch import HittingSets
+from ldfi.solver.hypotheses import Hypotheses
 
 
 def minimal_failing_sets(now: Hypotheses) -> list[int]:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from solver.bits import members
-from solver.branch import HittingSets, never
-from solver.equation import Equation
-from solver.language import Language
+from ldfi.solver.bits import members
+from ldfi.solver.branch import HittingSets, never
+from ldfi.solver.equation import Equation
+from ldfi.solver.language import Language
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import itertools
 import operator
 from collections.abc import Collection, Iterable
 
-from solver.bits import mask_of, members
-from solver.errors import InvalidRecord
-from solver.order import Fault, Faults, ordered
+from ldfi.solver.bits import mask_of, members
+from ldfi.solver.errors import InvalidRecord
+from ldfi.solver.order import Fault, Faults, ordered
 
 
 class Language:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations, islice
 
-from solver.bits import mask_of, members
-from solver.hypotheses import Hypotheses
+from ldfi.solver.bits import mask_of, members
+from ldfi.solver.hypotheses import Hypotheses
 
 LARGEST = 3
 """The largest hypotheses kept in a list; there are too many beyond."""

@@ -10,8 +10,8 @@ hypotheses instead of elements.)
 
 from __future__ import annotations
 
-from solver.bits import members
-from solver.search import Search
+from ldfi.solver.bits import members
+from ldfi.solver.search import Search
 
 PART = 0.2
 """The share of them that a part contains. Less than half: a failed request hurts, a survived one

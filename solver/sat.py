@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pysat.card import ITotalizer
 from pysat.solvers import Glucose4
 
-from solver.bits import members
-from solver.deadline import Deadline
-from solver.hypotheses import Hypotheses
+from ldfi.solver.bits import members
+from ldfi.solver.deadline import Deadline
+from ldfi.solver.hypotheses import Hypotheses
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from solver.bits import members
-from solver.deadline import Deadline
-from solver.errors import OutOfTime
-from solver.hypotheses import Hypotheses
-from solver.listing import Listing, Steps
-from solver.order import Fault
-from solver.sat import SatSolver
+from ldfi.solver.bits import members
+from ldfi.solver.deadline import Deadline
+from ldfi.solver.errors import OutOfTime
+from ldfi.solver.hypotheses import Hypotheses
+from ldfi.solver.listing import Listing, Steps
+from ldfi.solver.order import Fault
+from ldfi.solver.sat import SatSolver
 
 SAMPLE = 2000
 """How many hypotheses are listed to choose among."""

@@ -14,8 +14,8 @@ from itertools import combinations
 
 from benchmarks.protocols.model import Faults, Goal, Setting
 from benchmarks.protocols.proofs import Proofs
-from solver import Certificate, Explorer
-from solver.bits import members
+from ldfi.solver import Certificate, Explorer
+from ldfi.solver.bits import members
 
 
 @dataclass

@@ -1,12 +1,12 @@
-"""Write the JSON of all dashboards: ``python -m dashboards.grafana FOLDER`` (``make grafana``)."""
+"""Write the JSON of all dashboards (``make grafana``)."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from dashboards.grafana import experiments, service
-from dashboards.grafana.board import as_json
+from ldfi.dashboards.grafana import experiments, service
+from ldfi.dashboards.grafana.board import as_json
 
 FILES = {"experiments.json": experiments.DASHBOARD, "service.json": service.DASHBOARD}
 
@@ -14,7 +14,7 @@ FILES = {"experiments.json": experiments.DASHBOARD, "service.json": service.DASH
 def main() -> None:
     """Write them."""
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m dashboards.grafana FOLDER")
+        sys.exit("usage: python -m ldfi.dashboards.grafana FOLDER")
     for name, dashboard in FILES.items():
         (Path(sys.argv[1]) / name).write_text(as_json(dashboard))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dashboards.grafana.board import Rows, board
-from dashboards.grafana.panels import (
+from ldfi.dashboards.grafana.board import Rows, board
+from ldfi.dashboards.grafana.panels import (
     BLUE,
     GREEN,
     GREY,

@@ -8,14 +8,14 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import select
 
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from experiments.api.auth import Viewer
-from experiments.api.documents import LINE
-from experiments.api.pagination import Cursor, page
-from experiments.api.service import Db, Running
-from experiments.api.views import AuditView
-from experiments.store.schema import AuditRow
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.documents import LINE
+from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.api.views import AuditView
+from ldfi.experiments.store.schema import AuditRow
 
 router = APIRouter(route_class=PageRoute)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from dashboards.days import (
+from ldfi.dashboards.days import (
     add_begun,
     add_blackouts,
     add_maintenance,
@@ -17,14 +17,14 @@ from dashboards.days import (
     monday,
     sort,
 )
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from dashboards.zones import viewers_zone
-from experiments.api.auth import Viewer
-from experiments.api.service import Db, Running
-from experiments.domain.local_time import wall
-from experiments.store import campaigns as stored
-from experiments.store import maintenance
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.zones import viewers_zone
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.domain.local_time import wall
+from ldfi.experiments.store import campaigns as stored
+from ldfi.experiments.store import maintenance
 
 router = APIRouter(route_class=PageRoute)
 

@@ -9,21 +9,21 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 
-from dashboards.documents import required
-from dashboards.forms import Submitted
-from dashboards.links import to_campaign
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from experiments.api import campaigns
-from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Id, Reason
-from experiments.api.pagination import Cursor, page
-from experiments.api.service import Db, Running, live_campaign, live_experiments
-from experiments.api.views import CampaignView, ClassProgress, ExperimentView
-from experiments.domain.campaign import State
-from experiments.store import campaigns as stored
-from experiments.store import experiments as tried
-from experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.dashboards.documents import required
+from ldfi.dashboards.forms import Submitted
+from ldfi.dashboards.links import to_campaign
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api import campaigns
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Id, Reason
+from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.service import Db, Running, live_campaign, live_experiments
+from ldfi.experiments.api.views import CampaignView, ClassProgress, ExperimentView
+from ldfi.experiments.domain.campaign import State
+from ldfi.experiments.store import campaigns as stored
+from ldfi.experiments.store import experiments as tried
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)
 

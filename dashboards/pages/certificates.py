@@ -11,16 +11,16 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session, load_only
 
-from dashboards.class_story import Stand, stand_of
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from experiments.api.auth import Viewer
-from experiments.api.documents import Id
-from experiments.api.pagination import Cursor, page
-from experiments.api.service import Db, Running, live_campaign
-from experiments.engine import Engine
-from experiments.store import campaigns
-from experiments.store.schema import CampaignRow
+from ldfi.dashboards.class_story import Stand, stand_of
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.service import Db, Running, live_campaign
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import campaigns
+from ldfi.experiments.store.schema import CampaignRow
 
 router = APIRouter(route_class=PageRoute)
 

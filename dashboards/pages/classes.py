@@ -9,22 +9,22 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import defer
 
-from dashboards.class_story import class_story, point_story
-from dashboards.curves import looks_picture
-from dashboards.evidence_kept import evidence_kept
-from dashboards.render import rendered
-from dashboards.roles import ROLES
-from dashboards.route import PageRoute
-from experiments.api.auth import Viewer
-from experiments.api.documents import Filter, Line
-from experiments.api.service import Db, Running
-from experiments.api.views import ClassView, ExperimentView
-from experiments.domain.catalogue import KnownClass
-from experiments.domain.lifecycle import HURTING
-from experiments.domain.patterns import matching
-from experiments.engine import Engine
-from experiments.errors import NotFound
-from experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+from ldfi.dashboards.class_story import class_story, point_story
+from ldfi.dashboards.curves import looks_picture
+from ldfi.dashboards.evidence_kept import evidence_kept
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.roles import ROLES
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.documents import Filter, Line
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.api.views import ClassView, ExperimentView
+from ldfi.experiments.domain.catalogue import KnownClass
+from ldfi.experiments.domain.lifecycle import HURTING
+from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.errors import NotFound
+from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 router = APIRouter(route_class=PageRoute)
 

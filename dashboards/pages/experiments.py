@@ -12,9 +12,9 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
 
-from dashboards.documents import read_as
-from dashboards.evidence_kept import evidence_kept
-from dashboards.experiment_story import (
+from ldfi.dashboards.documents import read_as
+from ldfi.dashboards.evidence_kept import evidence_kept
+from ldfi.dashboards.experiment_story import (
     PURPOSES,
     Now,
     evidence_of,
@@ -23,26 +23,26 @@ from dashboards.experiment_story import (
     said_faults,
     thresholds,
 )
-from dashboards.finding_story import callees_of, runs_shown
-from dashboards.forms import Submitted
-from dashboards.lineage_graph import LineageGraph, class_graph
-from dashboards.links import to_experiment
-from dashboards.render import rendered
-from dashboards.roles import ROLES, roles_of
-from dashboards.route import PageRoute
-from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Filter, Id, Reason
-from experiments.api.pagination import Cursor, page
-from experiments.api.service import Db, Running, live_experiments
-from experiments.api.views import ExperimentView
-from experiments.domain.experiment import State
-from experiments.domain.settings import Settings
-from experiments.domain.verdict import Verdict
-from experiments.engine import Engine
-from experiments.errors import NotFound
-from experiments.store.campaigns import definition_from_json
-from experiments.store.findings import finding_id
-from experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from ldfi.dashboards.finding_story import callees_of, runs_shown
+from ldfi.dashboards.forms import Submitted
+from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
+from ldfi.dashboards.links import to_experiment
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.roles import ROLES, roles_of
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Filter, Id, Reason
+from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.service import Db, Running, live_experiments
+from ldfi.experiments.api.views import ExperimentView
+from ldfi.experiments.domain.experiment import State
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.verdict import Verdict
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.errors import NotFound
+from ldfi.experiments.store.campaigns import definition_from_json
+from ldfi.experiments.store.findings import finding_id
+from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
 
 router = APIRouter(route_class=PageRoute)
 

@@ -6,14 +6,14 @@ import re
 
 from fastapi import APIRouter, Request, Response
 
-from dashboards.files import page_file
-from dashboards.pages.certificates import certificates_of
-from dashboards.pages.findings import told
-from dashboards.route import PageRoute
-from experiments.api.auth import Viewer
-from experiments.api.documents import Id
-from experiments.api.routes import GuardedRoute
-from experiments.api.service import Db, Running
+from ldfi.dashboards.files import page_file
+from ldfi.dashboards.pages.certificates import certificates_of
+from ldfi.dashboards.pages.findings import told
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.api.service import Db, Running
 
 pages = APIRouter(route_class=PageRoute)
 api = APIRouter(prefix="/api/v1", route_class=GuardedRoute, include_in_schema=False)

@@ -11,22 +11,22 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy import String, cast, or_, select
 from sqlalchemy.orm import Session
 
-from dashboards.documents import read_as
-from dashboards.finding_story import FindingStory, finding_story
-from dashboards.forms import Submitted
-from dashboards.links import to_campaign, to_finding
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from experiments.api import findings as api
-from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Filter, Id, Reason
-from experiments.api.new_campaign import Bounds
-from experiments.api.pagination import Cursor, page
-from experiments.api.service import Db, Running
-from experiments.domain.lifecycle import HURTING, State
-from experiments.engine import Engine
-from experiments.store import findings
-from experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+from ldfi.dashboards.documents import read_as
+from ldfi.dashboards.finding_story import FindingStory, finding_story
+from ldfi.dashboards.forms import Submitted
+from ldfi.dashboards.links import to_campaign, to_finding
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api import findings as api
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Filter, Id, Reason
+from ldfi.experiments.api.new_campaign import Bounds
+from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.domain.lifecycle import HURTING, State
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import findings
+from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 router = APIRouter(route_class=PageRoute)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from sse_starlette import EventSourceResponse
 
-from dashboards.route import PageRoute
-from experiments.api import events
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api import events
 
 router = APIRouter(route_class=PageRoute)
 router.get("/live", response_class=EventSourceResponse)(events.events)

@@ -9,20 +9,20 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 
-from dashboards.documents import read_as
-from dashboards.forms import Form, Submitted
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from dashboards.systems import systems_of
-from experiments.api import safety
-from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Id
-from experiments.api.pagination import Cursor, page
-from experiments.api.service import Db, Running
-from experiments.engine import Engine
-from experiments.store.database import Database
-from experiments.store.maintenance import window_of
-from experiments.store.schema import MaintenanceRow
+from ldfi.dashboards.documents import read_as
+from ldfi.dashboards.forms import Form, Submitted
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.systems import systems_of
+from ldfi.experiments.api import safety
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.maintenance import window_of
+from ldfi.experiments.store.schema import MaintenanceRow
 
 router = APIRouter(prefix="/maintenance", route_class=PageRoute)
 

@@ -9,19 +9,19 @@ from typing import Any, Final, get_args
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from dashboards.documents import read_as
-from dashboards.forms import Form, Submitted
-from dashboards.links import to_campaign
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from dashboards.zones import viewers_zone
-from experiments.api import campaigns
-from experiments.api.auth import Operator
-from experiments.api.new_campaign import Day, NewCampaign, Strategy
-from experiments.api.service import Db, Running
-from experiments.domain.settings import OnDrift, Rule
-from experiments.engine import Engine
-from fit.faults import KINDS
+from ldfi.dashboards.documents import read_as
+from ldfi.dashboards.forms import Form, Submitted
+from ldfi.dashboards.links import to_campaign
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.zones import viewers_zone
+from ldfi.experiments.api import campaigns
+from ldfi.experiments.api.auth import Operator
+from ldfi.experiments.api.new_campaign import Day, NewCampaign, Strategy
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.domain.settings import OnDrift, Rule
+from ldfi.experiments.engine import Engine
+from ldfi.fit.faults import KINDS
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)
 

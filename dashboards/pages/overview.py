@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from experiments.api.auth import Viewer
-from experiments.api.service import Db, Running, live_campaign
-from experiments.api.views import AuditView, CampaignView, ExperimentView, finding_view
-from experiments.engine import Engine
-from experiments.store import arming
-from experiments.store import experiments as tried
-from experiments.store.schema import AuditRow, CampaignRow, FindingRow
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.service import Db, Running, live_campaign
+from ldfi.experiments.api.views import AuditView, CampaignView, ExperimentView, finding_view
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import arming
+from ldfi.experiments.store import experiments as tried
+from ldfi.experiments.store.schema import AuditRow, CampaignRow, FindingRow
 
 router = APIRouter(route_class=PageRoute)
 

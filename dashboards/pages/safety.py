@@ -7,14 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from dashboards.documents import read_as
-from dashboards.forms import Submitted
-from dashboards.render import rendered, state_seen
-from dashboards.route import PageRoute
-from experiments.api import safety
-from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Reason
-from experiments.api.service import Db, PerhapsRunning, Running
+from ldfi.dashboards.documents import read_as
+from ldfi.dashboards.forms import Submitted
+from ldfi.dashboards.render import rendered, state_seen
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api import safety
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Reason
+from ldfi.experiments.api.service import Db, PerhapsRunning, Running
 
 router = APIRouter(route_class=PageRoute)
 

@@ -9,19 +9,19 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 
-from dashboards.documents import read_as
-from dashboards.forms import Form, Submitted
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from experiments.api import tokens
-from experiments.api.auth import ROLES, Admin
-from experiments.api.documents import Id
-from experiments.api.pagination import Cursor, page
-from experiments.api.service import Db, Running
-from experiments.errors import Invalid
-from experiments.store import tokens as stored
-from experiments.store.database import Database
-from experiments.store.schema import TokenRow
+from ldfi.dashboards.documents import read_as
+from ldfi.dashboards.forms import Form, Submitted
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api import tokens
+from ldfi.experiments.api.auth import ROLES, Admin
+from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.errors import Invalid
+from ldfi.experiments.store import tokens as stored
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import TokenRow
 
 router = APIRouter(prefix="/tokens", route_class=PageRoute)
 

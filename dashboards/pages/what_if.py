@@ -7,16 +7,16 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from dashboards.render import rendered
-from dashboards.route import PageRoute
-from dashboards.systems import ELSEWHERE, systems_of
-from experiments.api.auth import Viewer
-from experiments.api.documents import LINE, Line
-from experiments.api.service import Db, Running
-from experiments.domain.whatif import WhatIf, what_if
-from experiments.engine import Engine
-from experiments.evidence import knowledge_from, lessons_of
-from experiments.store.database import Database
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.systems import ELSEWHERE, systems_of
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.documents import LINE, Line
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.domain.whatif import WhatIf, what_if
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.evidence import knowledge_from, lessons_of
+from ldfi.experiments.store.database import Database
 
 router = APIRouter(route_class=PageRoute)
 

@@ -1,6 +1,6 @@
 """Devices: simulated phones, tablets and televisions that use the application and report on it.
 
-    python -m demo.devices --gateway http://127.0.0.1:8080 --seconds 30
+    python -m ldfi.demo.devices --gateway http://127.0.0.1:8080 --seconds 30
 
 Each has an identity that stays, starts a W3C trace of its own (its own span is never exported, as
 no phone's is), and judges what it gets the way an app would. What it saw goes to ``LDFI_URL`` with
@@ -9,6 +9,6 @@ no phone's is), and judges what it gets the way an app would. What it saw goes t
 
 from __future__ import annotations
 
-from demo.devices.run import DEFAULT_RATES, Traffic, add_options, run, traffic
+from ldfi.demo.devices.run import DEFAULT_RATES, Traffic, add_options, run, traffic
 
 __all__ = ["DEFAULT_RATES", "Traffic", "add_options", "run", "traffic"]

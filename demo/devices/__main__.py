@@ -7,12 +7,12 @@ import asyncio
 import json
 from statistics import quantiles
 
-from demo.devices.run import add_options, simulate, traffic
+from ldfi.demo.devices.run import add_options, simulate, traffic
 
 
 def main() -> None:
     """Run for some seconds and print one JSON object."""
-    parser = argparse.ArgumentParser(prog="python -m demo.devices", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ldfi.demo.devices", description=__doc__)
     parser.add_argument("--gateway", required=True, help="URL of the gateway")
     parser.add_argument("--seconds", type=float, help="how long; default: until interrupted")
     add_options(parser)

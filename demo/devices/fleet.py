@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from demo.catalogue import ADJECTIVES, NOUNS, TITLES
+from ldfi.demo.catalogue import ADJECTIVES, NOUNS, TITLES
 
 TYPES = ("tv", "phone", "tablet")
 DEVICES_PER_MEMBER = 2

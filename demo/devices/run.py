@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from demo.devices.fleet import Ask, Device, arrivals, ask, fleet
-from demo.devices.judge import PATIENCE, judge
-from demo.devices.report import Metric, Reporter
-from demo.resolver import NamedTransport
+from ldfi.demo.devices.fleet import Ask, Device, arrivals, ask, fleet
+from ldfi.demo.devices.judge import PATIENCE, judge
+from ldfi.demo.devices.report import Metric, Reporter
+from ldfi.demo.resolver import NamedTransport
 
 DEFAULT_RATES: Mapping[str, float] = {"boot": 30.0, "play": 12.0, "search": 12.0}
 DEFAULT_DEVICES = 400

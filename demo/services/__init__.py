@@ -30,4 +30,4 @@ DATABASES: Final = frozenset({"recordsdb"})
 
 def module_name(service: str) -> str:
     """Where the code of a service lives."""
-    return f"demo.services.{service.replace('-', '_')}"
+    return f"ldfi.demo.services.{service.replace('-', '_')}"

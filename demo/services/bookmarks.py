@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo import limits
-from demo.fallback import within
+from ldfi import fit
+from ldfi.demo import limits
+from ldfi.demo.fallback import within
 
 Row = dict[str, Any]
 

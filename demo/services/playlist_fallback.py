@@ -6,9 +6,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo.catalogue import Title, pick, title
-from demo.fallback import within
+from ldfi import fit
+from ldfi.demo.catalogue import Title, pick, title
+from ldfi.demo.fallback import within
 
 EVERYBODYS = [title(number) for number in pick("everybody", count=5)]
 

@@ -6,9 +6,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo.cache import Cache
-from demo.fallback import within
+from ldfi import fit
+from ldfi.demo.cache import Cache
+from ldfi.demo.fallback import within
 
 STRICTEST = "all ages"
 

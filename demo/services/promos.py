@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo.fallback import within
+from ldfi import fit
+from ldfi.demo.fallback import within
 
 FAILS_BY_ITSELF = 0.03
 

@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from demo.cache import Cache
-from demo.fallback import within
+from ldfi.demo.cache import Cache
+from ldfi.demo.fallback import within
 
 _stars: Cache[float] = Cache("stars", seconds=3600.0)
 for _number in range(1, 61):

@@ -7,11 +7,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo.cache import Cache
-from demo.catalogue import Title, pick, skeleton
-from demo.client import fetch
-from demo.fallback import within
+from ldfi import fit
+from ldfi.demo.cache import Cache
+from ldfi.demo.catalogue import Title, pick, skeleton
+from ldfi.demo.client import fetch
+from ldfi.demo.fallback import within
 
 TASTES = 30
 

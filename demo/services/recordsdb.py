@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from demo.catalogue import pick
+from ldfi.demo.catalogue import pick
 
 
 async def query(request: Request) -> Response:

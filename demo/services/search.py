@@ -7,10 +7,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo.catalogue import TITLES, Title, pick, skeleton
-from demo.client import fetch
-from demo.fallback import within
+from ldfi import fit
+from ldfi.demo.catalogue import TITLES, Title, pick, skeleton
+from ldfi.demo.client import fetch
+from ldfi.demo.fallback import within
 
 MOST = 6
 

@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo.catalogue import ADJECTIVES, NOUNS
-from demo.fallback import within
+from ldfi import fit
+from ldfi.demo.catalogue import ADJECTIVES, NOUNS
+from ldfi.demo.fallback import within
 
 WORDS = [word.lower() for word in (*ADJECTIVES, *NOUNS)]
 

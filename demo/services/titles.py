@@ -6,10 +6,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo.cache import Cache
-from demo.catalogue import Title, skeleton, title
-from demo.fallback import within
+from ldfi import fit
+from ldfi.demo.cache import Cache
+from ldfi.demo.catalogue import Title, skeleton, title
+from ldfi.demo.fallback import within
 
 _catalogue: Cache[Title] = Cache("catalogue", seconds=2.0)
 

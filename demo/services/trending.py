@@ -6,9 +6,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from demo.cache import Cache
-from demo.catalogue import Title, pick, title
-from demo.fallback import within
+from ldfi.demo.cache import Cache
+from ldfi.demo.catalogue import Title, pick, title
+from ldfi.demo.fallback import within
 
 OF_ALL_TIME = [title(number) for number in pick("all time", count=6)]
 

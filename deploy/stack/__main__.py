@@ -24,11 +24,11 @@ from rich.console import Console
 from deploy.stack import kafka
 from deploy.stack.missing import Missing
 from deploy.stack.topology import Stack, missing, running
-from experiments.cli import demo, exits
-from experiments.cli.client import Client
-from experiments.cli.demo_view import report
-from experiments.errors import ExperimentsError
-from experiments.streams.kafka import KafkaStream
+from ldfi.experiments.cli import demo, exits
+from ldfi.experiments.cli.client import Client
+from ldfi.experiments.cli.demo_view import report
+from ldfi.experiments.errors import ExperimentsError
+from ldfi.experiments.streams.kafka import KafkaStream
 
 LIMIT_SECONDS: Final = 1500.0
 RATES: Final = "boot=24,play=12,search=12"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fit.errors import LdfiError
+from ldfi.fit.errors import LdfiError
 
 
 class Missing(LdfiError):  # noqa: N818 - it names what is the matter

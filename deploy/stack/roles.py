@@ -11,7 +11,7 @@ from typing import Final
 import httpx
 
 from deploy.stack.missing import Missing
-from experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.processes import Processes, free_port
 
 ROLES: Final = {
     "api": "api",
@@ -42,7 +42,7 @@ class Roles:
         self.processes.start(
             name,
             [
-                *(sys.executable, "-m", "experiments.cli", "serve"),
+                *(sys.executable, "-m", "ldfi.experiments.cli", "serve"),
                 *("--role", ROLES[name]),
                 *("--port", f"{self.ports[name]}"),
             ],

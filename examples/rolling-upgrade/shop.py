@@ -23,10 +23,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import fit
-from demo import telemetry
-from demo.client import new_client
-from experiments.cli.processes import end_with_parent
+from ldfi import fit
+from ldfi.demo import telemetry
+from ldfi.demo.client import new_client
+from ldfi.experiments.cli.processes import end_with_parent
 
 REPLICAS = ("store-1", "store-2", "store-3")
 QUORUM = 2

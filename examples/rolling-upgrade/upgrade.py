@@ -27,8 +27,8 @@ from typing import Any, TextIO
 
 import httpx
 
-from experiments.cli.main import app
-from experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.main import app
+from ldfi.experiments.cli.processes import Processes, free_port
 
 HERE = Path(__file__).parent
 REPLICAS = ("store-1", "store-2", "store-3")
@@ -67,7 +67,7 @@ class Town:
 
     def start_all(self) -> None:
         """The service, the store, the shop, the users."""
-        serve = ("-m", "experiments.cli", "serve", "--port", str(self.ports["ldfi"]))
+        serve = ("-m", "ldfi.experiments.cli", "serve", "--port", str(self.ports["ldfi"]))
         tokens = ",".join(f"{role}:{token}" for role, token in self.tokens.items())
         self.start(
             "ldfi",

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import httpx
 
-from demo.devices.report import Metric, Reporter
-from experiments.cli.processes import end_with_parent
+from ldfi.demo.devices.report import Metric, Reporter
+from ldfi.experiments.cli.processes import end_with_parent
 
 DEVICES = 5000
 PATIENCE = 5.0

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from experiments.analyze.collect import Collected, Progress, collect
-from experiments.analyze.reasoning import report_on
-from experiments.analyze.report import Analysis
-from lineage.classes import discover
-from lineage.renaming import learned_names, renamed
-from lineage.shapes import Shapes
+from ldfi.experiments.analyze.collect import Collected, Progress, collect
+from ldfi.experiments.analyze.reasoning import report_on
+from ldfi.experiments.analyze.report import Analysis
+from ldfi.lineage.classes import discover
+from ldfi.lineage.renaming import learned_names, renamed
+from ldfi.lineage.shapes import Shapes
 
 
 def analyze(

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from experiments.analyze.outcomes import Told, read_outcomes
-from lineage.assembly import Assembler
-from lineage.errors import UnreadableTraces
-from lineage.lineage import learn
-from lineage.readers.files import read_file
-from lineage.shapes import Shapes
-from lineage.span import Trace
+from ldfi.experiments.analyze.outcomes import Told, read_outcomes
+from ldfi.lineage.assembly import Assembler
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.lineage import learn
+from ldfi.lineage.readers.files import read_file
+from ldfi.lineage.shapes import Shapes
+from ldfi.lineage.span import Trace
 
 OPEN_TRACES = 100_000
 """Traces that may be open at once. Files are not sorted by trace, so many are."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from experiments.analyze.picture import picture
-from experiments.analyze.report import Analysis, ClassReport
-from experiments.analyze.words import fault_in_words, faults_in_words
+from ldfi.experiments.analyze.picture import picture
+from ldfi.experiments.analyze.report import Analysis, ClassReport
+from ldfi.experiments.analyze.words import fault_in_words, faults_in_words
 
 _STYLE = """
 body{background:#fff;padding:0 1rem}

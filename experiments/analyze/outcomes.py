@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lineage.readers import ids
+from ldfi.lineage.readers import ids
 
 MAX_LINE = 1 << 20
 """Bytes of one line. A trace file may be one line of gigabytes; that is never read as outcomes."""

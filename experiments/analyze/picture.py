@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-from experiments.analyze.report import ClassReport
-from lineage.graph import ROOT
+from ldfi.experiments.analyze.report import ClassReport
+from ldfi.lineage.graph import ROOT
 
 WIDTH, HEIGHT, GAP_X, GAP_Y = 250, 44, 60, 14
 LETTERS = 38

@@ -10,7 +10,7 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from experiments.analyze.collect import Progress as Callback
+from ldfi.experiments.analyze.collect import Progress as Callback
 
 EVERY = 0.1
 """Seconds between two updates."""

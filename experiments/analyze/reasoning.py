@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from experiments.analyze.report import ClassReport, Edge, Failure, Support, Tolerated
-from lineage.addresses import AddressBook
-from lineage.blame import blame
-from lineage.classes import RequestClass
-from lineage.clauses import Lessons
-from lineage.graph import lineage_graph
-from lineage.shapes import Shape
-from solver.explorer import Explorer
+from ldfi.experiments.analyze.report import ClassReport, Edge, Failure, Support, Tolerated
+from ldfi.lineage.addresses import AddressBook
+from ldfi.lineage.blame import blame
+from ldfi.lineage.classes import RequestClass
+from ldfi.lineage.clauses import Lessons
+from ldfi.lineage.graph import lineage_graph
+from ldfi.lineage.shapes import Shape
+from ldfi.solver.explorer import Explorer
 
 MOST_HYPOTHESES = 1000
 """Hypotheses listed for one class; a class with more of them needs a smaller size."""

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from experiments.analyze.report import Analysis, ClassReport
-from experiments.analyze.words import fault_in_words, faults_in_words
+from ldfi.experiments.analyze.report import Analysis, ClassReport
+from ldfi.experiments.analyze.words import fault_in_words, faults_in_words
 
 SHOWN = 8
 """Lines of one kind shown for a class; the rest is counted."""

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel
 
-from experiments import instruments
-from experiments.api import (
+from ldfi.experiments import instruments
+from ldfi.experiments.api import (
     auth,
     campaigns,
     classes,
@@ -29,18 +29,18 @@ from experiments.api import (
     safety,
     tokens,
 )
-from experiments.api.forward import Forwarder
-from experiments.api.rate_limit import RateLimiter
-from experiments.api.routes import GuardedRoute
-from experiments.candidate import Candidate
-from experiments.election import FileLock, election_of
-from experiments.engine import Engine
-from experiments.errors import Conflict
-from experiments.leader import note_end
-from experiments.service import Service
-from experiments.store import Database
-from experiments.streams.door import Door
-from experiments.streams.ingest import Ingest, worker_of
+from ldfi.experiments.api.forward import Forwarder
+from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.candidate import Candidate
+from ldfi.experiments.election import FileLock, election_of
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.errors import Conflict
+from ldfi.experiments.leader import note_end
+from ldfi.experiments.service import Service
+from ldfi.experiments.store import Database
+from ldfi.experiments.streams.door import Door
+from ldfi.experiments.streams.ingest import Ingest, worker_of
 
 ROUTERS: tuple[APIRouter, ...] = (
     ingest.router,
@@ -90,7 +90,7 @@ def create_app(service: Service) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         generate_unique_id_function=openapi.operation_id,
-        telemetry={"tracing": False, "metrics": False, "logs": False},  # ours: experiments.tracing
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # ours: tracing.py
     )
     app.add_middleware(metrics.CountRequests)
     app.state.tokens = service.tokens

@@ -22,11 +22,11 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
-from experiments.api import rate_limit
-from experiments.api.problems import Problem
-from experiments.api.rate_limit import Rate, RateLimiter
-from experiments.store import tokens as stored
-from experiments.store.database import Database
+from ldfi.experiments.api import rate_limit
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.api.rate_limit import Rate, RateLimiter
+from ldfi.experiments.store import tokens as stored
+from ldfi.experiments.store.database import Database
 
 Role = Literal["viewer", "operator", "admin", "ingest", "devices", "edge", "metrics"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)

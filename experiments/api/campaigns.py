@@ -11,24 +11,18 @@ from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Document, Id, Line, Reason
-from experiments.api.idempotency import IdempotentRoute
-from experiments.api.new_campaign import NewCampaign
-from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.service import (
-    Db,
-    Running,
-    check_promql,
-    live_campaign,
-    live_experiments,
-)
-from experiments.api.views import CampaignView, ExperimentView
-from experiments.domain.campaign import Campaign, State
-from experiments.store import campaigns as stored
-from experiments.store import experiments as tried
-from experiments.store.database import Database
-from experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Document, Id, Line, Reason
+from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.new_campaign import NewCampaign
+from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
+from ldfi.experiments.api.service import Db, Running, check_promql, live_campaign, live_experiments
+from ldfi.experiments.api.views import CampaignView, ExperimentView
+from ldfi.experiments.domain.campaign import Campaign, State
+from ldfi.experiments.store import campaigns as stored
+from ldfi.experiments.store import experiments as tried
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 
 router = APIRouter(prefix="/api/v1/campaigns", tags=["campaigns"], route_class=IdempotentRoute)
 

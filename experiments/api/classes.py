@@ -7,12 +7,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from experiments.api.auth import Viewer
-from experiments.api.documents import Filter
-from experiments.api.routes import GuardedRoute
-from experiments.api.service import Running
-from experiments.api.views import ClassView
-from experiments.domain.patterns import matching
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.documents import Filter
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.api.service import Running
+from ldfi.experiments.api.views import ClassView
+from ldfi.experiments.domain.patterns import matching
 
 router = APIRouter(prefix="/api/v1/classes", tags=["classes"], route_class=GuardedRoute)
 

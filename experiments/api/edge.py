@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from experiments.api.auth import Edge
-from experiments.api.documents import Line
-from experiments.api.problems import Problem
-from experiments.api.routes import GuardedRoute
-from experiments.api.service import Running
+from ldfi.experiments.api.auth import Edge
+from ldfi.experiments.api.documents import Line
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.api.service import Running
 
 router = APIRouter(prefix="/api/v1/edge", tags=["edge"], route_class=GuardedRoute)
 

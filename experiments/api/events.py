@@ -23,16 +23,16 @@ from sqlalchemy import func, select
 from sse_starlette import EventSourceResponse
 from starlette.types import Receive, Scope, Send
 
-from experiments.api.auth import Viewer
-from experiments.api.problems import Problem
-from experiments.api.routes import GuardedRoute
-from experiments.api.service import Db, Running, live_experiments
-from experiments.api.views import AuditView
-from experiments.engine import Engine
-from experiments.store import audit
-from experiments.store.database import Database
-from experiments.store.experiments import counts_of
-from experiments.store.schema import AuditRow
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.api.service import Db, Running, live_experiments
+from ldfi.experiments.api.views import AuditView
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import audit
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.experiments import counts_of
+from ldfi.experiments.store.schema import AuditRow
 
 router = APIRouter(prefix="/api/v1/events", tags=["events"], route_class=GuardedRoute)
 

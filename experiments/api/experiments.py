@@ -9,27 +9,21 @@ from fastapi import APIRouter, Query, Request
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
-from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Filter, Id, Reason
-from experiments.api.idempotency import IdempotentRoute
-from experiments.api.new_campaign import NewExperiment
-from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.problems import Problem
-from experiments.api.service import (
-    Db,
-    Running,
-    check_promql,
-    live_campaign,
-    live_experiments,
-)
-from experiments.api.views import CampaignView, ExperimentView
-from experiments.domain.experiment import State
-from experiments.domain.verdict import Verdict
-from experiments.engine import Engine
-from experiments.errors import NotFound
-from experiments.store import campaigns as stored
-from experiments.store.database import Database
-from experiments.store.schema import ExperimentRow
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Filter, Id, Reason
+from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.new_campaign import NewExperiment
+from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.api.service import Db, Running, check_promql, live_campaign, live_experiments
+from ldfi.experiments.api.views import CampaignView, ExperimentView
+from ldfi.experiments.domain.experiment import State
+from ldfi.experiments.domain.verdict import Verdict
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.errors import NotFound
+from ldfi.experiments.store import campaigns as stored
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import ExperimentRow
 
 router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_class=IdempotentRoute)
 

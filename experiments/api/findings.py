@@ -11,20 +11,20 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
-from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Document, Filter, Id, Reason
-from experiments.api.idempotency import IdempotentRoute
-from experiments.api.new_campaign import Bounds
-from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.service import Db, Running, check_promql
-from experiments.api.views import CampaignView, FindingView, finding_view
-from experiments.domain.campaign import Definition
-from experiments.domain.lifecycle import State
-from experiments.scenarios.of_finding import scenario_of
-from experiments.scenarios.scenario import Scenario
-from experiments.store import campaigns as stored
-from experiments.store import findings
-from experiments.store.schema import FindingRow
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Document, Filter, Id, Reason
+from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.new_campaign import Bounds
+from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
+from ldfi.experiments.api.service import Db, Running, check_promql
+from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
+from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.domain.lifecycle import State
+from ldfi.experiments.scenarios.of_finding import scenario_of
+from ldfi.experiments.scenarios.scenario import Scenario
+from ldfi.experiments.store import campaigns as stored
+from ldfi.experiments.store import findings
+from ldfi.experiments.store.schema import FindingRow
 
 router = APIRouter(prefix="/api/v1/findings", tags=["findings"], route_class=IdempotentRoute)
 

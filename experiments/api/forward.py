@@ -19,10 +19,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from experiments.api.problems import Problem
-from experiments.engine import Engine
-from experiments.store import leaders
-from experiments.store.database import Database
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import leaders
+from ldfi.experiments.store.database import Database
 
 _log = logging.getLogger("ldfi")
 

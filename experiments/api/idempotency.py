@@ -6,8 +6,8 @@ key holds for one caller and for 24 hours; the body must be the same byte by byt
 
 An error is not kept: a change that fails is rolled back whole, so trying again is right. Should the
 process die between a change and keeping its answer, the key is free after
-:data:`experiments.store.idempotency.ABANDONED` seconds, and the repetition is then done again: that
-much cannot be known.
+:data:`ldfi.experiments.store.idempotency.ABANDONED` seconds, and the repetition is then done again:
+that much cannot be known.
 
 On a router it is one argument: ``APIRouter(route_class=IdempotentRoute)``.
 """
@@ -25,12 +25,12 @@ from fastapi import FastAPI, Request, Response
 from sqlalchemy.exc import IntegrityError
 from starlette.concurrency import run_in_threadpool
 
-from experiments.api.auth import Caller, authenticate
-from experiments.api.problems import Problem
-from experiments.api.routes import CHANGING, GuardedRoute, Handler
-from experiments.store import idempotency as stored
-from experiments.store.database import Database
-from experiments.store.idempotency import Answer, Claim, Slot
+from ldfi.experiments.api.auth import Caller, authenticate
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.api.routes import CHANGING, GuardedRoute, Handler
+from ldfi.experiments.store import idempotency as stored
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.idempotency import Answer, Claim, Slot
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"

@@ -12,20 +12,20 @@ from google.protobuf.json_format import MessageToJson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, ValidationError
 
-from experiments.api.auth import Devices, Ingest
-from experiments.api.forward import engine_of
-from experiments.api.problems import Problem
-from experiments.api.routes import GuardedRoute
-from experiments.domain.observation import Outcome
-from experiments.engine import Engine
-from experiments.errors import StreamError
-from experiments.streams.door import Door, Letter
-from experiments.streams.otlp import divide, from_json
-from experiments.streams.wire import write_outcome
-from lineage.errors import UnreadableTraces
-from lineage.readers.batch import Batch
-from lineage.readers.otlp import decode_protobuf
-from lineage.readers.otlp_json import decode_json
+from ldfi.experiments.api.auth import Devices, Ingest
+from ldfi.experiments.api.forward import engine_of
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.errors import StreamError
+from ldfi.experiments.streams.door import Door, Letter
+from ldfi.experiments.streams.otlp import divide, from_json
+from ldfi.experiments.streams.wire import write_outcome
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.readers.otlp_json import decode_json
 
 MAX_BODY: Final = 16 * 1024 * 1024
 MAX_METRICS: Final = 10_000

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
-from experiments.api.documents import Document, Line
-from experiments.domain.calendar import Calendar, Schedule
-from experiments.domain.campaign import Definition
-from experiments.domain.settings import OnDrift, PromqlOutcome, Rule, Settings
-from experiments.domain.verdict import Thresholds
-from experiments.errors import InvalidCalendar
-from fit.faults import KINDS, FaultKind
+from ldfi.experiments.api.documents import Document, Line
+from ldfi.experiments.domain.calendar import Calendar, Schedule
+from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.domain.settings import OnDrift, PromqlOutcome, Rule, Settings
+from ldfi.experiments.domain.verdict import Thresholds
+from ldfi.experiments.errors import InvalidCalendar
+from ldfi.fit.faults import KINDS, FaultKind
 
 _SHOWN = Settings()
 _MANY = 1_000_000_000

@@ -14,9 +14,9 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.routing import APIRoute
 
-from experiments.api import problems
-from experiments.api.idempotency import HEADER, KEY_PATTERN, IdempotentRoute
-from experiments.api.routes import CHANGING, GuardedRoute
+from ldfi.experiments.api import problems
+from ldfi.experiments.api.idempotency import HEADER, KEY_PATTERN, IdempotentRoute
+from ldfi.experiments.api.routes import CHANGING, GuardedRoute
 
 Document = dict[str, Any]
 

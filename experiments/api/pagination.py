@@ -20,7 +20,7 @@ from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import Select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from experiments.api.problems import Problem
+from ldfi.experiments.api.problems import Problem
 
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50

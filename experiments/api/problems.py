@@ -17,7 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from experiments.errors import (
+from ldfi.experiments.errors import (
     Conflict,
     Deposed,
     ExperimentsError,
@@ -289,7 +289,7 @@ _HEADERS = {
 
 
 def page() -> str:
-    """``docs/problems.md``, made of the table above: ``python -m experiments.api.problems``."""
+    """``docs/problems.md``, made of the table above (``make docs`` runs this module)."""
     rows = [
         f'| <a id="{name}"></a>`{name}` | {kind.status} | {kind.meaning} |'
         for name, kind in KINDS.items()
@@ -312,7 +312,7 @@ fetch it. Names do not change; `detail` is for people and may. `invalid` may car
 of `at` (where) and `what` (why not). Failures of the service itself carry an `incident`, under
 which its log has the details. Statuses that have no name here have the type `about:blank`.
 
-This page is generated: `python -m experiments.api.problems > docs/problems.md`.
+This page is generated: `python -m ldfi.experiments.api.problems > docs/problems.md`.
 
 | name | status | meaning |
 |---|---|---|

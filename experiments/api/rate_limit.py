@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from experiments.api.problems import Problem
+from ldfi.experiments.api.problems import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from experiments.api.auth import Viewer
-from experiments.api.routes import GuardedRoute
-from experiments.api.service import Running
-from experiments.errors import NotFound
-from lineage.outline import outline
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.api.service import Running
+from ldfi.experiments.errors import NotFound
+from ldfi.lineage.outline import outline
 
 router = APIRouter(prefix="/api/v1/replays", tags=["replays"], route_class=GuardedRoute)
 

@@ -3,7 +3,8 @@
 In this order: whoever may not call is told so before a byte of the body is read. FastAPI by itself
 reads the body first, and answers one that it cannot read before it has looked at the token.
 
-A route that needs the engine does its work where the engine is: see :mod:`experiments.api.forward`.
+A route that needs the engine does its work where the engine is: see
+:mod:`ldfi.experiments.api.forward`.
 
 On a router it is one argument: ``APIRouter(route_class=GuardedRoute)``.
 """
@@ -18,9 +19,9 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
-from experiments.api.auth import Needs
-from experiments.api.forward import Forwarder, engine_of
-from experiments.api.problems import Problem
+from ldfi.experiments.api.auth import Needs
+from ldfi.experiments.api.forward import Forwarder, engine_of
+from ldfi.experiments.api.problems import Problem
 
 MAX_BODY: Final = 1024 * 1024
 CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})

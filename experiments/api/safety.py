@@ -11,22 +11,22 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
-from experiments.api.auth import Operator, Viewer
-from experiments.api.documents import Document, Filter, Id, Line, Reason
-from experiments.api.idempotency import IdempotentRoute
-from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.service import Db, PerhapsRunning, Running
-from experiments.api.views import AuditView, GateView, MaintenanceView, WhatIfView
-from experiments.domain.catalogue import KnownClass
-from experiments.domain.gate import gate as gate_of
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.patterns import matching
-from experiments.domain.whatif import what_if
-from experiments.engine import Engine
-from experiments.evidence import knowledge_of
-from experiments.store import arming, switches
-from experiments.store.maintenance import window_of
-from experiments.store.schema import AuditRow, MaintenanceRow
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Document, Filter, Id, Line, Reason
+from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
+from ldfi.experiments.api.service import Db, PerhapsRunning, Running
+from ldfi.experiments.api.views import AuditView, GateView, MaintenanceView, WhatIfView
+from ldfi.experiments.domain.catalogue import KnownClass
+from ldfi.experiments.domain.gate import gate as gate_of
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.domain.whatif import what_if
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.evidence import knowledge_of
+from ldfi.experiments.store import arming, switches
+from ldfi.experiments.store.maintenance import window_of
+from ldfi.experiments.store.schema import AuditRow, MaintenanceRow
 
 router = APIRouter(prefix="/api/v1", tags=["safety"], route_class=IdempotentRoute)
 

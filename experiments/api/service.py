@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from experiments.api.forward import engine_of
-from experiments.api.new_campaign import Bounds
-from experiments.api.problems import Problem
-from experiments.domain.campaign import Campaign
-from experiments.domain.experiment import Experiment
-from experiments.engine import Engine
-from experiments.store import Database
+from ldfi.experiments.api.forward import engine_of
+from ldfi.experiments.api.new_campaign import Bounds
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.domain.campaign import Campaign
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import Database
 
 
 def _engine_if_here(request: Request) -> Engine | None:

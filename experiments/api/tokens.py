@@ -12,15 +12,15 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
-from experiments.api.auth import ROLES, Admin, Role
-from experiments.api.documents import Document, Id
-from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.routes import GuardedRoute
-from experiments.errors import Invalid
-from experiments.store import tokens as stored
-from experiments.store.database import SERVICE, Database
-from experiments.store.schema import TokenRow
-from experiments.store.tokens import TokenEntry
+from ldfi.experiments.api.auth import ROLES, Admin, Role
+from ldfi.experiments.api.documents import Document, Id
+from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.errors import Invalid
+from ldfi.experiments.store import tokens as stored
+from ldfi.experiments.store.database import SERVICE, Database
+from ldfi.experiments.store.schema import TokenRow
+from ldfi.experiments.store.tokens import TokenEntry
 
 router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"], route_class=GuardedRoute)
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from experiments.domain.campaign import Campaign
-from experiments.domain.catalogue import KnownClass
-from experiments.domain.exploration import Exploration
-from experiments.domain.gate import Gate, Verdict
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.whatif import WhatIf
-from experiments.store.experiments import counts_of
-from experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from ldfi.experiments.domain.campaign import Campaign
+from ldfi.experiments.domain.catalogue import KnownClass
+from ldfi.experiments.domain.exploration import Exploration
+from ldfi.experiments.domain.gate import Gate, Verdict
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.whatif import WhatIf
+from ldfi.experiments.store.experiments import counts_of
+from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
 
 
 class View(BaseModel):

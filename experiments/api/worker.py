@@ -6,13 +6,13 @@ from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from experiments import metrics
-from experiments.api import problems
-from experiments.api.auth import Metrics, Tokens
-from experiments.api.metrics import CountRequests
-from experiments.api.rate_limit import RateLimiter
-from experiments.api.routes import GuardedRoute
-from experiments.streams.ingest import Ingest
+from ldfi.experiments import metrics
+from ldfi.experiments.api import problems
+from ldfi.experiments.api.auth import Metrics, Tokens
+from ldfi.experiments.api.metrics import CountRequests
+from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.streams.ingest import Ingest
 
 
 def worker_app(ingest: Ingest, tokens: Tokens) -> FastAPI:

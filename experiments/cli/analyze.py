@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from experiments.cli import exits
-from experiments.cli.control import AsJson
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.control import AsJson
 
 
 def analyze(
@@ -26,10 +26,10 @@ def analyze(
     as_json: AsJson = False,
 ) -> None:
     """Read traces; say what each request class relies on and what might still hurt it."""
-    from experiments.analyze.analysis import analyze as analyze_files
-    from experiments.analyze.html import page
-    from experiments.analyze.progress import progress_on
-    from experiments.analyze.render import render
+    from ldfi.experiments.analyze.analysis import analyze as analyze_files
+    from ldfi.experiments.analyze.html import page
+    from ldfi.experiments.analyze.progress import progress_on
+    from ldfi.experiments.analyze.render import render
 
     missing = [str(path) for path in paths if not path.exists()]
     if missing:

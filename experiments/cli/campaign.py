@@ -8,16 +8,26 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from experiments.cli import exits
-from experiments.cli.calendar import calendar, schedule
-from experiments.cli.campaign_view import overview, result
-from experiments.cli.client import Client, segment
-from experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, Watch, connected
-from experiments.cli.experiment_view import experiment_table
-from experiments.cli.settings import Set, checked, pairs, read
-from experiments.cli.terminal import columns, console, show, show_page
-from experiments.cli.watch import follow, newest_event
-from experiments.cli.words import styled, when
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.calendar import calendar, schedule
+from ldfi.experiments.cli.campaign_view import overview, result
+from ldfi.experiments.cli.client import Client, segment
+from ldfi.experiments.cli.control import (
+    HERE,
+    All,
+    AsJson,
+    Limit,
+    Reason,
+    Token,
+    Url,
+    Watch,
+    connected,
+)
+from ldfi.experiments.cli.experiment_view import experiment_table
+from ldfi.experiments.cli.settings import Set, checked, pairs, read
+from ldfi.experiments.cli.terminal import columns, console, show, show_page
+from ldfi.experiments.cli.watch import follow, newest_event
+from ldfi.experiments.cli.words import styled, when
 
 app = typer.Typer(
     help="Experiments over request classes until nothing is left to try.", no_args_is_help=True
@@ -305,7 +315,7 @@ def _document(
     times: dict[str, dict[str, Any]],
     pairs: dict[str, Any],
 ) -> dict[str, Any]:
-    from experiments.api.new_campaign import NewCampaign
+    from ldfi.experiments.api.new_campaign import NewCampaign
 
     document = file | {name: value for name, value in given.items() if value is not None}
     for name, part in times.items():

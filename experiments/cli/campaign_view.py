@@ -8,17 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cli.stream import Event
-from experiments.cli.terminal import columns
-from experiments.cli.words import (
-    STYLES,
-    clock,
-    failures,
-    length,
-    short,
-    styled,
-    when,
-)
+from ldfi.experiments.cli.stream import Event
+from ldfi.experiments.cli.terminal import columns
+from ldfi.experiments.cli.words import STYLES, clock, failures, length, short, styled, when
 
 HEAD: Final = 5
 """Lines around the table of classes."""

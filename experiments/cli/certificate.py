@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from experiments.cli import exits
-from experiments.cli.client import segment
-from experiments.cli.control import HERE, AsJson, Html, Token, Url, connected
-from solver.check import check as problems_of
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.client import segment
+from ldfi.experiments.cli.control import HERE, AsJson, Html, Token, Url, connected
+from ldfi.solver.check import check as problems_of
 
 app = typer.Typer(help="Certificates: what was proved, and what stayed open.")
 

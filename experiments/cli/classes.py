@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
-from experiments.cli.terminal import columns, show
-from experiments.cli.words import percent
+from ldfi.experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
+from ldfi.experiments.cli.terminal import columns, show
+from ldfi.experiments.cli.words import percent
 
 MOST = 2_000
 """What the API gives at most."""

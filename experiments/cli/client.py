@@ -25,7 +25,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from experiments.errors import Conflict, ExperimentsError, Invalid, NotFound, Unreachable
+from ldfi.experiments.errors import Conflict, ExperimentsError, Invalid, NotFound, Unreachable
 
 PAGE: Final = 200
 """Items that the API gives at once, at most."""

@@ -14,9 +14,9 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from experiments.cli.control import AsJson
-from experiments.config import Config, origins, table, variable
-from experiments.errors import InvalidConfig, Unreachable
+from ldfi.experiments.cli.control import AsJson
+from ldfi.experiments.config import Config, origins, table, variable
+from ldfi.experiments.errors import InvalidConfig, Unreachable
 
 app = typer.Typer(help="The configuration of the service.")
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.client import Client
+from ldfi.experiments.cli.client import Client
 
 Url = Annotated[str, typer.Option(envvar="LDFI_URL", help="Where the service answers.")]
 Token = Annotated[

@@ -23,12 +23,12 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from experiments.cli import exits
-from experiments.cli.client import Client
-from experiments.cli.control import AsJson
-from experiments.cli.demo_view import progress, report, verdict_line
-from experiments.cli.processes import Processes, free_port
-from experiments.errors import ExperimentsError, Unreachable
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.client import Client
+from ldfi.experiments.cli.control import AsJson
+from ldfi.experiments.cli.demo_view import progress, report, verdict_line
+from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.errors import ExperimentsError, Unreachable
 
 START_SECONDS = 40.0
 LIMIT_SECONDS = 600.0
@@ -140,7 +140,7 @@ def start_application(
     ready = processes.start(
         "demo",
         [
-            *(sys.executable, "-m", "demo"),
+            *(sys.executable, "-m", "ldfi.demo"),
             *("--seed", str(seed)),
             *("--devices", str(DEVICES)),
             *("--rates", rates),
@@ -169,7 +169,7 @@ def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str
     processes.start(
         "ldfi",
         [
-            *(sys.executable, "-m", "experiments.cli", "serve"),
+            *(sys.executable, "-m", "ldfi.experiments.cli", "serve"),
             *("--port", url.rpartition(":")[2]),
             *("--database", str(folder / "ldfi.sqlite3")),
         ],
@@ -238,7 +238,7 @@ def _verdicts(client: Client, campaign_id: str) -> list[str]:
 def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[str, Any]:
     """What was found beside what is planted: the last line of ``--json``."""
     found = {(c["name"], tuple(faults)) for c in campaign["classes"] for faults in c["findings"]}
-    weaknesses = json.loads((files("demo") / "weaknesses.json").read_text())
+    weaknesses = json.loads((files("ldfi.demo") / "weaknesses.json").read_text())
     expected = {(w["class"], tuple(sorted(w["faults"]))): w["name"] for w in weaknesses}
     return {
         "experiments": campaign["experiments"],

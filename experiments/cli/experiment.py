@@ -7,15 +7,25 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli import exits
-from experiments.cli.client import Client, segment
-from experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, Watch, connected
-from experiments.cli.experiment_view import experiment_table, side_by_side
-from experiments.cli.settings import Set, checked, pairs
-from experiments.cli.terminal import console, show, show_page
-from experiments.cli.watch import follow, newest_event, over
-from experiments.cli.words import length
-from experiments.errors import Conflict, NotFound
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.client import Client, segment
+from ldfi.experiments.cli.control import (
+    HERE,
+    All,
+    AsJson,
+    Limit,
+    Reason,
+    Token,
+    Url,
+    Watch,
+    connected,
+)
+from ldfi.experiments.cli.experiment_view import experiment_table, side_by_side
+from ldfi.experiments.cli.settings import Set, checked, pairs
+from ldfi.experiments.cli.terminal import console, show, show_page
+from ldfi.experiments.cli.watch import follow, newest_event, over
+from ldfi.experiments.cli.words import length
+from ldfi.experiments.errors import Conflict, NotFound
 
 app = typer.Typer(
     help="One hypothesis on one request class, beside a control group.", no_args_is_help=True
@@ -41,7 +51,7 @@ def try_one(
 
     With --watch: exit code 1 when it is harmful, 0 when tolerated, 3 when inconclusive or aborted.
     """
-    from experiments.api.new_campaign import NewExperiment
+    from ldfi.experiments.api.new_campaign import NewExperiment
 
     asked = {"request_class": request_class, "hypothesis": faults}
     document = checked(NewExperiment, pairs(settings) | asked)

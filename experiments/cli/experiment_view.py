@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cli.terminal import columns
-from experiments.cli.words import (
+from ldfi.experiments.cli.terminal import columns
+from ldfi.experiments.cli.words import (
     NOTHING,
     interval,
     length,

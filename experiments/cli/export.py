@@ -10,18 +10,18 @@ import typer
 import yaml
 from rich.console import Console
 
-from experiments.cli.control import HERE, AsJson, Url
-from experiments.cli.scenario import OptionalToken, scenario_from
-from experiments.export import chaosmesh as to_chaosmesh
-from experiments.export import chaostoolkit as to_chaostoolkit
-from experiments.export import curl as to_curl
-from experiments.export import envoy as to_envoy
-from experiments.export import istio as to_istio
-from experiments.export import pytest_file as to_pytest
-from experiments.export.mesh import WARNINGS, ProxyFault, proxy_faults
-from experiments.export.program import program
-from fit.context import DEFAULT_DELAY_MS
-from fit.faults import Fault
+from ldfi.experiments.cli.control import HERE, AsJson, Url
+from ldfi.experiments.cli.scenario import OptionalToken, scenario_from
+from ldfi.experiments.export import chaosmesh as to_chaosmesh
+from ldfi.experiments.export import chaostoolkit as to_chaostoolkit
+from ldfi.experiments.export import curl as to_curl
+from ldfi.experiments.export import envoy as to_envoy
+from ldfi.experiments.export import istio as to_istio
+from ldfi.experiments.export import pytest_file as to_pytest
+from ldfi.experiments.export.mesh import WARNINGS, ProxyFault, proxy_faults
+from ldfi.experiments.export.program import program
+from ldfi.fit.context import DEFAULT_DELAY_MS
+from ldfi.fit.faults import Fault
 
 app = typer.Typer(help="Faults in the words of other tools.", no_args_is_help=True)
 

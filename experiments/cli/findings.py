@@ -10,16 +10,16 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
-from experiments.cli import exits
-from experiments.cli.campaign_view import finding_table
-from experiments.cli.client import segment
-from experiments.cli.control import HERE, All, AsJson, Html, Limit, Token, Url, connected
-from experiments.cli.durations import seconds
-from experiments.cli.experiment import code_of, verdict_of, watched
-from experiments.cli.settings import Set, checked, pairs
-from experiments.cli.terminal import show, show_page
-from experiments.cli.watch import newest_event
-from experiments.cli.words import styled, when
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.campaign_view import finding_table
+from ldfi.experiments.cli.client import segment
+from ldfi.experiments.cli.control import HERE, All, AsJson, Html, Limit, Token, Url, connected
+from ldfi.experiments.cli.durations import seconds
+from ldfi.experiments.cli.experiment import code_of, verdict_of, watched
+from ldfi.experiments.cli.settings import Set, checked, pairs
+from ldfi.experiments.cli.terminal import show, show_page
+from ldfi.experiments.cli.watch import newest_event
+from ldfi.experiments.cli.words import styled, when
 
 
 class ListByDefault(TyperGroup):
@@ -85,7 +85,7 @@ def scenario_of_finding(
     as_json: AsJson = False,
 ) -> None:
     """Write a finding as a scenario: a file for `ldfi reproduce` and `ldfi export`."""
-    from experiments.scenarios.scenario import of_document
+    from ldfi.experiments.scenarios.scenario import of_document
 
     with connected(url, token) as client:
         scenario = of_document(client.get(f"{_path(finding_id)}/scenario"))
@@ -149,7 +149,7 @@ def verify(
     them. Exit code 0 when it is fixed, 1 when it still hurts, 3 when nobody can say: inconclusive,
     aborted, or not tried in time.
     """
-    from experiments.api.new_campaign import Bounds
+    from ldfi.experiments.api.new_campaign import Bounds
 
     path, bounds = f"{_path(finding_id)}/verify", checked(Bounds, pairs(settings))
     patience = seconds(within, "--within")

@@ -9,7 +9,7 @@ from types import FrameType
 import typer
 from rich.text import Text
 
-from experiments.cli import (
+from ldfi.experiments.cli import (
     analyze,
     campaign,
     certificate,
@@ -29,9 +29,9 @@ from experiments.cli import (
     token,
     whatif,
 )
-from experiments.cli.terminal import console
-from experiments.errors import Unreachable
-from fit.errors import LdfiError
+from ldfi.experiments.cli.terminal import console
+from ldfi.experiments.errors import Unreachable
+from ldfi.fit.errors import LdfiError
 
 app = typer.Typer(
     name="ldfi",

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from experiments.cli import exits
-from experiments.cli.client import segment
-from experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, connected
-from experiments.cli.durations import seconds
-from experiments.cli.terminal import columns, show, show_page
-from experiments.cli.words import styled, when
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.client import segment
+from ldfi.experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, connected
+from ldfi.experiments.cli.durations import seconds
+from ldfi.experiments.cli.terminal import columns, show, show_page
+from ldfi.experiments.cli.words import styled, when
 
 app = typer.Typer(help="Windows in which what is down is left alone.", no_args_is_help=True)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from experiments.errors import ExperimentsError
+from ldfi.experiments.errors import ExperimentsError
 
 STOP_SECONDS = 8.0
 ATTACHED = "LDFI_ATTACHED"

@@ -19,13 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from experiments.cli import exits
-from experiments.cli.control import HERE, AsJson, Url
-from experiments.cli.durations import seconds as length_of
-from experiments.domain.observation import Outcome
-from experiments.errors import InvalidReplay, Unreachable
-from experiments.replay import SAFE_METHODS, Assertion, Exemplar, Replayer
-from experiments.scenarios.steady_state import is_experiment, steady_state
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.control import HERE, AsJson, Url
+from ldfi.experiments.cli.durations import seconds as length_of
+from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.errors import InvalidReplay, Unreachable
+from ldfi.experiments.replay import SAFE_METHODS, Assertion, Exemplar, Replayer
+from ldfi.experiments.scenarios.steady_state import is_experiment, steady_state
 
 REPORT_SECONDS = 0.5
 MOST_AT_ONCE = 1_000

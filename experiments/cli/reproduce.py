@@ -13,18 +13,18 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from experiments.cli import exits
-from experiments.cli.control import HERE, AsJson, Url
-from experiments.cli.scenario import OptionalToken, scenario_from
-from experiments.cli.terminal import columns, console, show
-from experiments.cli.words import NOTHING, length
-from experiments.errors import Invalid, InvalidScenario, Unreachable
-from experiments.replay import Assertion
-from experiments.scenarios.reproduction import Attempt, Reproduction, telling
-from experiments.scenarios.request import Sending, attempts
-from experiments.scenarios.scenario import Scenario
-from experiments.scenarios.steady_state import assertion_for
-from experiments.scenarios.traces import (
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.control import HERE, AsJson, Url
+from ldfi.experiments.cli.scenario import OptionalToken, scenario_from
+from ldfi.experiments.cli.terminal import columns, console, show
+from ldfi.experiments.cli.words import NOTHING, length
+from ldfi.experiments.errors import Invalid, InvalidScenario, Unreachable
+from ldfi.experiments.replay import Assertion
+from ldfi.experiments.scenarios.reproduction import Attempt, Reproduction, telling
+from ldfi.experiments.scenarios.request import Sending, attempts
+from ldfi.experiments.scenarios.scenario import Scenario
+from ldfi.experiments.scenarios.steady_state import assertion_for
+from ldfi.experiments.scenarios.traces import (
     QUIET,
     Jaeger,
     Service,
@@ -32,8 +32,8 @@ from experiments.scenarios.traces import (
     listening,
     with_lineages,
 )
-from fit.keys import VARIABLE, Keys
-from lineage.outline import Row, side_by_side
+from ldfi.fit.keys import VARIABLE, Keys
+from ldfi.lineage.outline import Row, side_by_side
 
 CODES = {
     "fails": exits.FOUND,

@@ -8,9 +8,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
-from experiments.cli.terminal import columns, show, show_page
-from experiments.cli.words import when
+from ldfi.experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
+from ldfi.experiments.cli.terminal import columns, show, show_page
+from ldfi.experiments.cli.words import when
 
 
 def halt(

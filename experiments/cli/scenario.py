@@ -11,16 +11,16 @@ from typing import Annotated, Final
 
 import typer
 
-from experiments.cli.client import segment
-from experiments.cli.control import AsJson, connected
-from experiments.cli.durations import seconds
-from experiments.errors import Invalid
-from experiments.scenarios.scenario import Scenario, of_document, read, schema_text
-from fit import baggage
-from fit.context import DEFAULT_DELAY_MS, encode
-from fit.faults import Fault
-from fit.keys import VARIABLE, Keys
-from fit.scenario import scenario_of
+from ldfi.experiments.cli.client import segment
+from ldfi.experiments.cli.control import AsJson, connected
+from ldfi.experiments.cli.durations import seconds
+from ldfi.experiments.errors import Invalid
+from ldfi.experiments.scenarios.scenario import Scenario, of_document, read, schema_text
+from ldfi.fit import baggage
+from ldfi.fit.context import DEFAULT_DELAY_MS, encode
+from ldfi.fit.faults import Fault
+from ldfi.fit.keys import VARIABLE, Keys
+from ldfi.fit.scenario import scenario_of
 
 MOST: Final = 3600.0
 """Seconds for which a context may be valid at most."""

@@ -14,18 +14,18 @@ import uvicorn
 from rich.console import Console
 from starlette.types import ASGIApp
 
-from experiments.api.app import create_app
-from experiments.api.auth import Tokens
-from experiments.api.worker import worker_app
-from experiments.cli.processes import end_with_parent
-from experiments.config import Config, variable
-from experiments.errors import InvalidConfig
-from experiments.notify import Slack, Target, Webhook
-from experiments.prometheus import Prometheus
-from experiments.service import Role, Service
-from experiments.streams.ingest import Ingest, worker_of
-from experiments.streams.stream import Stream, Topics
-from experiments.tracing import traced, wanted
+from ldfi.experiments.api.app import create_app
+from ldfi.experiments.api.auth import Tokens
+from ldfi.experiments.api.worker import worker_app
+from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.experiments.config import Config, variable
+from ldfi.experiments.errors import InvalidConfig
+from ldfi.experiments.notify import Slack, Target, Webhook
+from ldfi.experiments.prometheus import Prometheus
+from ldfi.experiments.service import Role, Service
+from ldfi.experiments.streams.ingest import Ingest, worker_of
+from ldfi.experiments.streams.stream import Stream, Topics
+from ldfi.experiments.tracing import traced, wanted
 
 
 def serve(
@@ -129,7 +129,7 @@ def service_of(config: Config, role: Role = "all") -> Service:
 def _stream(config: Config, role: Role) -> Stream | None:
     if not config.kafka:
         return None
-    from experiments.streams.connect import stream_of
+    from ldfi.experiments.streams.connect import stream_of
 
     return stream_of(config, "ldfi" if role == "all" else f"ldfi-{role}")
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 
-from experiments.errors import Invalid
+from ldfi.experiments.errors import Invalid
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -18,8 +18,8 @@ from typing import Any, Final, Self
 import httpx
 from httpx_sse import SSEError
 
-from experiments.cli.client import Client
-from experiments.errors import ExperimentsError
+from ldfi.experiments.cli.client import Client
+from ldfi.experiments.errors import ExperimentsError
 
 PAUSE_SECONDS: Final = 1.0
 """Between two attempts to connect."""

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments.cli.control import HERE, AsJson, Token, Url, connected
+from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected
 
 app = typer.Typer(help="Bearer tokens: make, list, revoke. Needs a token of role admin.")
 

@@ -18,11 +18,11 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from experiments.cli import exits
-from experiments.cli.campaign_view import class_lines, event_line, progress, waiting_lines
-from experiments.cli.client import Client, segment
-from experiments.cli.stream import Event, Stream
-from experiments.errors import NotFound, Unreachable
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.campaign_view import class_lines, event_line, progress, waiting_lines
+from ldfi.experiments.cli.client import Client, segment
+from ldfi.experiments.cli.stream import Event, Stream
+from ldfi.experiments.errors import NotFound, Unreachable
 
 LOOK_SECONDS: Final = 1.0
 LAST_EVENTS_SECONDS: Final = 3.0

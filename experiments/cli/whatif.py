@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from experiments.cli import exits
-from experiments.cli.control import HERE, AsJson, Token, Url, connected
-from experiments.cli.terminal import columns, show
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected
+from ldfi.experiments.cli.terminal import columns, show
 
 
 def whatif(

@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from experiments.domain.calendar import Calendar, Schedule
-from experiments.domain.catalogue import Change, KnownClass
-from experiments.domain.experiment import Experiment, Purpose
-from experiments.domain.exploration import Exploration, FindingChange, Plan
-from experiments.domain.knowledge import Hypothesis
-from experiments.domain.lesson import Lesson, lesson_of
-from experiments.domain.observation import Observation
-from experiments.domain.online_fdr import OnlineFdr
-from experiments.domain.patterns import matching
-from experiments.domain.record import Record
-from experiments.domain.run import Runs, runs_of
-from experiments.domain.settings import Settings
+from ldfi.experiments.domain.calendar import Calendar, Schedule
+from ldfi.experiments.domain.catalogue import Change, KnownClass
+from ldfi.experiments.domain.experiment import Experiment, Purpose
+from ldfi.experiments.domain.exploration import Exploration, FindingChange, Plan
+from ldfi.experiments.domain.knowledge import Hypothesis
+from ldfi.experiments.domain.lesson import Lesson, lesson_of
+from ldfi.experiments.domain.observation import Observation
+from ldfi.experiments.domain.online_fdr import OnlineFdr
+from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.domain.record import Record
+from ldfi.experiments.domain.run import Runs, runs_of
+from ldfi.experiments.domain.settings import Settings
 
 State = Literal["scheduled", "running", "paused", "finished", "stopped"]
 Gate = Callable[[str, Exploration], str | None]

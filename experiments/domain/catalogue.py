@@ -3,12 +3,13 @@
 Every unperturbed request counts into the current sample of its *entry* (service, method, path).
 
 - **The first sample** is looked at when it has some twenty requests, and whenever it has doubled:
-  :func:`lineage.classes.discover` finds the classes in it, from scratch, so that a beginning that
-  misleads is forgotten, and the cost is spread over the requests.
+  :func:`ldfi.lineage.classes.discover` finds the classes in it, from scratch, so that a beginning
+  that misleads is forgotten, and the cost is spread over the requests.
 - **Every later sample** is looked at when it is full, or a day old, and held against what is known
-  (:mod:`lineage.drift`). A class whose lineage changed gets a new version, and its evidence starts
-  again with that sample; whatever was certified for the old version has to be looked at again. An
-  entry is divided differently only where that explains clearly more than its known classes do.
+  (:mod:`ldfi.lineage.drift`). A class whose lineage changed gets a new version, and its evidence
+  starts again with that sample; whatever was certified for the old version has to be looked at
+  again. An entry is divided differently only where that explains clearly more than its known
+  classes do.
 
 A class without traffic expires. One that is part of an entry whose other parts live is kept in
 mind: should its requests come back, it does, in a new version.
@@ -26,13 +27,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from experiments.domain.interned import Interned
-from experiments.domain.observation import Observation
-from experiments.domain.topology import Topology
-from experiments.domain.traffic import Traffic
-from fit.features import Features
-from fit.predicate import Predicate
-from lineage.classes import (
+from ldfi.experiments.domain.interned import Interned
+from ldfi.experiments.domain.observation import Observation
+from ldfi.experiments.domain.topology import Topology
+from ldfi.experiments.domain.traffic import Traffic
+from ldfi.fit.features import Features
+from ldfi.fit.predicate import Predicate
+from ldfi.lineage.classes import (
     CONSISTENT,
     Entry,
     RequestClass,
@@ -41,9 +42,9 @@ from lineage.classes import (
     entry_of,
     why_unfit,
 )
-from lineage.drift import JUDGED, SETTLED, Reliance, Watch
-from lineage.lineage import Lineage
-from lineage.shapes import Shape, Shapes
+from ldfi.lineage.drift import JUDGED, SETTLED, Reliance, Watch
+from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.shapes import Shape, Shapes
 
 DAY = 86_400.0
 EXPIRY = 7 * DAY

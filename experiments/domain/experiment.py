@@ -20,13 +20,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from experiments.domain.comparison import ArmSample, Comparison, compare
-from experiments.domain.observation import Observation
-from experiments.domain.settings import Settings
-from experiments.domain.verdict import Tests, Thresholds, Verdict, tests_for
-from fit.context import Arm
-from fit.faults import Fault
-from fit.predicate import Predicate
+from ldfi.experiments.domain.comparison import ArmSample, Comparison, compare
+from ldfi.experiments.domain.observation import Observation
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.verdict import Tests, Thresholds, Verdict, tests_for
+from ldfi.fit.context import Arm
+from ldfi.fit.faults import Fault
+from ldfi.fit.predicate import Predicate
 
 State = Literal["proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"]
 Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]

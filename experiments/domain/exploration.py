@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from experiments.domain.experiment import Purpose
-from experiments.domain.knowledge import Hypothesis, Knowledge
-from experiments.domain.lesson import Lesson
-from experiments.domain.record import Record
-from experiments.domain.settings import Settings
-from experiments.domain.traffic import Traffic
-from fit.faults import Fault
+from ldfi.experiments.domain.experiment import Purpose
+from ldfi.experiments.domain.knowledge import Hypothesis, Knowledge
+from ldfi.experiments.domain.lesson import Lesson
+from ldfi.experiments.domain.record import Record
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic import Traffic
+from ldfi.fit.faults import Fault
 
 FindingState = Literal["suspected", "open", "refuted", "fixed"]
 

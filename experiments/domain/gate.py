@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from experiments.domain.knowledge import Knowledge
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.whatif import WhatIf, points_named, what_if
+from ldfi.experiments.domain.knowledge import Knowledge
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.whatif import WhatIf, points_named, what_if
 
 Verdict = Literal["safe", "refused", "unknown"]
 

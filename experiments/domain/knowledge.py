@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.domain.lesson import Lesson
-from experiments.domain.patterns import matching
-from experiments.domain.settings import Settings
-from experiments.domain.traffic import Traffic
-from experiments.domain.unproven import Unproven, token
-from fit.faults import Fault
-from solver import Explorer, Judgement, OutOfTime
+from ldfi.experiments.domain.lesson import Lesson
+from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic import Traffic
+from ldfi.experiments.domain.unproven import Unproven, token
+from ldfi.fit.faults import Fault
+from ldfi.solver import Explorer, Judgement, OutOfTime
 
 Hypothesis = frozenset[str]
 DOWN = "down@"

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from experiments.domain.experiment import Experiment
-from experiments.domain.experiment import Purpose as TriedFor
-from experiments.domain.observation import Observation
-from lineage.blame import blame
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.experiment import Purpose as TriedFor
+from ldfi.experiments.domain.observation import Observation
+from ldfi.lineage.blame import blame
 
 Purpose = TriedFor | Literal["rejected"]
 """What the experiment was for; ``rejected``: an operator did not let it be tried."""

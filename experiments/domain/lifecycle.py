@@ -10,14 +10,14 @@
                       regressed ───────┘   may be acknowledged as well
 
 An exploration knows one campaign only. It says ``suspected``, ``open``, ``refuted`` or ``fixed``
-(:mod:`experiments.domain.exploration`); here that is combined with what was known before.
+(:mod:`ldfi.experiments.domain.exploration`); here that is combined with what was known before.
 """
 
 from __future__ import annotations
 
 from typing import Final, Literal
 
-from experiments.domain.exploration import FindingState
+from ldfi.experiments.domain.exploration import FindingState
 
 State = Literal["suspected", "open", "acknowledged", "fixed", "regressed", "refuted"]
 

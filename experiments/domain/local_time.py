@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from math import floor
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from experiments.errors import InvalidCalendar
+from ldfi.experiments.errors import InvalidCalendar
 
 DAY = 86_400
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from experiments.domain.patterns import matching, names_of
-from experiments.errors import InvalidMaintenance
+from ldfi.experiments.domain.patterns import matching, names_of
+from ldfi.experiments.errors import InvalidMaintenance
 
 EVERYTHING = "everything"
 
@@ -20,7 +20,7 @@ class Maintenance:
     """A window from ``opened_at`` to ``until`` (or ``closed_at``, if earlier), in Unix seconds.
 
     ``down``: patterns of points, services, systems or fault domains (see
-    :mod:`experiments.domain.patterns`); empty pauses everything.
+    :mod:`ldfi.experiments.domain.patterns`); empty pauses everything.
     Raises :class:`InvalidMaintenance`.
     """
 

@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from lineage.lineage import Lineage
+from ldfi.lineage.lineage import Lineage
 
 Half = TypeVar("Half")
 

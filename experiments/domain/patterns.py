@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import translate
 from functools import lru_cache
 
-from fit.points import Point
+from ldfi.fit.points import Point
 
 _SPECIAL = re.compile(r"[?\[]")
 

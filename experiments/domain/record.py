@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 
-from experiments.domain.lesson import Lesson
+from ldfi.experiments.domain.lesson import Lesson
 
 PRIOR_HARMFUL = 0.5
 PRIOR_TRIED = 5.0

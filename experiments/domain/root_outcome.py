@@ -6,8 +6,8 @@ empty page; then a fault that hurts looks tolerated. Prefer device metrics.
 
 from __future__ import annotations
 
-from experiments.domain.observation import Outcome
-from lineage.lineage import Lineage
+from ldfi.experiments.domain.observation import Outcome
+from ldfi.lineage.lineage import Lineage
 
 
 def root_outcome(lineage: Lineage) -> Outcome:

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.domain.experiment import Experiment
-from experiments.domain.lesson import Lesson
-from experiments.domain.observation import Observation
-from lineage.tree import Call
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.lesson import Lesson
+from ldfi.experiments.domain.observation import Observation
+from ldfi.lineage.tree import Call
 
 MOST_CALLS = 400
 """Calls of one request that are written down; what is above is only counted."""

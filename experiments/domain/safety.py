@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from experiments.domain.experiment import Experiment
-from experiments.domain.exploration import Exploration
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.patterns import matching
-from experiments.domain.settings import Limits
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.exploration import Exploration
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.domain.settings import Limits
 
 STEADY = 0.9
 """No experiment starts or goes on in a class whose bystanders' success rate is below this."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from experiments.domain.verdict import Thresholds
-from fit.faults import FaultKind
+from ldfi.experiments.domain.verdict import Thresholds
+from ldfi.fit.faults import FaultKind
 
 Rule = Literal["sequential", "threshold"]
 OnDrift = Literal["reopen", "pause", "ignore"]

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.domain.interned import Interned, names_at
-from fit.points import Point
-from lineage.lineage import Lineage
+from ldfi.experiments.domain.interned import Interned, names_at
+from ldfi.fit.points import Point
+from ldfi.lineage.lineage import Lineage
 
 REMEMBERED = 2_000
 """Shapes of trace that are recognised as learned already; when there are more, all are forgotten
@@ -30,7 +30,7 @@ class Topology:
     paths: defaultdict[str, set[frozenset[str]]] = field(default_factory=lambda: defaultdict(set))
     """Point → for each way in which it was reached, the points above it."""
     _learned: dict[int, Mapping[str, str]] = field(default_factory=dict, compare=False, repr=False)
-    """By identity, the ``callees`` of the lineages learned: :func:`lineage.lineage.learn` gives
+    """By identity, the ``callees`` of the lineages learned: ``lineage.learn`` gives
     all traces whose call trees are of one shape the same object. Kept, so that no other object
     can get its identity."""
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.domain.interned import Interned, faults_at, names_at
-from experiments.domain.observation import Observation
-from experiments.domain.topology import Topology
-from lineage.lineage import Lineage
-from lineage.shapes import Shape
+from ldfi.experiments.domain.interned import Interned, faults_at, names_at
+from ldfi.experiments.domain.observation import Observation
+from ldfi.experiments.domain.topology import Topology
+from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.shapes import Shape
 
 Faults = frozenset[str]
 

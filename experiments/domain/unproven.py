@@ -25,7 +25,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from experiments.domain.topology import Topology
+from ldfi.experiments.domain.topology import Topology
 
 Faults = frozenset[str]
 

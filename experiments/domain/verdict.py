@@ -18,7 +18,8 @@ threshold that was crossed before decides nothing by itself: the evidence must b
 wait is over, or come back later. Deciding by the highest evidence so far would be as valid (Ville
 bounds that too), but then the outcomes one waited for could change nothing. From then on the first
 test to reach its threshold decides and evidence stands still, so what is left is an e-process
-stopped at a stopping time: an e-value, which is what :mod:`experiments.domain.online_fdr` needs.
+stopped at a stopping time: an e-value, which is what :mod:`ldfi.experiments.domain.online_fdr`
+needs.
 
 :class:`ThresholdRule` is the rule that Netflix published, for those who want to compare.
 """

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from experiments.domain.knowledge import DOWN, Knowledge
-from experiments.domain.patterns import matching
-from fit.points import Point
-from solver import Judgement
+from ldfi.experiments.domain.knowledge import DOWN, Knowledge
+from ldfi.experiments.domain.patterns import matching
+from ldfi.fit.points import Point
+from ldfi.solver import Judgement
 
 
 @dataclass(frozen=True, slots=True)

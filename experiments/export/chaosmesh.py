@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from experiments.errors import NotExpressible
-from experiments.export.mesh import ProxyFault
-from experiments.scenarios.scenario import Scenario
-from fit.points import Point
+from ldfi.experiments.errors import NotExpressible
+from ldfi.experiments.export.mesh import ProxyFault
+from ldfi.experiments.scenarios.scenario import Scenario
+from ldfi.fit.points import Point
 
 HEADER: Final = "x-ldfi-scenario"
 SECONDS: Final = 60

@@ -12,9 +12,9 @@ from __future__ import annotations
 import shlex
 from typing import Any, Final
 
-from experiments.errors import NotExpressible
-from experiments.export.program import Program
-from fit.edge import DEVICE_HEADER
+from ldfi.experiments.errors import NotExpressible
+from ldfi.experiments.export.program import Program
+from ldfi.fit.edge import DEVICE_HEADER
 
 CONTEXT: Final = "LDFI_CONTEXT"
 TARGET: Final = "LDFI_TARGET"

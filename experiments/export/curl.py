@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
-from experiments.export.chaostoolkit import DEVICE, TARGET, command
-from experiments.export.program import Program
-from fit.edge import DEVICE_HEADER
+from ldfi.experiments.export.chaostoolkit import DEVICE, TARGET, command
+from ldfi.experiments.export.program import Program
+from ldfi.fit.edge import DEVICE_HEADER
 
 WARNINGS: Final = (
     "NO PROOF: curl shows two answers, not whether a fault fired; `ldfi reproduce` does.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from experiments.export.mesh import ProxyFault
+from ldfi.experiments.export.mesh import ProxyFault
 
 TYPE: Final = "type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault"
 NAME: Final = "ldfi.fault"

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from experiments.export.mesh import ProxyFault
+from ldfi.experiments.export.mesh import ProxyFault
 
 HTTP_STATUS: Final = 503
 GRPC_STATUS: Final = "UNAVAILABLE"

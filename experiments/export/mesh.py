@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from experiments.errors import NotExpressible
-from fit.context import point_hash
-from fit.faults import Fault
-from fit.points import MAX_NAME_LENGTH, Point
+from ldfi.experiments.errors import NotExpressible
+from ldfi.fit.context import point_hash
+from ldfi.fit.faults import Fault
+from ldfi.fit.points import MAX_NAME_LENGTH, Point
 
 MAX_DELAY_MS: Final = 9_999_999
 """What a failure context has room for."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.errors import NotExpressible
-from experiments.replay import SAFE_METHODS
-from experiments.scenarios.redaction import HOLE
-from experiments.scenarios.scenario import Scenario
+from ldfi.experiments.errors import NotExpressible
+from ldfi.experiments.replay import SAFE_METHODS
+from ldfi.experiments.scenarios.redaction import HOLE
+from ldfi.experiments.scenarios.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Final
 
-from experiments.errors import NotExpressible
-from experiments.export.program import Program
+from ldfi.experiments.errors import NotExpressible
+from ldfi.experiments.export.program import Program
 
 WARNINGS: Final = (
     "NO PROOF unless LDFI_URL and LDFI_TOKEN are set where the test runs: then it fails as well "
@@ -30,10 +30,10 @@ import time
 import urllib.error
 import urllib.request
 
-from fit.context import encode
-from fit.faults import Fault
-from fit.keys import Keys
-from fit.scenario import scenario_of
+from ldfi.fit.context import encode
+from ldfi.fit.faults import Fault
+from ldfi.fit.keys import Keys
+from ldfi.fit.scenario import scenario_of
 
 FAULTS = @FAULTS@
 METHOD, PATH = @METHOD@, @PATH@

@@ -21,14 +21,14 @@ from opentelemetry import context as otel_context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind
 
-from experiments.pytest_plugin import calls, libraries
-from experiments.pytest_plugin.recorder import RELAY, Recorder, own_provider
-from fit import clients, runtime
-from fit.context import ENTRY, encode
-from fit.faults import Fault
-from fit.install import uninstall
-from fit.keys import Keys
-from fit.runtime import Runtime
+from ldfi.experiments.pytest_plugin import calls, libraries
+from ldfi.experiments.pytest_plugin.recorder import RELAY, Recorder, own_provider
+from ldfi.fit import clients, runtime
+from ldfi.fit.context import ENTRY, encode
+from ldfi.fit.faults import Fault
+from ldfi.fit.install import uninstall
+from ldfi.fit.keys import Keys
+from ldfi.fit.runtime import Runtime
 
 SERVICE: Final = "app"
 """What the service is called in names of points where ``OTEL_SERVICE_NAME`` says nothing."""

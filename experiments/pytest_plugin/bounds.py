@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from experiments.errors import Invalid
-from fit.faults import KINDS, FaultKind
+from ldfi.experiments.errors import Invalid
+from ldfi.fit.faults import KINDS, FaultKind
 
 
 class InvalidMarker(Invalid):

@@ -17,14 +17,14 @@ import httpx
 from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind
 
-from experiments.pytest_plugin.loop import Asked
-from experiments.pytest_plugin.recorder import ENTRY, Recorder, present
-from fit import attributes, error, passage
-from fit.context import Injection
-from fit.delay import delay
-from fit.passage import Site
-from fit.points import http_point
-from fit.strike import Strike
+from ldfi.experiments.pytest_plugin.loop import Asked
+from ldfi.experiments.pytest_plugin.recorder import ENTRY, Recorder, present
+from ldfi.fit import attributes, error, passage
+from ldfi.fit.context import Injection
+from ldfi.fit.delay import delay
+from ldfi.fit.passage import Site
+from ldfi.fit.points import http_point
+from ldfi.fit.strike import Strike
 
 _METHOD = "_send_single_request"
 """Of both clients: sends one request, redirects and authentication aside."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
-    from fit.faults import Fault
+    from ldfi.fit.faults import Fault
 
 
 @dataclass(slots=True)

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 from math import comb
 from typing import Final, Literal
 
-from experiments.domain.exploration import Exploration, Plan
-from experiments.domain.lesson import Lesson
-from experiments.domain.observation import Observation, Outcome
-from experiments.domain.patterns import matching
-from experiments.domain.settings import Settings
-from experiments.domain.traffic import Traffic
-from experiments.pytest_plugin.bounds import Bounds
-from fit.faults import Fault
-from lineage.blame import blame
-from lineage.lineage import Lineage
+from ldfi.experiments.domain.exploration import Exploration, Plan
+from ldfi.experiments.domain.lesson import Lesson
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic import Traffic
+from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.fit.faults import Fault
+from ldfi.lineage.blame import blame
+from ldfi.lineage.lineage import Lineage
 
 Passed = bool | None
 """None: the run says nothing (it was skipped, say)."""

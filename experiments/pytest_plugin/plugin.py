@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from experiments.pytest_plugin.fixture import PRESENT, Ldfi
+from ldfi.experiments.pytest_plugin.fixture import PRESENT, Ldfi
 
 if TYPE_CHECKING:
-    from experiments.pytest_plugin.bounds import Bounds
-    from experiments.pytest_plugin.loop import Explored, Finding
-    from experiments.pytest_plugin.told import Document
-    from lineage.outline import Outline
+    from ldfi.experiments.pytest_plugin.bounds import Bounds
+    from ldfi.experiments.pytest_plugin.loop import Explored, Finding
+    from ldfi.experiments.pytest_plugin.told import Document
+    from ldfi.lineage.outline import Outline
 
 SCENARIOS: Final = ".ldfi"
 """Where scenario files go without ``--ldfi-report``: a folder in pytest's root."""
@@ -90,8 +90,8 @@ class Summary:
         """How many runs it took, and what was found; the report is written."""
         if not self._found:
             return
-        from experiments.pytest_plugin.report import total, write_report
-        from experiments.pytest_plugin.told import headline, notes
+        from ldfi.experiments.pytest_plugin.report import total, write_report
+        from ldfi.experiments.pytest_plugin.told import headline, notes
 
         terminalreporter.section("ldfi")
         for document in sorted(self._found, key=lambda each: str(each["test"])):
@@ -110,7 +110,7 @@ def _is_ours(item: pytest.Function) -> bool:
 
 
 def _bounds(item: pytest.Function) -> Bounds:
-    from experiments.pytest_plugin.bounds import Bounds, InvalidMarker
+    from ldfi.experiments.pytest_plugin.bounds import Bounds, InvalidMarker
 
     marker = item.get_closest_marker("ldfi")
     seed: int = item.config.getoption("--ldfi-seed")
@@ -122,8 +122,8 @@ def _bounds(item: pytest.Function) -> Bounds:
 
 def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
     try:
-        from experiments.pytest_plugin.protocol import explore_item
-        from experiments.pytest_plugin.told import document_of
+        from ldfi.experiments.pytest_plugin.protocol import explore_item
+        from ldfi.experiments.pytest_plugin.told import document_of
     except ModuleNotFoundError as error:
         raise pytest.UsageError(f"{error}: pip install 'ldfi[pytest]'") from error
     bounds = _bounds(item)
@@ -148,8 +148,8 @@ def _kept(
     bad: tuple[Outline, ...],
 ) -> tuple[str, str]:
     """Where the scenario file of a finding is, or why there is none."""
-    from experiments.errors import InvalidScenario
-    from experiments.pytest_plugin.scenarios import write_scenario
+    from ldfi.experiments.errors import InvalidScenario
+    from ldfi.experiments.pytest_plugin.scenarios import write_scenario
 
     report: Path | None = item.config.getoption("--ldfi-report")
     root = item.config.rootpath

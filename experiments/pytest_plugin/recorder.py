@@ -27,11 +27,11 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
-from experiments.pytest_plugin.loop import Asked
-from lineage.lineage import Lineage, learn
-from lineage.operation import operation
-from lineage.readers.otlp_json import read_fields
-from lineage.span import Span, Trace
+from ldfi.experiments.pytest_plugin.loop import Asked
+from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.operation import operation
+from ldfi.lineage.readers.otlp_json import read_fields
+from ldfi.lineage.span import Span, Trace
 
 KEY: Final = "ldfi-test"
 """Where OpenTelemetry's context holds the recorder and the innermost of our spans."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.pytest_plugin.told import failure_of, headline, notes
+from ldfi.experiments.pytest_plugin.told import failure_of, headline, notes
 
 FORMAT: Final = "ldfi-pytest/1"
 

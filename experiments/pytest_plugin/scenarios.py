@@ -8,14 +8,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from experiments.domain.knowledge import DOWN
-from experiments.pytest_plugin.armed import service_name
-from experiments.pytest_plugin.bounds import Bounds
-from experiments.pytest_plugin.loop import Asked, Finding
-from experiments.pytest_plugin.told import words_of
-from experiments.scenarios.redaction import HOLE, RawRequest, redact
-from experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
-from lineage.outline import Outline
+from ldfi.experiments.domain.knowledge import DOWN
+from ldfi.experiments.pytest_plugin.armed import service_name
+from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.loop import Asked, Finding
+from ldfi.experiments.pytest_plugin.told import words_of
+from ldfi.experiments.scenarios.redaction import HOLE, RawRequest, redact
+from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
+from ldfi.lineage.outline import Outline
 
 
 def write_scenario(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from experiments.domain.knowledge import DOWN
-from experiments.pytest_plugin.bounds import Bounds
-from experiments.pytest_plugin.loop import Explored, Finding
-from lineage.outline import Outline, Row, outline, side_by_side
+from ldfi.experiments.domain.knowledge import DOWN
+from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.loop import Explored, Finding
+from ldfi.lineage.outline import Outline, Row, outline, side_by_side
 
 Document = dict[str, Any]
 Keep = Callable[[Finding, tuple[Outline, ...], tuple[Outline, ...]], tuple[str, str]]

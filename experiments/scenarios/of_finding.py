@@ -11,16 +11,16 @@ from urllib.parse import urlencode
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from experiments.domain.catalogue import KnownClass
-from experiments.domain.run import Run, Runs
-from experiments.domain.settings import Settings
-from experiments.errors import InvalidScenario, NotFound
-from experiments.scenarios.redaction import HOLE, RawRequest, code, redact
-from experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
-from experiments.store.schema import CampaignRow, ClassRow, ExperimentRow, FindingRow
-from fit.features import HEADERS
-from fit.predicate import Predicate
-from lineage.outline import Outline, ordered
+from ldfi.experiments.domain.catalogue import KnownClass
+from ldfi.experiments.domain.run import Run, Runs
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.errors import InvalidScenario, NotFound
+from ldfi.experiments.scenarios.redaction import HOLE, RawRequest, code, redact
+from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
+from ldfi.experiments.store.schema import CampaignRow, ClassRow, ExperimentRow, FindingRow
+from ldfi.fit.features import HEADERS
+from ldfi.fit.predicate import Predicate
+from ldfi.lineage.outline import Outline, ordered
 
 MOST_NAMED: Final = 3
 """Faults that the title of a scenario names."""

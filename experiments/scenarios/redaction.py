@@ -33,8 +33,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_plus
 
-from experiments.errors import InvalidScenario
-from fit.features import HEADERS
+from ldfi.experiments.errors import InvalidScenario
+from ldfi.fit.features import HEADERS
 
 HOLE: Final = "*"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lineage.outline import Outline, Row, fired_in, side_by_side
+from ldfi.lineage.outline import Outline, Row, fired_in, side_by_side
 
 Verdict = Literal["fails", "fixed", "never-fired", "inconclusive"]
 

@@ -1,8 +1,9 @@
 """Turns a scenario into requests: the same one again and again, with the faults and without.
 
 Each carries a failure context in the name of the engineer's own device: the edge lets it in from
-that device alone (:mod:`fit.scenario`). Without the faults it is the context of the control arm,
-so that both are traced alike. Contexts live for :data:`LIFETIME` seconds and are made one by one.
+that device alone (:mod:`ldfi.fit.scenario`). Without the faults it is the context of the control
+arm, so that both are traced alike. Contexts live for :data:`LIFETIME` seconds and are made one by
+one.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from typing import Final
 
 import httpx
 
-from experiments.errors import InvalidScenario
-from experiments.replay import SAFE_METHODS, Assertion
-from experiments.scenarios.redaction import HOLE
-from experiments.scenarios.reproduction import Attempt
-from experiments.scenarios.scenario import Scenario
-from fit import baggage
-from fit.context import encode
-from fit.edge import DEVICE_HEADER
-from fit.keys import Keys
-from fit.scenario import scenario_of
+from ldfi.experiments.errors import InvalidScenario
+from ldfi.experiments.replay import SAFE_METHODS, Assertion
+from ldfi.experiments.scenarios.redaction import HOLE
+from ldfi.experiments.scenarios.reproduction import Attempt
+from ldfi.experiments.scenarios.scenario import Scenario
+from ldfi.fit import baggage
+from ldfi.fit.context import encode
+from ldfi.fit.edge import DEVICE_HEADER
+from ldfi.fit.keys import Keys
+from ldfi.fit.scenario import scenario_of
 
 LIFETIME: Final = 30.0
 """Seconds for which a context is valid, beyond the longest that its request may take."""

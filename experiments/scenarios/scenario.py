@@ -2,8 +2,8 @@
 
 The file is YAML in a fixed order, so that two versions of it differ where the finding does. Its
 JSON Schema is ``docs/scenario.schema.json`` (``ldfi scenario schema``). What may stand in it of a
-request says :mod:`experiments.scenarios.redaction`; what has the form of a credential is refused
-when a scenario is made as well as when one is read.
+request says :mod:`ldfi.experiments.scenarios.redaction`; what has the form of a credential is
+refused when a scenario is made as well as when one is read.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from pydantic import (
     model_validator,
 )
 
-from experiments.errors import InvalidScenario
-from experiments.scenarios.assertion import Expected
-from experiments.scenarios.redaction import HOLE, looks_secret
-from fit.faults import KINDS, Fault, FaultKind
-from fit.predicate import Condition, Predicate
-from lineage.outline import Outline
+from ldfi.experiments.errors import InvalidScenario
+from ldfi.experiments.scenarios.assertion import Expected
+from ldfi.experiments.scenarios.redaction import HOLE, looks_secret
+from ldfi.fit.faults import KINDS, Fault, FaultKind
+from ldfi.fit.predicate import Condition, Predicate
+from ldfi.lineage.outline import Outline
 
 VERSION: Final = 1
 HEAD: Final = "# A finding of ldfi. To replay it: ldfi reproduce FILE --target URL --device YOURS\n"

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import yaml
 
-from experiments.errors import InvalidReplay
-from experiments.replay import ANYTHING, Assertion, Exemplar
+from ldfi.experiments.errors import InvalidReplay
+from ldfi.experiments.replay import ANYTHING, Assertion, Exemplar
 
 HYPOTHESIS: Final = "steady-state-hypothesis"
 

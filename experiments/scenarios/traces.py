@@ -19,15 +19,15 @@ from typing import Final, Protocol
 
 import httpx
 
-from experiments.errors import InvalidScenario, Unreachable
-from experiments.scenarios.reproduction import Attempt
-from lineage.errors import UnreadableTraces
-from lineage.lineage import learn_in_full
-from lineage.outline import Outline, outline
-from lineage.readers.jaeger import read_trace
-from lineage.readers.otlp import decode_protobuf
-from lineage.readers.otlp_json import decode_json
-from lineage.span import Span, Trace
+from ldfi.experiments.errors import InvalidScenario, Unreachable
+from ldfi.experiments.scenarios.reproduction import Attempt
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.lineage import learn_in_full
+from ldfi.lineage.outline import Outline, outline
+from ldfi.lineage.readers.jaeger import read_trace
+from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.readers.otlp_json import decode_json
+from ldfi.lineage.span import Span, Trace
 
 QUIET: Final = 6.0
 """Seconds without a new span after which a trace is whole: SDKs send theirs every five."""

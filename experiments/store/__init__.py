@@ -3,6 +3,6 @@
 One module for each kind of thing; their functions run inside a transaction of :class:`Database`.
 """
 
-from experiments.store.database import Database
+from ldfi.experiments.store.database import Database
 
 __all__ = ["Database"]

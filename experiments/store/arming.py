@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
-from experiments.domain.experiment import ACTIVE, Experiment
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.settings import Limits, Settings
-from experiments.store import maintenance, switches
-from experiments.store.database import Change, Database
-from experiments.store.schema import CampaignRow, ExperimentRow
-from fit.allocation import Claim
+from ldfi.experiments.domain.experiment import ACTIVE, Experiment
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.store import maintenance, switches
+from ldfi.experiments.store.database import Change, Database
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.fit.allocation import Claim
 
 HOUR, DAY = 3_600.0, 86_400.0
 

@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from experiments.store.schema import AuditRow
+from ldfi.experiments.store.schema import AuditRow
 
 GAP_SECONDS: Final = 10.0
 """How long an id that is missing may still turn up: longer than any of our transactions takes."""

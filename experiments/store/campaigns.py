@@ -8,15 +8,15 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from experiments.domain.calendar import Calendar, Schedule
-from experiments.domain.campaign import Campaign, Definition
-from experiments.domain.settings import PromqlOutcome, Settings
-from experiments.domain.verdict import Thresholds
-from experiments.errors import NotFound
-from experiments.notify import Event
-from experiments.store import notifications
-from experiments.store.database import Change
-from experiments.store.schema import CampaignRow
+from ldfi.experiments.domain.calendar import Calendar, Schedule
+from ldfi.experiments.domain.campaign import Campaign, Definition
+from ldfi.experiments.domain.settings import PromqlOutcome, Settings
+from ldfi.experiments.domain.verdict import Thresholds
+from ldfi.experiments.errors import NotFound
+from ldfi.experiments.notify import Event
+from ldfi.experiments.store import notifications
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import CampaignRow
 
 LIVE = ("scheduled", "running", "paused")
 

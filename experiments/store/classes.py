@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from experiments.store.database import Change
-from experiments.store.schema import ClassRow
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import ClassRow
 
 
 def save(change: Change, name: str, version: int, document: dict[str, Any]) -> None:

@@ -18,8 +18,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from experiments.store import leaders
-from experiments.store.schema import AuditRow, FlagRow
+from ldfi.experiments.store import leaders
+from ldfi.experiments.store.schema import AuditRow, FlagRow
 
 SERVICE = "ldfi"
 """Who the audit names for what the service does by itself."""

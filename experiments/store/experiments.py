@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from experiments.domain.experiment import ACTIVE, Experiment
-from experiments.domain.exploration import FindingChange
-from experiments.domain.lesson import Lesson
-from experiments.domain.run import Runs
-from experiments.store import findings, notifications
-from experiments.store.arming import new_row
-from experiments.store.database import Change
-from experiments.store.schema import ExperimentRow
+from ldfi.experiments.domain.experiment import ACTIVE, Experiment
+from ldfi.experiments.domain.exploration import FindingChange
+from ldfi.experiments.domain.lesson import Lesson
+from ldfi.experiments.domain.run import Runs
+from ldfi.experiments.store import findings, notifications
+from ldfi.experiments.store.arming import new_row
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import ExperimentRow
 
 GRACE = 1.0
 """Seconds after the end of its lease from which on an experiment counts as abandoned."""

@@ -1,8 +1,8 @@
 """Findings: minimal failing sets, and what has become of them.
 
-A finding outlives campaigns; :mod:`experiments.domain.lifecycle` says which state follows which.
-Whatever changes one leaves an audit row and, but for mere suspicions and links, a notification
-that carries all that an issue tracker needs.
+A finding outlives campaigns; :mod:`ldfi.experiments.domain.lifecycle` says which state follows
+which. Whatever changes one leaves an audit row and, but for mere suspicions and links, a
+notification that carries all that an issue tracker needs.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from experiments.domain.exploration import FindingChange
-from experiments.domain.knowledge import Hypothesis
-from experiments.domain.lifecycle import CONFIRMED, HURTING, State, next_state
-from experiments.errors import Conflict, NotFound
-from experiments.store import notifications
-from experiments.store.database import Change
-from experiments.store.schema import ExperimentRow, FindingRow
+from ldfi.experiments.domain.exploration import FindingChange
+from ldfi.experiments.domain.knowledge import Hypothesis
+from ldfi.experiments.domain.lifecycle import CONFIRMED, HURTING, State, next_state
+from ldfi.experiments.errors import Conflict, NotFound
+from ldfi.experiments.store import notifications
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 
 
 def finding_id(request_class: str, faults: Iterable[str]) -> str:

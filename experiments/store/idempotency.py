@@ -8,8 +8,8 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, delete, update
 
-from experiments.store.database import Change
-from experiments.store.schema import IdempotencyRow
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import IdempotencyRow
 
 KEPT: Final = 86_400.0
 """Seconds for which an answer is kept."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from experiments.domain.maintenance import Maintenance
-from experiments.errors import NotFound
-from experiments.store import notifications
-from experiments.store.database import Change
-from experiments.store.schema import MaintenanceRow
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.errors import NotFound
+from ldfi.experiments.store import notifications
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import MaintenanceRow
 
 
 def open_windows(session: Session, now: float) -> list[Maintenance]:

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from experiments.notify import Event
-from experiments.store.database import Change
-from experiments.store.schema import NotificationRow
+from ldfi.experiments.notify import Event
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import NotificationRow
 
 
 def put(

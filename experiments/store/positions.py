@@ -8,12 +8,12 @@ from typing import NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from experiments.store.database import Change
-from experiments.store.schema import PositionRow
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import PositionRow
 
 
 class Position(NamedTuple):
-    """Offsets of one partition. See :class:`experiments.store.schema.PositionRow`."""
+    """Offsets of one partition. See :class:`ldfi.experiments.store.schema.PositionRow`."""
 
     next_offset: int
     read_from: int

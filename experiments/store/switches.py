@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from experiments.store import notifications
-from experiments.store.database import Change
-from experiments.store.schema import FlagRow
+from ldfi.experiments.store import notifications
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import FlagRow
 
 
 def halted(session: Session) -> str | None:

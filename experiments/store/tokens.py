@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from experiments.errors import NotFound
-from experiments.store.database import Change
-from experiments.store.schema import TokenRow
+from ldfi.experiments.errors import NotFound
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import TokenRow
 
 PREFIX = "ldfi_"
 """What every token begins with, so that scanners for leaked secrets can recognise one."""

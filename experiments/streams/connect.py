@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.config import Config
-from experiments.errors import InvalidConfig
-from experiments.streams.kafka import KafkaStream, Security
-from experiments.streams.stream import Stream
+from ldfi.experiments.config import Config
+from ldfi.experiments.errors import InvalidConfig
+from ldfi.experiments.streams.kafka import KafkaStream, Security
+from ldfi.experiments.streams.stream import Stream
 
 
 def stream_of(config: Config, client: str = "ldfi") -> Stream:

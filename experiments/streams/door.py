@@ -11,8 +11,8 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from experiments.errors import StreamError
-from experiments.streams.stream import Producer, Stream, Topics
+from ldfi.experiments.errors import StreamError
+from ldfi.experiments.streams.stream import Producer, Stream, Topics
 
 _log = logging.getLogger("ldfi")
 

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from experiments.store import audit, positions
-from experiments.store.database import Database
-from experiments.store.positions import Position
-from experiments.store.schema import AuditRow, ExperimentRow, FindingRow
-from experiments.streams.stream import Producer, Stream, Topics
+from ldfi.experiments.store import audit, positions
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.positions import Position
+from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+from ldfi.experiments.streams.stream import Producer, Stream, Topics
 
 _log = logging.getLogger("ldfi")
 

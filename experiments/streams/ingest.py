@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from experiments.errors import StreamError
-from experiments.service import Service
-from experiments.streams.partition import Patience
-from experiments.streams.worker import Worker
+from ldfi.experiments.errors import StreamError
+from ldfi.experiments.service import Service
+from ldfi.experiments.streams.partition import Patience
+from ldfi.experiments.streams.worker import Worker
 
 _log = logging.getLogger("ldfi")
 

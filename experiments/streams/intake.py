@@ -29,13 +29,13 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 
-from experiments.engine import Engine
-from experiments.errors import StreamError, UnreadableMessage
-from experiments.store import classes, positions
-from experiments.store.database import Database
-from experiments.store.positions import Position
-from experiments.streams.stream import Message, Stream, Topics
-from experiments.streams.wire import Halves, ObservationReader
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.errors import StreamError, UnreadableMessage
+from ldfi.experiments.store import classes, positions
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.positions import Position
+from ldfi.experiments.streams.stream import Message, Stream, Topics
+from ldfi.experiments.streams.wire import Halves, ObservationReader
 
 _log = logging.getLogger("ldfi")
 

@@ -29,8 +29,8 @@ from kafka import (
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError
 
-from experiments.errors import MessageTooLarge, StreamError
-from experiments.streams.stream import Header, Listener, Message, Place
+from ldfi.experiments.errors import MessageTooLarge, StreamError
+from ldfi.experiments.streams.stream import Header, Listener, Message, Place
 
 SESSION_MS: Final = 6_000
 """Without a heartbeat for so long, a member's partitions go to the others."""
@@ -99,7 +99,7 @@ class KafkaStream:
         }
 
     def ensure(self, topics: Mapping[str, int]) -> None:
-        """See :class:`experiments.streams.stream.Stream`."""
+        """See :class:`ldfi.experiments.streams.stream.Stream`."""
         configs: dict[str, str] = {"message.timestamp.type": "LogAppendTime"}
         if self._retention is not None:
             configs["retention.ms"] = str(int(self._retention * 1000))
@@ -131,7 +131,7 @@ class KafkaStream:
                 )
 
     def producer(self) -> KafkaWriter:
-        """See :class:`experiments.streams.stream.Stream`."""
+        """See :class:`ldfi.experiments.streams.stream.Stream`."""
         with _failing("no producer"):
             return KafkaWriter(self._producer)
 
@@ -149,7 +149,7 @@ class KafkaStream:
         )
 
     def group(self, name: str, topics: Sequence[str], listener: Listener) -> KafkaReader:
-        """See :class:`experiments.streams.stream.Stream`."""
+        """See :class:`ldfi.experiments.streams.stream.Stream`."""
         with _failing("no consumer"):
             consumer = self._consumer(
                 group_id=name,
@@ -162,7 +162,7 @@ class KafkaStream:
             return reader
 
     def reader(self, topic: str, starts: Mapping[int, int]) -> KafkaReader:
-        """See :class:`experiments.streams.stream.Stream`."""
+        """See :class:`ldfi.experiments.streams.stream.Stream`."""
         with _failing("no consumer"):
             consumer = self._consumer(group_id=None)
             numbers = consumer.partitions_for_topic(topic)
@@ -202,14 +202,14 @@ class KafkaWriter:
     def send(
         self, topic: str, key: bytes | None, value: bytes, headers: Sequence[Header] = ()
     ) -> None:
-        """See :class:`experiments.streams.stream.Producer`."""
+        """See :class:`ldfi.experiments.streams.stream.Producer`."""
         with _failing(f"{topic} cannot be written to"):
             if self._producer is None:
                 self._producer = self._make()
             self._sent.append(self._producer.send(topic, value, key, list(headers)))
 
     def flush(self) -> None:
-        """See :class:`experiments.streams.stream.Producer`."""
+        """See :class:`ldfi.experiments.streams.stream.Producer`."""
         if not self._sent:
             return
         sent, self._sent = self._sent, []
@@ -224,7 +224,7 @@ class KafkaWriter:
                 raise
 
     def close(self) -> None:
-        """See :class:`experiments.streams.stream.Producer`."""
+        """See :class:`ldfi.experiments.streams.stream.Producer`."""
         self._give_up(1)
 
     def _give_up(self, seconds: float) -> None:
@@ -250,7 +250,7 @@ class KafkaReader:
         self._consumer = consumer
 
     def poll(self, seconds: float) -> list[Message]:
-        """See :class:`experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         with _failing("nothing can be read"):
             batches = self._consumer.poll(timeout_ms=int(seconds * 1000))
             if self.moved:
@@ -271,7 +271,7 @@ class KafkaReader:
         ]
 
     def positions(self) -> dict[Place, int]:
-        """See :class:`experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         found: dict[Place, int] = {}
         if self.moved:
             return found
@@ -283,7 +283,7 @@ class KafkaReader:
         return found
 
     def ends(self) -> dict[Place, int]:
-        """See :class:`experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         places = list(self._consumer.assignment())
         if not places or self.moved:
             return {}
@@ -292,7 +292,7 @@ class KafkaReader:
         return {(place.topic, place.partition): end for place, end in ends.items()}
 
     def commit(self, offsets: Mapping[Place, int]) -> None:
-        """See :class:`experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         if self.moved:
             raise StreamError("not committed: the partitions have changed hands")
         with _failing("not committed"):
@@ -305,7 +305,7 @@ class KafkaReader:
             )
 
     def close(self) -> None:
-        """See :class:`experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         with _failing("the group was not left"):
             self._consumer.close(autocommit=False, timeout_ms=ANSWER_MS)
 

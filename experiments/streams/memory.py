@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from experiments.errors import StreamError
-from experiments.streams.stream import Header, Listener, Message, Place
+from ldfi.experiments.errors import StreamError
+from ldfi.experiments.streams.stream import Header, Listener, Message, Place
 
 BATCH = 500
 """Messages that one poll hands over at most."""
@@ -37,18 +37,18 @@ class MemoryStream:
         self._groups: defaultdict[str, _Group] = defaultdict(_Group)
 
     def ensure(self, topics: Mapping[str, int]) -> None:
-        """See :class:`experiments.streams.stream.Stream`."""
+        """See :class:`ldfi.experiments.streams.stream.Stream`."""
         for topic, count in topics.items():
             log = self._logs.setdefault(topic, [[] for _ in range(count)])
             if len(log) != count:
                 raise StreamError(f"topic {topic} has {len(log)} partitions, wanted {count}")
 
     def producer(self) -> MemoryProducer:
-        """See :class:`experiments.streams.stream.Stream`."""
+        """See :class:`ldfi.experiments.streams.stream.Stream`."""
         return MemoryProducer(self)
 
     def group(self, name: str, topics: Sequence[str], listener: Listener) -> MemoryConsumer:
-        """See :class:`experiments.streams.stream.Stream`."""
+        """See :class:`ldfi.experiments.streams.stream.Stream`."""
         group = self._groups[name]
         consumer = MemoryConsumer(self, group, topics, listener)
         group.members.append(consumer)
@@ -56,7 +56,7 @@ class MemoryStream:
         return consumer
 
     def reader(self, topic: str, starts: Mapping[int, int]) -> MemoryConsumer:
-        """See :class:`experiments.streams.stream.Stream`."""
+        """See :class:`ldfi.experiments.streams.stream.Stream`."""
         consumer = MemoryConsumer(self, None, [topic], None)
         places = [(topic, p) for p in range(len(self._log(topic)))]
         consumer.next = {place: starts.get(place[1], 0) for place in places}
@@ -107,20 +107,20 @@ class MemoryProducer:
     def send(
         self, topic: str, key: bytes | None, value: bytes, headers: Sequence[Header] = ()
     ) -> None:
-        """See :class:`experiments.streams.stream.Producer`."""
+        """See :class:`ldfi.experiments.streams.stream.Producer`."""
         try:
             self._stream._append(topic, key, value, headers)
         except StreamError as error:
             self._failed = str(error)
 
     def flush(self) -> None:
-        """See :class:`experiments.streams.stream.Producer`."""
+        """See :class:`ldfi.experiments.streams.stream.Producer`."""
         failed, self._failed = self._failed, ""
         if failed:
             raise StreamError(failed)
 
     def close(self) -> None:
-        """See :class:`experiments.streams.stream.Producer`."""
+        """See :class:`ldfi.experiments.streams.stream.Producer`."""
 
 
 class MemoryConsumer:
@@ -144,7 +144,7 @@ class MemoryConsumer:
         self._listener = listener
 
     def poll(self, seconds: float) -> list[Message]:  # noqa: ARG002 - nothing to wait for
-        """See :class:`experiments.streams.stream.Consumer`. Never waits."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`. Never waits."""
         if self._stream.down:
             return []
         self._join()
@@ -156,15 +156,15 @@ class MemoryConsumer:
         return found
 
     def positions(self) -> dict[Place, int]:
-        """See :class:`experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         return dict(self.next)
 
     def ends(self) -> dict[Place, int]:
-        """See :class:`experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         return {place: len(self._stream._log(place[0])[place[1]]) for place in self.next}
 
     def commit(self, offsets: Mapping[Place, int]) -> None:
-        """See :class:`experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         if self._group is None or self.dead or not offsets.keys() <= self.next.keys():
             raise StreamError("these partitions are not ours")
         if self._stream.down:
@@ -172,7 +172,7 @@ class MemoryConsumer:
         self._group.committed.update(offsets)
 
     def close(self) -> None:
-        """See :class:`experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         if self._group is not None and not self.dead:
             self._revoke()
             self.die()

@@ -14,8 +14,8 @@ from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from lineage.errors import UnreadableTraces
-from lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers.otlp import decode_protobuf
 
 LARGEST: Final = 900_000
 """Bytes of a message; brokers take a little more. A larger trace is divided span by span."""

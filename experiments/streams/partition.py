@@ -4,9 +4,9 @@ Both topics have the same partitions and keys, so everything of a request is her
 outlives its owner. Whoever takes over reads again from the *safe* offsets, which stand behind the
 oldest message of a request that is not finished: joined and acknowledged, or given up. That next
 owner may see the rest of a request whose beginning is finished, and may finish a request once more;
-who counts observations leaves out those that it knows (:mod:`experiments.streams.intake`).
+who counts observations leaves out those that it knows (:mod:`ldfi.experiments.streams.intake`).
 
-No clock in here but the logs' own (:mod:`experiments.streams.log_time`).
+No clock in here but the logs' own (:mod:`ldfi.experiments.streams.log_time`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from experiments.domain.observation import Observation, Outcome
-from experiments.domain.root_outcome import root_outcome
-from experiments.streams.log_time import LogTime
-from experiments.streams.wire import Halves
-from lineage.assembly import Assembler
-from lineage.lineage import Lineage, learn
-from lineage.span import Span
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.root_outcome import root_outcome
+from ldfi.experiments.streams.log_time import LogTime
+from ldfi.experiments.streams.wire import Halves
+from ldfi.lineage.assembly import Assembler
+from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.span import Span
 
 Half = Literal["spans", "metrics"]
 

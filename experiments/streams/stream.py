@@ -1,8 +1,9 @@
 """What a stream is to us: topics of keyed messages, in partitions, read by offset.
 
-Two things stand behind it: :mod:`experiments.streams.memory` and :mod:`experiments.streams.kafka`.
-Messages of one key are in one partition, in the order in which they were written. Whoever reads
-says how far it has come; what a group has committed is where its next reader begins.
+Two things stand behind it: :mod:`ldfi.experiments.streams.memory` and
+:mod:`ldfi.experiments.streams.kafka`. Messages of one key are in one partition, in the order in
+which they were written. Whoever reads says how far it has come; what a group has committed is where
+its next reader begins.
 """
 
 from __future__ import annotations

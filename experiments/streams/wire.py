@@ -12,11 +12,11 @@ import json
 from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
-from experiments.domain.observation import Observation, Outcome
-from experiments.errors import UnreadableMessage
-from lineage.lineage import Lineage, learn_in_full
-from lineage.operation import Operation
-from lineage.span import Span, Trace
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.errors import UnreadableMessage
+from ldfi.lineage.lineage import Lineage, learn_in_full
+from ldfi.lineage.operation import Operation
+from ldfi.lineage.span import Span, Trace
 
 REMEMBERED: Final = 20_000
 """Shapes that are recognised by their bytes."""

@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from experiments.domain.observation import Observation
-from experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
-from experiments.streams.partition import Half, PartitionWork, Patience
-from experiments.streams.stream import Message, Place, Stream, Topics
-from experiments.streams.wire import Halves, ObservationWriter, read_outcome
-from lineage.errors import UnreadableTraces
-from lineage.readers.otlp import decode_protobuf
-from lineage.span import Span
+from ldfi.experiments.domain.observation import Observation
+from ldfi.experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
+from ldfi.experiments.streams.partition import Half, PartitionWork, Patience
+from ldfi.experiments.streams.stream import Message, Place, Stream, Topics
+from ldfi.experiments.streams.wire import Halves, ObservationWriter, read_outcome
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.span import Span
 
 _log = logging.getLogger("ldfi")
 

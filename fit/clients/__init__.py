@@ -10,7 +10,7 @@ from collections.abc import Callable, Container
 from importlib import import_module
 from typing import Final
 
-from fit import patching
+from ldfi.fit import patching
 
 LIBRARIES: Final = {
     "httpcore": "httpx",
@@ -37,6 +37,6 @@ def patch_all(besides: Container[str] = ()) -> None:
 
 def _patch(here: str) -> Callable[[], None]:
     def patch() -> None:
-        import_module(f"fit.clients.{here}").patch()
+        import_module(f"ldfi.fit.clients.{here}").patch()
 
     return patch

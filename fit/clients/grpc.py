@@ -13,12 +13,12 @@ from typing import Any
 import grpc
 from grpc import _channel
 
-from fit import error, passage, patching
-from fit.context import Injection
-from fit.delay import delay
-from fit.passage import Site, armed
-from fit.points import rpc_point
-from fit.strike import Strike
+from ldfi.fit import error, passage, patching
+from ldfi.fit.context import Injection
+from ldfi.fit.delay import delay
+from ldfi.fit.passage import Site, armed
+from ldfi.fit.points import rpc_point
+from ldfi.fit.strike import Strike
 
 _BLOCKING = ("__call__", "with_call")
 

@@ -14,12 +14,12 @@ import grpc
 from grpc import aio
 from grpc.aio import _channel
 
-from fit import error, passage, patching
-from fit.clients.grpc import name
-from fit.context import Injection
-from fit.delay import delay
-from fit.passage import Site, armed
-from fit.strike import Strike
+from ldfi.fit import error, passage, patching
+from ldfi.fit.clients.grpc import name
+from ldfi.fit.context import Injection
+from ldfi.fit.delay import delay
+from ldfi.fit.passage import Site, armed
+from ldfi.fit.strike import Strike
 
 
 def patch() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fit.passage import SPAN, current
+from ldfi.fit.passage import SPAN, current
 
 
 def template() -> str:

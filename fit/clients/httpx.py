@@ -11,13 +11,13 @@ from typing import Any
 
 import httpcore
 
-from fit import error, passage, patching
-from fit.clients import http
-from fit.context import Injection
-from fit.delay import delay
-from fit.passage import Site, armed
-from fit.points import http_point
-from fit.strike import Strike
+from ldfi.fit import error, passage, patching
+from ldfi.fit.clients import http
+from ldfi.fit.context import Injection
+from ldfi.fit.delay import delay
+from ldfi.fit.passage import Site, armed
+from ldfi.fit.points import http_point
+from ldfi.fit.strike import Strike
 
 
 def patch() -> None:

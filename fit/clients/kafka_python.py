@@ -14,12 +14,12 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaTimeoutError
 from kafka.producer.future import FutureProduceResult, FutureRecordMetadata
 
-from fit import error, passage, patching
-from fit.context import Injection
-from fit.delay import delay
-from fit.passage import Site, armed
-from fit.points import message_point
-from fit.strike import Strike
+from ldfi.fit import error, passage, patching
+from ldfi.fit.context import Injection
+from ldfi.fit.delay import delay
+from ldfi.fit.passage import Site, armed
+from ldfi.fit.points import message_point
+from ldfi.fit.strike import Strike
 
 
 def patch() -> None:

@@ -15,12 +15,12 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.client import Pipeline as AsyncPipeline
 from redis.client import Pipeline
 
-from fit import error, passage, patching
-from fit.context import Injection
-from fit.delay import delay
-from fit.passage import Site, armed
-from fit.points import address, database_point
-from fit.strike import Strike
+from ldfi.fit import error, passage, patching
+from ldfi.fit.context import Injection
+from ldfi.fit.delay import delay
+from ldfi.fit.passage import Site, armed
+from ldfi.fit.points import address, database_point
+from ldfi.fit.strike import Strike
 
 
 def patch() -> None:

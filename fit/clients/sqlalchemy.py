@@ -14,12 +14,12 @@ from sqlalchemy import event, exc
 from sqlalchemy.engine import Engine
 from sqlalchemy.util import await_only
 
-from fit import error, passage, patching
-from fit.context import Injection
-from fit.delay import delay
-from fit.passage import Site, armed
-from fit.points import Point, database_point, template_words
-from fit.strike import Strike
+from ldfi.fit import error, passage, patching
+from ldfi.fit.context import Injection
+from ldfi.fit.delay import delay
+from ldfi.fit.passage import Site, armed
+from ldfi.fit.points import Point, database_point, template_words
+from ldfi.fit.strike import Strike
 
 
 def patch() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lineage.span import Span
+from ldfi.lineage.span import Span
 
 
 class Batch(NamedTuple):

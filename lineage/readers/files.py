@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final, cast
 
-from lineage.errors import UnreadableTraces
-from lineage.readers import formats
-from lineage.readers.batch import Batch
-from lineage.readers.otlp import decode_protobuf
-from lineage.readers.split import elements
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers import formats
+from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.readers.split import elements
 
 _GZIP: Final = b"\x1f\x8b"
 _PEEK: Final = 512

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lineage.errors import UnreadableTraces
-from lineage.readers import jaeger, otlp_json, zipkin
-from lineage.readers.batch import Batch
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers import jaeger, otlp_json, zipkin
+from ldfi.lineage.readers.batch import Batch
 
 
 def read_value(value: Any) -> Batch:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lineage.attributes import Fields, wanted
-from lineage.operation import KINDS, operation
-from lineage.outcome import STATUS_ERROR, STATUS_OK, STATUS_UNSET
-from lineage.readers import ids
-from lineage.readers.batch import Batch
-from lineage.span import Span
+from ldfi.lineage.attributes import Fields, wanted
+from ldfi.lineage.operation import KINDS, operation
+from ldfi.lineage.outcome import STATUS_ERROR, STATUS_OK, STATUS_UNSET
+from ldfi.lineage.readers import ids
+from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.span import Span
 
 _STATUS: Final = {"ERROR": STATUS_ERROR, "OK": STATUS_OK}
 

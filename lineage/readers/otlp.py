@@ -1,6 +1,6 @@
 """OTLP over protocol buffers: the body of an export request, or a stored one.
 
-See :mod:`lineage.readers.slim` for why this is fast. Attributes are remembered by their bytes;
+See :mod:`ldfi.lineage.readers.slim` for why this is fast. Attributes are remembered by their bytes;
 the ones nobody asked for cost one dictionary look-up.
 """
 
@@ -15,12 +15,12 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from lineage.attributes import SERVING, Form, Names, wanted
-from lineage.errors import UnreadableTraces
-from lineage.operation import KINDS, Operation, operation
-from lineage.readers.batch import Batch
-from lineage.readers.slim import SlimRequest
-from lineage.span import Span
+from ldfi.lineage.attributes import SERVING, Form, Names, wanted
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.operation import KINDS, Operation, operation
+from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.slim import SlimRequest
+from ldfi.lineage.span import Span
 
 _NO_TRACE: Final = b"\0" * 16
 _NO_SPAN: Final = b"\0" * 8

@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lineage.attributes import Fields, wanted
-from lineage.errors import UnreadableTraces
-from lineage.operation import KINDS, operation
-from lineage.readers import ids
-from lineage.readers.batch import Batch
-from lineage.span import Span
+from ldfi.lineage.attributes import Fields, wanted
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.operation import KINDS, operation
+from ldfi.lineage.readers import ids
+from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.span import Span
 
 _KIND_PREFIX = "SPAN_KIND_"
 _STATUS = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any, Final
 
-from lineage.errors import UnreadableTraces
+from ldfi.lineage.errors import UnreadableTraces
 
 WINDOW: Final = 4 << 20
 MAX_ELEMENT: Final = 256 << 20

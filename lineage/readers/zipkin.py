@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from lineage.attributes import Fields, Names, plain, template_any_path, template_url, wanted
-from lineage.operation import operation
-from lineage.outcome import STATUS_UNSET
-from lineage.readers import ids
-from lineage.readers.batch import Batch
-from lineage.span import Span
+from ldfi.lineage.attributes import Fields, Names, plain, template_any_path, template_url, wanted
+from ldfi.lineage.operation import operation
+from ldfi.lineage.outcome import STATUS_UNSET
+from ldfi.lineage.readers import ids
+from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.span import Span
 
 _KINDS: Final = {
     "CLIENT": "client",

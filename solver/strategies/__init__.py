@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from solver.search import Search
+from ldfi.solver.search import Search
 
 
 class Strategy(Protocol):

@@ -9,8 +9,8 @@ relied on the point, and how often it failed by itself.
 
 from __future__ import annotations
 
-from solver.bits import members
-from solver.search import SOME, Search
+from ldfi.solver.bits import members
+from ldfi.solver.search import SOME, Search
 
 
 class Likeliest:

@@ -6,7 +6,7 @@ combination of calls that turn out to be optional.
 
 from __future__ import annotations
 
-from solver.search import Search
+from ldfi.solver.search import Search
 
 
 class Smallest:

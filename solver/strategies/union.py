@@ -7,8 +7,8 @@ growing and shrinking of seeds (Liffiton, Previti, Malik, Marques-Silva, 2016).
 
 from __future__ import annotations
 
-from solver.bits import members
-from solver.search import SOME, Search
+from ldfi.solver.bits import members
+from ldfi.solver.search import SOME, Search
 
 
 class Union:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from experiments.api.auth import Role
+from ldfi.experiments.api.auth import Role
 from tests.experiments.applications import GIVEN
 from tests.fit.applications import served
 

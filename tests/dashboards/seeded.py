@@ -20,15 +20,15 @@ from typing import Any
 from fastapi import FastAPI
 from sqlalchemy import ColumnElement, insert, select
 
-from experiments.domain.calendar import Blackout, Calendar, Schedule
-from experiments.domain.campaign import Definition
-from experiments.domain.local_time import DAY
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.settings import Limits, Settings
-from experiments.engine import Engine
-from experiments.store import Database, findings, tokens
-from experiments.store.database import Change
-from experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, MaintenanceRow
+from ldfi.experiments.domain.calendar import Blackout, Calendar, Schedule
+from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.domain.local_time import DAY
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import Database, findings, tokens
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, MaintenanceRow
 from tests.experiments.applications import service
 from tests.experiments.world import World
 from tests.fit.applications import served
@@ -238,7 +238,7 @@ def alive(
 ) -> Iterator[str]:
     """The service over the database at ``url``, with devices that go on asking; gives its URL.
 
-    ``settings`` are those of :class:`experiments.api.app.Service`.
+    ``settings`` are those of :class:`ldfi.experiments.api.app.Service`.
     """
     app = service(url, **{"lease": 3.0, "quiet": 0.1, "limits": LIMITS, **settings})
     without = app.router.lifespan_context

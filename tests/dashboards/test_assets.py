@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
-from dashboards.assets import FOLDER, asset
-from dashboards.render import TEMPLATES
+from ldfi.dashboards.assets import FOLDER, asset
+from ldfi.dashboards.render import TEMPLATES
 
 VENDOR = FOLDER / "vendor"
 ROW = re.compile(r"^\| (\S+) \| (\S+) \| (\S+) \| `(\S+)` \| `([0-9a-f]{64})` \|$", re.MULTILINE)

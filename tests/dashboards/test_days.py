@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.days import (
+from ldfi.dashboards.days import (
     SHOWN,
     Day,
     add_begun,
@@ -20,10 +20,10 @@ from dashboards.days import (
     monday,
     sort,
 )
-from experiments.domain.calendar import Blackout, Calendar, Schedule
-from experiments.domain.campaign import Campaign, Definition
-from experiments.domain.maintenance import Maintenance
-from experiments.store.schema import CampaignRow
+from ldfi.experiments.domain.calendar import Blackout, Calendar, Schedule
+from ldfi.experiments.domain.campaign import Campaign, Definition
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.store.schema import CampaignRow
 
 BERLIN, GREENWICH = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
 FIRST = date(2026, 11, 16)

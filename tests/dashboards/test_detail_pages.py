@@ -16,7 +16,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import event, select
 
-from experiments.store.schema import ExperimentRow, FindingRow
+from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Markup, Site, site, text_of
 from tests.dashboards.seeded import Seeded, crowd
 from tests.experiments.applications import GIVEN, bearer, service
@@ -46,7 +46,7 @@ def double(seeded_file: tuple[Path, Seeded]) -> str:
 
 
 def found(file: tuple[Path, Seeded], size: int, name: str) -> list[str]:
-    from experiments.store import Database
+    from ldfi.experiments.store import Database
 
     database = Database(f"sqlite:///{file[0]}")
     with database.read() as session:
@@ -302,7 +302,7 @@ def test_files_need_nothing_from_anywhere(here: Site, seeded: Seeded, double: st
 
 
 def test_a_certificate_in_a_file_can_be_checked(here: Site, seeded: Seeded) -> None:
-    from solver.check import check
+    from ldfi.solver.check import check
 
     path = f"/certificates/{seeded.campaigns['nightly']}/file"
     page = here.logged_in("viewer").get(path).text

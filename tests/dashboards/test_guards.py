@@ -10,12 +10,12 @@ from fastapi import FastAPI
 from sqlalchemy import func, select
 from starlette.routing import Route
 
-from dashboards.app import ROUTERS
-from dashboards.csp import HEADERS
-from dashboards.route import PageRoute
-from experiments.api.auth import Role
-from experiments.api.rate_limit import RateLimiter
-from experiments.store.schema import AuditRow
+from ldfi.dashboards.app import ROUTERS
+from ldfi.dashboards.csp import HEADERS
+from ldfi.dashboards.route import PageRoute
+from ldfi.experiments.api.auth import Role
+from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.store.schema import AuditRow
 from tests.dashboards.browsing import Browser, Markup, Site, site
 from tests.dashboards.seeded import Seeded, seed
 from tests.experiments.applications import service

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from fastapi import FastAPI
 
-from dashboards.sessions import COOKIE, LASTS, Sessions
-from experiments.api.auth import Role
-from experiments.api.rate_limit import STRANGERS, RateLimiter
-from experiments.store import tokens
+from ldfi.dashboards.sessions import COOKIE, LASTS, Sessions
+from ldfi.experiments.api.auth import Role
+from ldfi.experiments.api.rate_limit import STRANGERS, RateLimiter
+from ldfi.experiments.store import tokens
 from tests.dashboards.browsing import Site, site, text_of
 from tests.experiments.applications import GIVEN, service
 

@@ -369,7 +369,7 @@ def test_what_is_not_there_is_a_page_for_people_and_a_document_for_programs(
 def test_without_the_pages_the_service_is_whole(
     seeded_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.api.app.entry_points", lambda group: ())
+    monkeypatch.setattr("ldfi.experiments.api.app.entry_points", lambda group: ())
     app: FastAPI = service(seeded_url)
     with site(app) as here:
         assert here.stranger().get("/").status_code == 404

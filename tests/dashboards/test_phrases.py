@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.phrases import (
+from ldfi.dashboards.phrases import (
     listed,
     said_fault,
     said_outcome,
@@ -16,7 +16,7 @@ from dashboards.phrases import (
     said_predicate,
     said_together,
 )
-from fit.predicate import Condition, Predicate
+from ldfi.fit.predicate import Condition, Predicate
 
 
 @pytest.mark.parametrize(

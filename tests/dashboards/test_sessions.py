@@ -6,7 +6,7 @@ import pytest
 from fastapi import Request, Response
 from itsdangerous import TimestampSigner
 
-from dashboards.sessions import COOKIE, LASTS, Session, Sessions
+from ldfi.dashboards.sessions import COOKIE, LASTS, Session, Sessions
 
 SESSIONS = Sessions(b"key")
 

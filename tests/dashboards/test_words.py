@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from dashboards.links import ours, to_class, to_subject, to_trace, web
-from dashboards.words import (
+from ldfi.dashboards.links import ours, to_class, to_subject, to_trace, web
+from ldfi.dashboards.words import (
     ago,
     breakable,
     duration,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import httpx
 import pytest
 
-from demo import serve
-from demo.services import NAMES
+from ldfi.demo import serve
+from ldfi.demo.services import NAMES
 
 Edge = tuple[str, str]
 """A caller and the service it calls."""

@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from demo.devices import add_options, traffic
-from demo.devices.fleet import Device, arrivals, ask, fleet
-from demo.devices.judge import judge
-from demo.devices.report import MOST_KEPT, Metric, Reporter
-from demo.devices.run import Crowd, Traffic
+from ldfi.demo.devices import add_options, traffic
+from ldfi.demo.devices.fleet import Device, arrivals, ask, fleet
+from ldfi.demo.devices.judge import judge
+from ldfi.demo.devices.report import MOST_KEPT, Metric, Reporter
+from ldfi.demo.devices.run import Crowd, Traffic
 
 HOME: dict[str, Any] = {"profile": {"name": "A"}, "rows": [{"row": "x", "titles": [{"id": 1}]}]}
 PLAYER: dict[str, Any] = {"license": {"key": "k"}, "stream": "https://e/1.mpd", "title": {"id": 1}}

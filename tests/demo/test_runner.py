@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from fit.context import Arm, encode
-from fit.faults import Fault
-from fit.keys import Keys
-from fit.scenario import scenario_of
+from ldfi.fit.context import Arm, encode
+from ldfi.fit.faults import Fault
+from ldfi.fit.keys import Keys
+from ldfi.fit.scenario import scenario_of
 
 GONE_WITHIN = 8.0
 
@@ -98,7 +98,7 @@ def test_a_signed_context_from_outside_breaks_what_it_names_and_nothing_without_
 def _start(*options: str, **environment: str) -> subprocess.Popen[bytes]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     return subprocess.Popen(
-        [sys.executable, "-m", "demo", *options],
+        [sys.executable, "-m", "ldfi.demo", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**ours, "FIT_KEYS": "", **environment},

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from demo import repairs
-from demo.services import NAMES
+from ldfi.demo import repairs
+from ldfi.demo.services import NAMES
 
 TITLES = "http://titles/titles"
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from demo.devices.judge import judge
-from demo.services import NAMES
-from fit.faults import Fault
-from fit.points import Point
+from ldfi.demo.devices.judge import judge
+from ldfi.demo.services import NAMES
+from ldfi.fit.faults import Fault
+from ldfi.fit.points import Point
 
 ROOT = Path(__file__).parent.parent.parent / "demo"
 WEAKNESSES: list[dict[str, Any]] = json.loads((ROOT / "weaknesses.json").read_text())

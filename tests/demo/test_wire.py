@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
-from demo.client import fetch
-from demo.resolver import NamedTransport
-from demo.shedding import Shedding
+from ldfi.demo.client import fetch
+from ldfi.demo.resolver import NamedTransport
+from ldfi.demo.shedding import Shedding
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Use = Callable[[httpx.AsyncClient], Awaitable[None]]

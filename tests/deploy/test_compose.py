@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.api.auth import Tokens
-from experiments.cli.serve import check_role
-from experiments.config import Config, variable
-from fit.keys import Keys
+from ldfi.experiments.api.auth import Tokens
+from ldfi.experiments.cli.serve import check_role
+from ldfi.experiments.config import Config, variable
+from ldfi.fit.keys import Keys
 
 ROOT = Path(__file__).parents[2]
 SECRET = re.compile(r"PASSWORD|TOKEN|SECRET|KEY|DATABASE_URL")

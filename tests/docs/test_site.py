@@ -18,7 +18,7 @@ from types import ModuleType
 
 import pytest
 
-from experiments.cli.main import app
+from ldfi.experiments.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 from fastapi import APIRouter, FastAPI
 
-from experiments.api import problems
-from experiments.api.app import create_app
-from experiments.api.auth import ROLES, Tokens
-from experiments.api.rate_limit import RateLimiter
-from experiments.service import Service
-from experiments.store.database import Database
+from ldfi.experiments.api import problems
+from ldfi.experiments.api.app import create_app
+from ldfi.experiments.api.auth import ROLES, Tokens
+from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.service import Service
+from ldfi.experiments.store.database import Database
 from tests.fit.applications import served
 
 GIVEN = {role: f"{role}-0123456789abcdef" for role in ROLES}

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.stack import postgresql
 from deploy.stack.missing import Missing
-from experiments.store.database import Database
+from ldfi.experiments.store.database import Database
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx
 
-from experiments.api.auth import Role
-from experiments.cli.processes import ATTACHED, free_port
+from ldfi.experiments.api.auth import Role
+from ldfi.experiments.cli.processes import ATTACHED, free_port
 from tests.experiments.applications import GIVEN, bearer
 
 PATIENCE = 150.0
@@ -54,7 +54,7 @@ class Member:
         }
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "experiments.cli", "serve", "--role", self.role],
+                [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--role", self.role],
                 env={**os.environ, **options},
                 cwd=self.folder,
                 stdin=subprocess.PIPE,

@@ -6,16 +6,16 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
-from experiments.domain.campaign import Campaign, Definition
-from experiments.domain.catalogue import KnownClass, LearnedClass
-from experiments.domain.experiment import Experiment
-from experiments.domain.observation import Observation, Outcome
-from experiments.domain.settings import Settings
-from experiments.domain.traffic import Traffic
-from fit.context import Arm
-from fit.predicate import Condition, Predicate
-from lineage.lineage import Lineage, learn
-from lineage.span import Span, Trace
+from ldfi.experiments.domain.campaign import Campaign, Definition
+from ldfi.experiments.domain.catalogue import KnownClass, LearnedClass
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic import Traffic
+from ldfi.fit.context import Arm
+from ldfi.fit.predicate import Condition, Predicate
+from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.span import Span, Trace
 from tests.lineage.programs import Call, Run
 
 REQUESTS = 40

@@ -12,15 +12,15 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from experiments.domain.campaign import Campaign, Definition
-from experiments.domain.experiment import Experiment
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.settings import Limits, Settings
-from experiments.store import campaigns, experiments, maintenance, switches
-from experiments.store.arming import Armed, Order, Refused, arm, least_members
-from experiments.store.database import Database
-from experiments.store.schema import AuditRow, ExperimentRow
-from fit.faults import Fault
+from ldfi.experiments.domain.campaign import Campaign, Definition
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.store import campaigns, experiments, maintenance, switches
+from ldfi.experiments.store.arming import Armed, Order, Refused, arm, least_members
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import AuditRow, ExperimentRow
+from ldfi.fit.faults import Fault
 from tests.experiments.simulated import BOOT
 
 NOW = 1_000_000.0

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from experiments.domain.calendar import DAYS, Blackout, Calendar, Schedule
-from experiments.domain.local_time import change, wall, zone
-from experiments.errors import InvalidCalendar
+from ldfi.experiments.domain.calendar import DAYS, Blackout, Calendar, Schedule
+from ldfi.experiments.domain.local_time import change, wall, zone
+from ldfi.experiments.errors import InvalidCalendar
 
 MINUTE = 60
 DAY = 24 * 60 * MINUTE

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from experiments.domain.campaign import ENROLLED_AT_ONCE, Campaign
-from experiments.domain.catalogue import Change, KnownClass
-from experiments.domain.settings import Settings
-from experiments.domain.traffic import Traffic
-from lineage.span import Span
-from solver import Explorer, OutOfTime
-from solver.check import check
+from ldfi.experiments.domain.campaign import ENROLLED_AT_ONCE, Campaign
+from ldfi.experiments.domain.catalogue import Change, KnownClass
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic import Traffic
+from ldfi.lineage.span import Span
+from ldfi.solver import Explorer, OutOfTime
+from ldfi.solver.check import check
 from tests.experiments.simulated import (
     Application,
     a_campaign,

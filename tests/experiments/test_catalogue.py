@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.domain.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
-from experiments.domain.observation import Observation, Outcome
-from fit.predicate import Predicate
-from lineage.lineage import Lineage
+from ldfi.experiments.domain.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.fit.predicate import Predicate
+from ldfi.lineage.lineage import Lineage
 from tests.experiments.test_traffic import needed
 from tests.lineage.programs import Call, Run, Step
 from tests.lineage.spans import lineage, span

@@ -12,16 +12,16 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from experiments.cli.main import app
-from experiments.cli.processes import ATTACHED
-from solver import Explorer
+from ldfi.experiments.cli.main import app
+from ldfi.experiments.cli.processes import ATTACHED
+from ldfi.solver import Explorer
 
 DATA = Path(__file__).parents[1] / "data"
 
 
 def ldfi(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "experiments.cli", *words],
+        [sys.executable, "-m", "ldfi.experiments.cli", *words],
         env={**os.environ, "COLUMNS": "120", **env},
         capture_output=True,
         text=True,
@@ -124,7 +124,7 @@ def test_a_certificate_is_checked_and_a_forged_one_refused(tmp_path: Path) -> No
 
 def test_an_attached_service_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
     # Given a service that was started to run no longer than we do
-    command = [sys.executable, "-m", "experiments.cli", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--port", "0"]
     service = subprocess.Popen(
         [*command, "--database", str(tmp_path / "x.sqlite3")],
         env={**os.environ, ATTACHED: "1"},

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from experiments.cli.client import ATTEMPTS, Client, segment
-from experiments.cli.control import connected
-from experiments.cli.stream import Stream
-from experiments.errors import Conflict, ExperimentsError, Invalid, NotFound, Unreachable
+from ldfi.experiments.cli.client import ATTEMPTS, Client, segment
+from ldfi.experiments.cli.control import connected
+from ldfi.experiments.cli.stream import Stream
+from ldfi.experiments.errors import Conflict, ExperimentsError, Invalid, NotFound, Unreachable
 
 TOKEN = "viewer-0123456789abcdef"
 BREAK = "break off"

@@ -10,8 +10,8 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from typer.testing import CliRunner
 
-from experiments.cli.main import app
-from experiments.errors import InvalidReplay, Unreachable
+from ldfi.experiments.cli.main import app
+from ldfi.experiments.errors import InvalidReplay, Unreachable
 from tests.fit.applications import served
 
 EXEMPLARS = """

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from experiments.cli.main import main
+from ldfi.experiments.cli.main import main
 from tests.experiments.applications import GIVEN
 from tests.experiments.lively import Lively, lively
 from tests.experiments.test_cli import ldfi
@@ -76,7 +76,7 @@ class At:
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "experiments.cli", *words],
+            [sys.executable, "-m", "ldfi.experiments.cli", *words],
             env={**os.environ, **self.env()},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -9,12 +9,12 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.api.new_campaign import NewCampaign
-from experiments.cli.calendar import calendar, schedule
-from experiments.cli.durations import seconds
-from experiments.cli.settings import checked, pairs, read
-from experiments.cli.words import interval, length, percent, short
-from experiments.errors import Invalid
+from ldfi.experiments.api.new_campaign import NewCampaign
+from ldfi.experiments.cli.calendar import calendar, schedule
+from ldfi.experiments.cli.durations import seconds
+from ldfi.experiments.cli.settings import checked, pairs, read
+from ldfi.experiments.cli.words import interval, length, percent, short
+from ldfi.experiments.errors import Invalid
 
 
 @pytest.mark.parametrize(

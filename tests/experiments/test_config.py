@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from experiments.cli.config import app
-from experiments.config import Config, table, variable
-from experiments.domain.settings import Limits
-from experiments.errors import InvalidConfig, Unreachable
+from ldfi.experiments.cli.config import app
+from ldfi.experiments.config import Config, table, variable
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.errors import InvalidConfig, Unreachable
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECRET = "hush-0123456789abcdef"

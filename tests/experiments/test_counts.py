@@ -11,14 +11,14 @@ import pytest
 from fastapi import FastAPI, Request
 from sqlalchemy import select
 
-from experiments import counts
-from experiments.domain.campaign import Definition
-from experiments.domain.experiment import Experiment
-from experiments.domain.settings import PromqlOutcome, Settings
-from experiments.engine import Engine
-from experiments.prometheus import Prometheus
-from experiments.store import Database
-from experiments.store.schema import ExperimentRow, FindingRow
+from ldfi.experiments import counts
+from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.settings import PromqlOutcome, Settings
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.prometheus import Prometheus
+from ldfi.experiments.store import Database
+from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.experiments.world import FOUND, World
 from tests.fit.applications import served
 

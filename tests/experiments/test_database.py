@@ -7,8 +7,8 @@ from sqlalchemy import inspect, select
 from sqlalchemy.exc import IntegrityError
 
 from deploy.stack import postgresql
-from experiments.store.database import Database
-from experiments.store.schema import AuditRow, Base, FlagRow
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import AuditRow, Base, FlagRow
 
 
 def test_a_change_leaves_its_audit_row_or_nothing_at_all(database: Database) -> None:

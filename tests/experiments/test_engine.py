@@ -11,14 +11,14 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from experiments.domain.campaign import Campaign, Definition
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.observation import Outcome
-from experiments.domain.settings import Limits, Settings
-from experiments.engine import Engine
-from experiments.errors import Conflict, Halted, NotFound
-from experiments.store.database import SERVICE, Change, Database
-from experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from ldfi.experiments.domain.campaign import Campaign, Definition
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.errors import Conflict, Halted, NotFound
+from ldfi.experiments.store.database import SERVICE, Change, Database
+from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
 from tests.experiments.world import FOUND, World
 from tests.lineage.programs import Call, Step
 from tests.lineage.spans import span
@@ -435,7 +435,7 @@ def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
     # Given a database that is away just when everything has to stop
     away = OperationalError("COMMIT", {}, Exception("gone"))
     with monkeypatch.context() as patch:
-        patch.setattr("experiments.scheduler.switches.set_halted", _raising(away))
+        patch.setattr("ldfi.experiments.scheduler.switches.set_halted", _raising(away))
         with pytest.raises(OperationalError):
             world.engine.scheduler.halt("now", "ann", world.now)
         assert not world.rules()

@@ -18,9 +18,9 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from experiments.api import events
-from experiments.api.views import AuditView
-from experiments.store import Database, audit
+from ldfi.experiments.api import events
+from ldfi.experiments.api.views import AuditView
+from ldfi.experiments.store import Database, audit
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.lively import lively
 
@@ -196,7 +196,7 @@ def a_process(database: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "experiments.cli", "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--port", str(port)]
     environment = {**os.environ, "LDFI_TOKENS": f"operator:{GIVEN['operator']}"}
     process = subprocess.Popen(
         [*command, "--database", str(database)], env=environment, cwd=database.parent

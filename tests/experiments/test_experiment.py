@@ -11,14 +11,14 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from experiments.domain.experiment import Experiment, State
-from experiments.domain.lesson import lesson_of
-from experiments.domain.observation import Observation, Outcome
-from experiments.domain.settings import Settings
-from experiments.domain.verdict import Thresholds
-from fit.context import Arm
-from fit.faults import Fault
-from lineage.lineage import Lineage
+from ldfi.experiments.domain.experiment import Experiment, State
+from ldfi.experiments.domain.lesson import lesson_of
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.verdict import Thresholds
+from ldfi.fit.context import Arm
+from ldfi.fit.faults import Fault
+from ldfi.lineage.lineage import Lineage
 from tests.experiments.simulated import BOOT
 from tests.lineage.spans import lineage, span
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from experiments.domain.experiment import Experiment
-from experiments.domain.exploration import MAX_TRIES, Exploration, Plan
-from experiments.domain.lesson import Lesson, lesson_of
-from experiments.domain.observation import Observation
-from experiments.domain.settings import Settings
-from experiments.domain.traffic import Traffic
-from fit.context import Arm
-from solver.check import check
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.exploration import MAX_TRIES, Exploration, Plan
+from ldfi.experiments.domain.lesson import Lesson, lesson_of
+from ldfi.experiments.domain.observation import Observation
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic import Traffic
+from ldfi.fit.context import Arm
+from ldfi.solver.check import check
 from tests.experiments.simulated import (
     BOOT,
     Application,

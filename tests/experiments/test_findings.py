@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from experiments.domain.experiment import Experiment
-from experiments.domain.exploration import FindingChange, FindingState
-from experiments.domain.settings import Settings
-from experiments.errors import Conflict, NotFound
-from experiments.store import findings
-from experiments.store.arming import new_row
-from experiments.store.database import Database
-from experiments.store.schema import AuditRow, FindingRow, NotificationRow
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.exploration import FindingChange, FindingState
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.errors import Conflict, NotFound
+from ldfi.experiments.store import findings
+from ldfi.experiments.store.arming import new_row
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import AuditRow, FindingRow, NotificationRow
 from tests.experiments.simulated import BOOT
 
 FAULTS = frozenset({"error@b", "error@a"})

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from experiments.store.database import Database
-from experiments.store.schema import FlagRow
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import FlagRow
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.members import until
 

@@ -11,12 +11,12 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from sqlalchemy import select, update
 from starlette.responses import StreamingResponse
 
-from experiments.api.auth import Operator
-from experiments.api.idempotency import FORGET_EVERY, REPLAYED, IdempotentRoute
-from experiments.errors import Conflict
-from experiments.store.database import Database
-from experiments.store.idempotency import ABANDONED, KEPT
-from experiments.store.schema import AuditRow, IdempotencyRow
+from ldfi.experiments.api.auth import Operator
+from ldfi.experiments.api.idempotency import FORGET_EVERY, REPLAYED, IdempotentRoute
+from ldfi.experiments.errors import Conflict
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.idempotency import ABANDONED, KEPT
+from ldfi.experiments.store.schema import AuditRow, IdempotencyRow
 from tests.experiments.applications import GIVEN, application, bearer, client_of, problem
 
 

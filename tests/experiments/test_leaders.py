@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.cli.serve import check_role
-from experiments.config import Config
-from experiments.election import AdvisoryLock, FileLock, election_of
-from experiments.errors import Conflict, Deposed, InvalidConfig
-from experiments.store import leaders, switches
-from experiments.store.database import Database
+from ldfi.experiments.cli.serve import check_role
+from ldfi.experiments.config import Config
+from ldfi.experiments.election import AdvisoryLock, FileLock, election_of
+from ldfi.experiments.errors import Conflict, Deposed, InvalidConfig
+from ldfi.experiments.store import leaders, switches
+from ldfi.experiments.store.database import Database
 from tests.experiments.applications import client_of, service
 
 
@@ -29,7 +29,7 @@ def enter(db: Database, url: str = "") -> int:
 def audited(db: Database) -> int:
     from sqlalchemy import func, select
 
-    from experiments.store.schema import AuditRow
+    from ldfi.experiments.store.schema import AuditRow
 
     with db.read() as session:
         return session.scalar(select(func.count()).select_from(AuditRow)) or 0

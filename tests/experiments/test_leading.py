@@ -12,9 +12,9 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from experiments.election import KEY
-from experiments.store import leaders, switches
-from experiments.store.database import Database
+from ldfi.experiments.election import KEY
+from ldfi.experiments.store import leaders, switches
+from ldfi.experiments.store.database import Database
 from tests.experiments.applications import GIVEN, bearer, problem
 from tests.experiments.members import Member, until
 

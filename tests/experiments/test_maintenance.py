@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.domain.maintenance import Maintenance
-from experiments.domain.patterns import matching, names_of
-from experiments.errors import InvalidMaintenance
+from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.patterns import matching, names_of
+from ldfi.experiments.errors import InvalidMaintenance
 
 RATINGS = "api>http:GET:ratings.internal:8443/titles/*"
 MARKS = "bookmarks>db:SELECT:recordsdb/marks"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from experiments.store.database import Database
-from experiments.store.schema import Base
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import Base
 
 
 def test_a_migrated_database_is_the_schema(database: Database) -> None:

@@ -21,8 +21,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from experiments.errors import InvalidTarget, NotDelivered
-from experiments.notify import (
+from ldfi.experiments.errors import InvalidTarget, NotDelivered
+from ldfi.experiments.notify import (
     ATTEMPTS,
     Notification,
     Slack,

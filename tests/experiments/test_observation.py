@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.domain.observation import Join, Observation, Outcome
-from lineage.lineage import Lineage
+from ldfi.experiments.domain.observation import Join, Observation, Outcome
+from ldfi.lineage.lineage import Lineage
 from tests.lineage.spans import lineage, span
 
 

@@ -21,12 +21,12 @@ from openapi_schema_validator import validate
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from schemathesis.config import SchemathesisConfig
 
-from experiments.api import events, problems
-from experiments.api.routes import CHANGING
-from experiments.domain.campaign import Definition
-from experiments.domain.settings import Settings
-from experiments.engine import Engine
-from experiments.store import Database
+from ldfi.experiments.api import events, problems
+from ldfi.experiments.api.routes import CHANGING
+from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import Database
 from tests.experiments.applications import GIVEN, bearer, service
 from tests.experiments.scenarios.replayed import TRACE, replayed
 from tests.experiments.test_roles import OPEN, Unlimited

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from experiments.notify import Event, Slack, Target, Webhook
-from experiments.outbox import Outbox
-from experiments.store import notifications, switches
-from experiments.store.database import Database
-from experiments.store.schema import NotificationRow
+from ldfi.experiments.notify import Event, Slack, Target, Webhook
+from ldfi.experiments.outbox import Outbox
+from ldfi.experiments.store import notifications, switches
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import NotificationRow
 from tests.experiments.test_notify import Receiver, receiver
 
 __all__ = ["receiver"]

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, select
 
-from experiments.api.pagination import Cursor, Limit, Links, Page, page
-from experiments.api.problems import Problem
-from experiments.store.database import Database
-from experiments.store.schema import AuditRow, TokenRow
+from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import AuditRow, TokenRow
 from tests.experiments.applications import application, client_of, problem
 
 

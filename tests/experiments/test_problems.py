@@ -13,10 +13,10 @@ from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
-from experiments import errors
-from experiments.api import problems
-from experiments.api.problems import KINDS, Problem
-from experiments.store.database import Database
+from ldfi.experiments import errors
+from ldfi.experiments.api import problems
+from ldfi.experiments.api.problems import KINDS, Problem
+from ldfi.experiments.store.database import Database
 from tests.experiments.applications import application, client_of, problem
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -111,11 +111,11 @@ def test_a_message_may_hold_what_cannot_be_encoded(client: httpx.Client) -> None
 def test_a_failure_of_ours_leaks_nothing_but_can_be_found_in_the_log(
     client: httpx.Client, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
-    with caplog.at_level(logging.ERROR, logger="experiments.api.problems"):
+    with caplog.at_level(logging.ERROR, logger="ldfi.experiments.api.problems"):
         answer = client.get(f"/raise/{kind}")
 
     assert "secret" not in answer.text
-    (record,) = [r for r in caplog.records if r.name == "experiments.api.problems"]
+    (record,) = [r for r in caplog.records if r.name == "ldfi.experiments.api.problems"]
     assert answer.json()["incident"] in record.getMessage()
     assert record.exc_info is not None
 

@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from experiments.errors import InvalidGuardrail, PrometheusError
-from experiments.prometheus import Prometheus, check_guardrail
+from ldfi.experiments.errors import InvalidGuardrail, PrometheusError
+from ldfi.experiments.prometheus import Prometheus, check_guardrail
 from tests.fit.applications import served
 
 TOKEN = "s3cret"

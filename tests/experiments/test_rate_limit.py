@@ -5,11 +5,11 @@ from fastapi import APIRouter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.api import rate_limit
-from experiments.api.auth import Viewer
-from experiments.api.problems import Problem
-from experiments.api.rate_limit import PEOPLE, STRANGERS, Rate, RateLimiter
-from experiments.store.database import Database
+from ldfi.experiments.api import rate_limit
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.api.rate_limit import PEOPLE, STRANGERS, Rate, RateLimiter
+from ldfi.experiments.store.database import Database
 from tests.experiments.applications import application, bearer, client_of, problem
 
 

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from experiments.api.auth import BELIEVED, ROLES
-from experiments.api.rate_limit import RateLimiter
-from experiments.store import tokens
-from experiments.store.database import Database
+from ldfi.experiments.api.auth import BELIEVED, ROLES
+from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.store import tokens
+from ldfi.experiments.store.database import Database
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 
 LOOK = {"viewer", "operator", "admin"}

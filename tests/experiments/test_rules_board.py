@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from experiments.rules_board import RulesBoard
-from fit.allowance import Allowances
-from fit.faults import Fault
-from fit.rules import Lease, Rule, read_lease
+from ldfi.experiments.rules_board import RulesBoard
+from ldfi.fit.allowance import Allowances
+from ldfi.fit.faults import Fault
+from ldfi.fit.rules import Lease, Rule, read_lease
 from tests.experiments.simulated import BOOT
 
 LEASE = 10.0

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from experiments.domain.campaign import Campaign
-from experiments.domain.experiment import Experiment
-from experiments.domain.run import MOST_CALLS, Run, Runs, run_of
-from experiments.domain.settings import Settings
-from experiments.store import experiments
-from experiments.store.arming import new_row
-from experiments.store.database import Database
-from experiments.store.schema import ExperimentRow
+from ldfi.experiments.domain.campaign import Campaign
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.run import MOST_CALLS, Run, Runs, run_of
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.store import experiments
+from ldfi.experiments.store.arming import new_row
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import ExperimentRow
 from tests.experiments.simulated import (
     Application,
     a_campaign,

@@ -9,13 +9,22 @@ from fastapi import APIRouter, FastAPI
 from sqlalchemy import select, text
 from typer.testing import CliRunner
 
-from experiments.api import tokens as routes
-from experiments.api.auth import BELIEVED, ROLES, Devices, Edge, Ingest, Operator, Tokens, Viewer
-from experiments.api.auth import Admin as AdminCaller
-from experiments.cli.token import app as cli
-from experiments.store import tokens as stored
-from experiments.store.database import Database
-from experiments.store.schema import AuditRow, Base
+from ldfi.experiments.api import tokens as routes
+from ldfi.experiments.api.auth import (
+    BELIEVED,
+    ROLES,
+    Devices,
+    Edge,
+    Ingest,
+    Operator,
+    Tokens,
+    Viewer,
+)
+from ldfi.experiments.api.auth import Admin as AdminCaller
+from ldfi.experiments.cli.token import app as cli
+from ldfi.experiments.store import tokens as stored
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import AuditRow, Base
 from tests.experiments.applications import GIVEN, application, bearer, client_of, problem
 from tests.fit.applications import served
 

@@ -15,11 +15,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from experiments import tracing
-from experiments.domain.campaign import Definition
-from experiments.domain.settings import Settings
-from experiments.engine import Engine
-from experiments.store.database import Database
+from ldfi.experiments import tracing
+from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store.database import Database
 from tests.deploy.sink import Sink, free_ports, listening, until
 from tests.experiments.world import World
 
@@ -36,7 +36,7 @@ def serving(folder: Path, port: str, **variables: str) -> Iterator[httpx.Client]
         [
             sys.executable,
             "-m",
-            "experiments.cli",
+            "ldfi.experiments.cli",
             "serve",
             "--port",
             port,

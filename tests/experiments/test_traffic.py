@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.domain import topology as topology_module
-from experiments.domain import traffic as traffic_module
-from experiments.domain.interned import Interned
-from experiments.domain.observation import Observation, Outcome
-from experiments.domain.topology import Topology
-from experiments.domain.traffic import STEADY_OUTCOMES, Traffic
-from lineage.lineage import Lineage, learn, learn_in_full
-from lineage.shapes import Shapes
-from lineage.span import Trace
-from lineage.tree import Tree
+from ldfi.experiments.domain import topology as topology_module
+from ldfi.experiments.domain import traffic as traffic_module
+from ldfi.experiments.domain.interned import Interned
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.topology import Topology
+from ldfi.experiments.domain.traffic import STEADY_OUTCOMES, Traffic
+from ldfi.lineage.lineage import Lineage, learn, learn_in_full
+from ldfi.lineage.shapes import Shapes
+from ldfi.lineage.span import Trace
+from ldfi.lineage.tree import Tree
 from tests.lineage.programs import Run, points_of, programs, sets_of
 from tests.lineage.spans import lineage, span
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from experiments.domain.experiment import Experiment
-from experiments.domain.settings import Settings
-from experiments.domain.whatif import what_if
-from experiments.evidence import knowledge_of
-from experiments.store.arming import new_row
-from experiments.store.database import Database
+from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.whatif import what_if
+from ldfi.experiments.evidence import knowledge_of
+from ldfi.experiments.store.arming import new_row
+from ldfi.experiments.store.database import Database
 from tests.experiments.simulated import (
     BOOT,
     Application,

@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from experiments.domain.observation import Outcome
-from experiments.engine import Engine
-from fit.allocation import mark_of
-from fit.allowance import Allowances
-from fit.context import Arm
-from fit.rules import Lease, Rule, read_lease
-from lineage.span import Span
+from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.engine import Engine
+from ldfi.fit.allocation import mark_of
+from ldfi.fit.allowance import Allowances
+from ldfi.fit.context import Arm
+from ldfi.fit.rules import Lease, Rule, read_lease
+from ldfi.lineage.span import Span
 from tests.lineage.programs import Call, Run, Step
 from tests.lineage.spans import span
 

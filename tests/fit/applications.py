@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from fit.keys import Keys
+from ldfi.fit.keys import Keys
 
 KEYS = Keys.parse("test:0123456789abcdef")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fit.passage import Site
+from ldfi.fit.passage import Site
 
 GUARDS = frozenset(
     {

@@ -11,10 +11,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 
-import fit
-from fit import patching
-from fit.clients import patch_all
-from fit.runtime import Runtime, activate
+from ldfi import fit
+from ldfi.fit import patching
+from ldfi.fit.clients import patch_all
+from ldfi.fit.runtime import Runtime, activate
 from tests.fit.applications import KEYS, Recorded
 from tests.fit.clients.contract import Requests
 

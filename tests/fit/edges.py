@@ -13,11 +13,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from fit.clock import steady
-from fit.faults import Fault
-from fit.poll import RulesPoll
-from fit.predicate import Condition, Predicate
-from fit.rules import Lease, Rule
+from ldfi.fit.clock import steady
+from ldfi.fit.faults import Fault
+from ldfi.fit.poll import RulesPoll
+from ldfi.fit.predicate import Condition, Predicate
+from ldfi.fit.rules import Lease, Rule
 
 BOOT = Predicate.of([Condition("method", "GET"), Condition("path", "/boot")])
 ANY = Predicate()

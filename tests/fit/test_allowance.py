@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from fit import allowance
-from fit.allowance import MAX_REPORT, Allowances
-from fit.context import Arm
+from ldfi.fit import allowance
+from ldfi.fit.allowance import MAX_REPORT, Allowances
+from ldfi.fit.context import Arm
 from tests.fit.edges import a_rule
 
 

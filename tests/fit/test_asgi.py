@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-import fit
-from fit import baggage
-from fit.clock import steady
-from fit.context import decode, encode
-from fit.rules import Lease
-from fit.scenario import scenario_of
+from ldfi import fit
+from ldfi.fit import baggage
+from ldfi.fit.clock import steady
+from ldfi.fit.context import decode, encode
+from ldfi.fit.rules import Lease
+from ldfi.fit.scenario import scenario_of
 from tests.fit.applications import KEYS, Recorded, echo_app, served, traced
 from tests.fit.edges import Held, a_rule
 

@@ -6,7 +6,7 @@ from opentelemetry.baggage import get_baggage
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 
-from fit import baggage
+from ldfi.fit import baggage
 
 MEMBERS = st.lists(st.tuples(st.sampled_from(["a", "b", "fit"]), st.text("xyz123.", min_size=1)))
 

@@ -13,11 +13,17 @@ from opentelemetry import baggage
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 
-from fit.context import MAX_LENGTH, Injection, decode, encode, point_hash
-from fit.errors import ContextError, ExpiredContext, ForgedContext, KeyFormatError, MalformedContext
-from fit.faults import Fault, FaultKind
-from fit.keys import Keys
-from fit.runtime import Runtime
+from ldfi.fit.context import MAX_LENGTH, Injection, decode, encode, point_hash
+from ldfi.fit.errors import (
+    ContextError,
+    ExpiredContext,
+    ForgedContext,
+    KeyFormatError,
+    MalformedContext,
+)
+from ldfi.fit.faults import Fault, FaultKind
+from ldfi.fit.keys import Keys
+from ldfi.fit.runtime import Runtime
 
 KEYS = Keys.parse("k1:0123456789abcdef,k0:fedcba9876543210")
 FAULTS = [Fault("api>http:GET:ratings/titles/*", "error"), Fault("api>cache:get:home", "delay")]

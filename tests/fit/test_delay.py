@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry import trace
 
-from fit.delay import delay, hang, hang_async
+from ldfi.fit.delay import delay, hang, hang_async
 from tests.fit.clients.contract import Requests
 
 

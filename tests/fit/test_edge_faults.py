@@ -19,17 +19,19 @@ from typing import Any
 
 import pytest
 
-import fit
-from fit.clock import steady
-from fit.context import encode
-from fit.rules import Lease
-from fit.runtime import Runtime, activate
-from fit.scenario import scenario_of
+from ldfi import fit
+from ldfi.fit.clock import steady
+from ldfi.fit.context import encode
+from ldfi.fit.rules import Lease
+from ldfi.fit.runtime import Runtime, activate
+from ldfi.fit.scenario import scenario_of
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
 
 PACKAGE = Path(fit.__file__).parent
-OURS = [importlib.import_module(f"fit.{path.stem}") for path in sorted(PACKAGE.glob("[a-z]*.py"))]
+OURS = [
+    importlib.import_module(f"ldfi.fit.{path.stem}") for path in sorted(PACKAGE.glob("[a-z]*.py"))
+]
 RIMS = {"__call__", "__init__", "start"}  # the rim, what runs at start-up, what the test overrides
 SIGNED = encode(KEYS, scenario_of("d1"), "treatment", int(time.time()) + 3600, [])
 INBOUND = {
@@ -127,9 +129,9 @@ TARGETS = list(targets())
 
 def test_the_watching_sees_the_edge_work() -> None:
     assert len(TARGETS) >= 25
-    assert ("fit.allowance", "Allowances.admit") in TARGETS
-    assert ("fit.runtime", "Runtime.verify") in TARGETS
-    assert ("fit.predicate", "Predicate.holds") in TARGETS
+    assert ("ldfi.fit.allowance", "Allowances.admit") in TARGETS
+    assert ("ldfi.fit.runtime", "Runtime.verify") in TARGETS
+    assert ("ldfi.fit.predicate", "Predicate.holds") in TARGETS
 
 
 def break_down(patch: pytest.MonkeyPatch, module: str, name: str) -> None:
@@ -162,7 +164,7 @@ def test_whatever_raises_the_request_goes_through_and_nothing_foreign_with_it(
     with monkeypatch.context() as patch:
         break_down(patch, module, name)
         if also:
-            break_down(patch, "fit.runtime", also)
+            break_down(patch, "ldfi.fit.runtime", also)
         seen = THROUGH[through](poll, INBOUND[inbound])
     activate(None)
 

@@ -12,10 +12,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-import fit.asgi
-import fit.wsgi
-from fit.features import request_features
-from lineage.readers.otlp import decode_protobuf
+from ldfi.fit import asgi, wsgi
+from ldfi.fit.features import request_features
+from ldfi.lineage.readers.otlp import decode_protobuf
 from tests.fit.applications import Recorded, echo_app, served, traced
 from tests.fit.edges import wsgi_served
 from tests.fit.test_wsgi import echo
@@ -53,7 +52,7 @@ def test_asgi(everything: Recorded, target: str) -> None:
 
     async def noting(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            seen.append(fit.asgi._features(scope))
+            seen.append(asgi._features(scope))
         await inner(scope, receive, send)
 
     with served(noting) as url:
@@ -70,7 +69,7 @@ def test_wsgi(everything: Recorded, target: str) -> None:
     inner = OpenTelemetryMiddleware(echo, tracer_provider=everything.provider)
 
     def noting(environ: dict[str, Any], start_response: Any) -> Any:
-        seen.append(fit.wsgi._features(environ))
+        seen.append(wsgi._features(environ))
         return inner(environ, start_response)
 
     with wsgi_served(noting) as url:

@@ -23,11 +23,11 @@ from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware as Traced
 from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware as TracedWsgi
 from opentelemetry.sdk.trace import TracerProvider
 
-import fit
-from fit import runtime
-from fit.clock import steady
-from fit.rules import Lease
-from fit.runtime import Runtime, activate
+from ldfi import fit
+from ldfi.fit import runtime
+from ldfi.fit.clock import steady
+from ldfi.fit.rules import Lease
+from ldfi.fit.runtime import Runtime, activate
 from tests.fit.applications import KEYS
 from tests.fit.edges import ANY, Held, a_rule
 

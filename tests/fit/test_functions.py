@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 import pytest
 from opentelemetry import trace
 
-import fit
-from fit.errors import InjectedFault
+from ldfi import fit
+from ldfi.fit.errors import InjectedFault
 from tests.fit.clients.contract import Requests
 
 POINT = "api>cache:get:home"

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from opentelemetry import baggage, context, trace
 
-import fit
-from fit.context import Arm, encode
-from fit.errors import InjectedFault
-from fit.faults import Fault, FaultKind
+from ldfi import fit
+from ldfi.fit.context import Arm, encode
+from ldfi.fit.errors import InjectedFault
+from ldfi.fit.faults import Fault, FaultKind
 from tests.fit.applications import KEYS, Recorded, echo_app, served
 
 
@@ -130,7 +130,7 @@ def test_a_failure_inside_fit_lets_the_call_through(
     def broken(*_: object) -> str:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("fit.clients.httpx.http_point", broken)
+    monkeypatch.setattr("ldfi.fit.clients.httpx.http_point", broken)
     with armed(point_of(callee), "error"):
         assert client.get(f"{callee}/titles/17").status_code == 200
 

@@ -13,10 +13,10 @@ import httpcore
 import pytest
 import wrapt
 
-import fit
-from fit import patching, runtime
-from fit.clients import LIBRARIES
-from fit.install import uninstall
+from ldfi import fit
+from ldfi.fit import patching, runtime
+from ldfi.fit.clients import LIBRARIES
+from ldfi.fit.install import uninstall
 
 ROOT = Path(__file__).parents[2]
 KEY = "test:0123456789abcdef"
@@ -100,7 +100,7 @@ heavy = [name for name in {sorted(LIBRARIES)} if name in sys.modules]
 import redis, grpc, sqlalchemy, kafka, aiohttp, urllib3, httpcore
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
-from fit.clients import sqlalchemy as ours
+from ldfi.fit.clients import sqlalchemy as ours
 marked = [hasattr(f, "_fit_original") for f in (
     redis.Redis._send_command_parse_response, grpc._channel._UnaryUnaryMultiCallable.__call__,
     kafka.KafkaProducer.send, aiohttp.ClientRequest.send, Engine.connect,

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-import fit
-from fit.faults import Fault
+from ldfi import fit
+from ldfi.fit.faults import Fault
 from tests.fit.applications import echo_app, served
 from tests.fit.edges import ANY, Held, a_rule
 

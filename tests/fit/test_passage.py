@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from opentelemetry import baggage, context, trace
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 
-import fit
-from fit import context as failure_context
-from fit import delay, faults, keys, occurrence, passage, points, runtime, strike
-from fit.clients import aiohttp as aiohttp_client
-from fit.clients import http as http_client
-from fit.clients import httpx as httpx_client
-from fit.clients import redis as redis_client
-from fit.clients import requests_urllib3 as urllib3_client
-from fit.errors import InjectedFault
+from ldfi import fit
+from ldfi.fit import context as failure_context
+from ldfi.fit import delay, faults, keys, occurrence, passage, points, runtime, strike
+from ldfi.fit.clients import aiohttp as aiohttp_client
+from ldfi.fit.clients import http as http_client
+from ldfi.fit.clients import httpx as httpx_client
+from ldfi.fit.clients import redis as redis_client
+from ldfi.fit.clients import requests_urllib3 as urllib3_client
+from ldfi.fit.errors import InjectedFault
 from tests.fit.breaking import BrokenInsideError, breaking, functions
 from tests.fit.clients.contract import Requests
 
@@ -218,9 +218,9 @@ def test_a_decorated_function_too_goes_through_whatever_breaks(
 
     for name in ("_start", "_name"):
         with monkeypatch.context() as patched, requests_made.request(f"error@{POINT}"):
-            patched.setattr("fit.functions._SITE", passage.Site(_raising, _raising))
+            patched.setattr("ldfi.fit.functions._SITE", passage.Site(_raising, _raising))
             if name == "_name":
-                patched.setattr("fit.functions._name", _raising)
+                patched.setattr("ldfi.fit.functions._name", _raising)
             assert cached() == "hit"
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fit.points
-from fit.points import MAX_NAME_LENGTH, Point, http_point, template_path, template_route
+from ldfi.fit import points
+from ldfi.fit.points import MAX_NAME_LENGTH, Point, http_point, template_path, template_route
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_a_name_is_printable_short_and_reads_back(
 
 
 def test_the_examples_in_the_documentation_hold() -> None:
-    assert doctest.testmod(fit.points).failed == 0
+    assert doctest.testmod(points).failed == 0

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
-import fit.poll
-from fit.poll import ARMED_WAIT_SECONDS, LONGEST_RETRY_SECONDS, MAX_DOCUMENT, RulesPoll
+from ldfi.fit import poll as polling
+from ldfi.fit.poll import ARMED_WAIT_SECONDS, LONGEST_RETRY_SECONDS, MAX_DOCUMENT, RulesPoll
 from tests.fit.edges import ControlPlane, a_rule, control_plane, eventually
 
 
@@ -177,12 +177,12 @@ class TestControlPlaneGone:
         assert armed(poll) == []
 
     def test_it_is_asked_ever_more_rarely_and_never_at_the_same_moment(self) -> None:
-        pauses = [[fit.poll._backoff(failures) for _ in range(50)] for failures in range(1, 12)]
+        pauses = [[polling._backoff(failures) for _ in range(50)] for failures in range(1, 12)]
 
         assert all(0.25 <= pause <= 0.5 for pause in pauses[0])
         assert all(LONGEST_RETRY_SECONDS / 2 <= each <= LONGEST_RETRY_SECONDS for each in pauses[9])
         assert all(len(set(each)) > 40 for each in pauses)
-        assert fit.poll._backoff(10**6) <= LONGEST_RETRY_SECONDS
+        assert polling._backoff(10**6) <= LONGEST_RETRY_SECONDS
 
     def test_an_answer_that_comes_at_once_is_not_asked_for_at_once_again(
         self, plane: ControlPlane, poll: RulesPoll
@@ -208,7 +208,7 @@ class TestControlPlaneGone:
         def broken(*_: object) -> None:
             raise OSError("disk full")
 
-        monkeypatch.setattr(fit.poll._log, "log", broken)
+        monkeypatch.setattr(polling._log, "log", broken)
         plane.status = 500
         poll.start()
         eventually(lambda: len(plane.asked) >= 2)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fit.allocation import Claim, mark_of
-from fit.errors import MalformedRules
-from fit.rules import MAX_LEASE_SECONDS, Lease, Rule, read_lease
+from ldfi.fit.allocation import Claim, mark_of
+from ldfi.fit.errors import MalformedRules
+from ldfi.fit.rules import MAX_LEASE_SECONDS, Lease, Rule, read_lease
 from tests.fit.edges import ANY, a_rule
 
 BOOT = {"method": "GET", "path": "/boot"}

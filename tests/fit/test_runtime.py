@@ -7,9 +7,9 @@ import time
 import pytest
 from opentelemetry import baggage, context
 
-import fit
-from fit import runtime
-from fit.context import encode
+from ldfi import fit
+from ldfi.fit import runtime
+from ldfi.fit.context import encode
 from tests.fit.applications import KEYS
 
 

@@ -20,10 +20,10 @@ from opentelemetry.sdk.trace.sampling import (
 )
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, TraceState
 
-import fit
-from fit import runtime
-from fit.context import encode
-from fit.runtime import activate
+from ldfi import fit
+from ldfi.fit import runtime
+from ldfi.fit.context import encode
+from ldfi.fit.runtime import activate
 from tests.fit.applications import KEYS
 
 pytestmark = pytest.mark.usefixtures("installed")
@@ -115,7 +115,7 @@ def test_what_the_inner_sampler_writes_on_the_span_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", ["fit.sampler._marks", "fit.sampler._kept", "fit.runtime.active"]
+    "broken", ["ldfi.fit.sampler._marks", "ldfi.fit.sampler._kept", "ldfi.fit.runtime.active"]
 )
 def test_an_exception_of_ours_leaves_the_inner_decision(
     monkeypatch: pytest.MonkeyPatch, broken: str

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fit.context import Injection, decode, point_hash
-from fit.errors import ContextError, KeyFormatError
-from fit.keys import Keys
-from fit.points import http_point
+from ldfi.fit.context import Injection, decode, point_hash
+from ldfi.fit.errors import ContextError, KeyFormatError
+from ldfi.fit.keys import Keys
+from ldfi.fit.points import http_point
 
 VECTORS = Path(__file__).parents[2] / "fit" / "vectors"
 

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
 
-import fit
-from fit import baggage
-from fit.context import decode, encode
-from fit.scenario import scenario_of
+from ldfi import fit
+from ldfi.fit import baggage
+from ldfi.fit.context import decode, encode
+from ldfi.fit.scenario import scenario_of
 from tests.fit.applications import KEYS, Recorded
 from tests.fit.edges import Held, a_rule, wsgi_served
 
@@ -89,7 +89,7 @@ class TestEdge:
         def broken(*_: object) -> str:
             raise RuntimeError("broken")
 
-        monkeypatch.setattr("fit.edge.Edge.baggage_onward", broken)
+        monkeypatch.setattr("ldfi.fit.edge.Edge.baggage_onward", broken)
         assert asked(Held(a_rule()), baggage="user=u1,fit=x") == ""
 
     def test_the_stamped_request_is_sampled_and_says_what_it_is_in(

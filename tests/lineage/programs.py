@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from fit.faults import Fault
-from lineage.span import Span
+from ldfi.fit.faults import Fault
+from ldfi.lineage.span import Span
 from tests.lineage.spans import span
 
 DELAY, PATIENCE, BUDGET = 100_000, 1_000, 2_500

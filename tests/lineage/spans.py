@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lineage.lineage import Lineage, learn
-from lineage.operation import operation
-from lineage.span import Span, Trace
-from lineage.tree import Tree, build
+from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.operation import operation
+from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.tree import Tree, build
 
 TRACE = "0" * 31 + "1"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage.assembly import Assembler
-from lineage.span import Span, Trace
+from ldfi.lineage.assembly import Assembler
+from ldfi.lineage.span import Span, Trace
 from tests.lineage.spans import span
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lineage.blame import blame
+from ldfi.lineage.blame import blame
 from tests.lineage.spans import span, tree
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from fit.predicate import Predicate
-from lineage.classes import discover
-from lineage.lineage import Lineage
-from lineage.renaming import learned_names, renamed
-from lineage.shapes import Shapes
+from ldfi.fit.predicate import Predicate
+from ldfi.lineage.classes import discover
+from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.renaming import learned_names, renamed
+from ldfi.lineage.shapes import Shapes
 from tests.lineage.spans import lineage, span
 
 

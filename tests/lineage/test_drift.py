@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage.drift import JUDGED, SETTLED, Drift, Reliance, Watch, drift
-from lineage.shapes import Shapes
+from ldfi.lineage.drift import JUDGED, SETTLED, Drift, Reliance, Watch, drift
+from ldfi.lineage.shapes import Shapes
 from tests.lineage.spans import lineage, span
 
 

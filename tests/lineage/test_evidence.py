@@ -7,9 +7,9 @@ from itertools import chain, combinations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lineage import evidence
-from lineage.blame import blame
-from lineage.clauses import Lessons
+from ldfi.lineage import evidence
+from ldfi.lineage.blame import blame
+from ldfi.lineage.clauses import Lessons
 from tests.lineage.programs import Call, Run, Step, faults_of, points_of, programs, sets_of
 from tests.lineage.spans import lineage, span, tree
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from lineage.errors import UnreadableTraces
-from lineage.lineage import learn
-from lineage.readers import files, split
-from lineage.readers.files import read_file, read_stream
-from lineage.span import Span, Trace
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.lineage import learn
+from ldfi.lineage.readers import files, split
+from ldfi.lineage.readers.files import read_file, read_stream
+from ldfi.lineage.span import Span, Trace
 
 DATA = Path(__file__).parents[1] / "data"
 REAL = sorted(p for p in DATA.iterdir() if ".outcomes." not in p.name and p.suffix != ".md")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fit.points import template_path
-from lineage.attributes import template_any_path, template_url
-from lineage.operation import Operation, operation
-from lineage.readers.otlp_json import read_fields
+from ldfi.fit.points import template_path
+from ldfi.lineage.attributes import template_any_path, template_url
+from ldfi.lineage.operation import Operation, operation
+from ldfi.lineage.readers.otlp_json import read_fields
 
 
 def client(status: int = 0, /, name: str = "call", kind: str = "client", **given: str) -> Operation:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Wire
 
-from lineage.errors import UnreadableTraces
-from lineage.readers.otlp import decode_protobuf
-from lineage.readers.otlp_json import decode_json
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.readers.otlp_json import decode_json
 
 TRACE_ID, SPAN_ID, PARENT = bytes(range(1, 17)), bytes(range(8)), bytes(range(8, 16))
 

@@ -8,7 +8,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage.outline import Outline, every, fired_in, outline, side_by_side
+from ldfi.lineage.outline import Outline, every, fired_in, outline, side_by_side
 from tests.lineage.spans import span, tree
 
 POINTS = st.sampled_from("abcd")

@@ -7,13 +7,13 @@ from dataclasses import fields
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage.addresses import AddressBook
-from lineage.evidence import callees
-from lineage.lineage import Lineage, learn, learn_in_full
-from lineage.occurrences import occurrences, retried
-from lineage.operation import operation
-from lineage.span import Span, Trace
-from lineage.tree import Tree
+from ldfi.lineage.addresses import AddressBook
+from ldfi.lineage.evidence import callees
+from ldfi.lineage.lineage import Lineage, learn, learn_in_full
+from ldfi.lineage.occurrences import occurrences, retried
+from ldfi.lineage.operation import operation
+from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.tree import Tree
 from tests.lineage.programs import Call, Run, faults_of, points_of, programs, sets_of
 from tests.lineage.spans import TRACE, lineage, span, tree
 

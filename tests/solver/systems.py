@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from solver import Explorer
+from ldfi.solver import Explorer
 
 Set = frozenset[str]
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from solver import Certificate, Explorer, InvalidRecord
-from solver.check import check
+from ldfi.solver import Certificate, Explorer, InvalidRecord
+from ldfi.solver.check import check
 from tests.solver.systems import System, explore, explorer_of, systems
 
 STRATEGIES = ["smallest", "likeliest", "union"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import Explorer
+from ldfi.solver import Explorer
 from tests.solver.systems import System, explore, explorer_of, systems
 
 STRATEGIES = ["smallest", "likeliest", "union"]

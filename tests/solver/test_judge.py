@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import Explorer
+from ldfi.solver import Explorer
 from tests.solver.systems import System, explore, systems
 
 

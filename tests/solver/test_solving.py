@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver import Explorer, InvalidRecord
-from solver.bits import mask_of
-from solver.branch import HittingSets
-from solver.deadline import Deadline
-from solver.hypotheses import Hypotheses
-from solver.sat import SatSolver
+from ldfi.solver import Explorer, InvalidRecord
+from ldfi.solver.bits import mask_of
+from ldfi.solver.branch import HittingSets
+from ldfi.solver.deadline import Deadline
+from ldfi.solver.hypotheses import Hypotheses
+from ldfi.solver.sat import SatSolver
 from tests.solver.systems import System, explore, explorer_of, systems
 
 FAMILIES = st.lists(st.frozensets(st.integers(0, 7), min_size=1), max_size=7)

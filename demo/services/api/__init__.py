@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from demo import repairs
-from demo.services.api.boot import boot
-from demo.services.api.play import play
-from demo.services.api.search import search
+from ldfi.demo import repairs
+from ldfi.demo.services.api.boot import boot
+from ldfi.demo.services.api.play import play
+from ldfi.demo.services.api.search import search
 
 routes = [
     Route("/boot", boot),

@@ -8,11 +8,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-import fit
-from demo.fallback import within
-from demo.repairs import repaired
-from demo.services.api import decoration, personal, rows
-from demo.services.api.rows import STANDARD_LAYOUT
+from ldfi import fit
+from ldfi.demo.fallback import within
+from ldfi.demo.repairs import repaired
+from ldfi.demo.services.api import decoration, personal, rows
+from ldfi.demo.services.api.rows import STANDARD_LAYOUT
 
 Json = dict[str, Any]
 

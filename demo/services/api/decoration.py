@@ -8,11 +8,11 @@ from zlib import crc32
 
 import httpx
 
-import fit
-from demo.cache import Cache
-from demo.catalogue import TITLES
-from demo.client import fetch
-from demo.fallback import within
+from ldfi import fit
+from ldfi.demo.cache import Cache
+from ldfi.demo.catalogue import TITLES
+from ldfi.demo.client import fetch
+from ldfi.demo.fallback import within
 
 Json = dict[str, Any]
 

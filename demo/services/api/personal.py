@@ -6,11 +6,11 @@ from typing import Any
 
 import httpx
 
-from demo import limits
-from demo.cache import Cache
-from demo.catalogue import pick
-from demo.client import fetch
-from demo.fallback import within
+from ldfi.demo import limits
+from ldfi.demo.cache import Cache
+from ldfi.demo.catalogue import pick
+from ldfi.demo.client import fetch
+from ldfi.demo.fallback import within
 
 Json = dict[str, Any]
 

@@ -9,12 +9,12 @@ import httpx
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-import fit
-from demo import limits
-from demo.catalogue import skeleton
-from demo.client import fetch
-from demo.fallback import within
-from demo.repairs import repaired
+from ldfi import fit
+from ldfi.demo import limits
+from ldfi.demo.catalogue import skeleton
+from ldfi.demo.client import fetch
+from ldfi.demo.fallback import within
+from ldfi.demo.repairs import repaired
 
 Json = dict[str, Any]
 

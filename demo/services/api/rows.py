@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx
 
-from demo import limits
-from demo.catalogue import pick, title
-from demo.client import fetch
-from demo.repairs import repaired
+from ldfi.demo import limits
+from ldfi.demo.catalogue import pick, title
+from ldfi.demo.client import fetch
+from ldfi.demo.repairs import repaired
 
 Json = dict[str, Any]
 

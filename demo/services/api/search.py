@@ -9,10 +9,10 @@ import httpx
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from demo import limits
-from demo.client import fetch
-from demo.repairs import repaired
-from demo.services.api.rows import trending
+from ldfi.demo import limits
+from ldfi.demo.client import fetch
+from ldfi.demo.repairs import repaired
+from ldfi.demo.services.api.rows import trending
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 if TYPE_CHECKING:
-    from experiments.pytest_plugin.fixture import Ldfi
+    from ldfi.experiments.pytest_plugin.fixture import Ldfi
 
 pytestmark = pytest.mark.anyio
 

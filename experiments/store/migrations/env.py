@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from experiments.store.schema import Base
+from ldfi.experiments.store.schema import Base
 
 context.configure(
     connection=context.config.attributes["connection"],

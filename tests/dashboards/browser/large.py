@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from experiments.engine import Engine
-from experiments.store import Database
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import Database
 from tests.experiments.world import World
 from tests.lineage.programs import Call, Step
 

@@ -15,8 +15,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from rich.console import Console
 
-from experiments.cli import demo
-from experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli import demo
+from ldfi.experiments.cli.processes import Processes, free_port
 from tests.dashboards.browser.chromium import watching
 
 RATES = "boot=1,play=16,search=1"
@@ -49,7 +49,14 @@ class Running:
 def running(folder: Path) -> Iterator[Running]:
     secret = demo.Secrets.make()
     url = f"http://127.0.0.1:{free_port()}"
-    serve = [sys.executable, "-m", "experiments.cli", "serve", "--port", url.rpartition(":")[2]]
+    serve = [
+        sys.executable,
+        "-m",
+        "ldfi.experiments.cli",
+        "serve",
+        "--port",
+        url.rpartition(":")[2],
+    ]
     spans = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": url,
         "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",

@@ -13,10 +13,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
-from experiments.domain.campaign import Definition
-from experiments.domain.settings import Settings
-from experiments.engine import Engine
-from experiments.store import Database
+from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store import Database
 from tests.dashboards.browser.chromium import Watched, watching
 from tests.dashboards.browser.hostile import LINE, PATHS, PAYLOADS, PROGRAM, SMALL, harm
 from tests.dashboards.browser.pages import FILES, PAGES

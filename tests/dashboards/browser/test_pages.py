@@ -11,7 +11,7 @@ import pytest
 from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, expect
 
-from dashboards.app import ROUTERS
+from ldfi.dashboards.app import ROUTERS
 from tests.dashboards.browser import axe
 from tests.dashboards.browser.chromium import PHONE, Scheme, Watched, watching
 from tests.dashboards.browser.conftest import Site

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from dashboards.grafana import __main__ as grafana
-from dashboards.grafana import service
-from dashboards.grafana.board import as_json
-from experiments import instruments, metrics
+from ldfi.dashboards.grafana import __main__ as grafana
+from ldfi.dashboards.grafana import service
+from ldfi.dashboards.grafana.board import as_json
+from ldfi.experiments import instruments, metrics
 from tests.dashboards.grafana.scraped import Prometheus, scraped
 from tests.deploy.programs import DEPLOY
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.analyze.analysis import analyze
-from experiments.analyze.outcomes import MAX_LINE, Told, read_outcomes
-from experiments.analyze.render import render
-from experiments.analyze.report import Analysis, ClassReport
-from lineage.readers.files import read_file
+from ldfi.experiments.analyze.analysis import analyze
+from ldfi.experiments.analyze.outcomes import MAX_LINE, Told, read_outcomes
+from ldfi.experiments.analyze.render import render
+from ldfi.experiments.analyze.report import Analysis, ClassReport
+from ldfi.lineage.readers.files import read_file
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from experiments.analyze.analysis import analyze
-from experiments.analyze.html import page
+from ldfi.experiments.analyze.analysis import analyze
+from ldfi.experiments.analyze.html import page
 
 DATA = Path(__file__).parents[2] / "data"
 _VOID = {"meta", "br"}

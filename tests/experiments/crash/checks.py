@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
-from experiments.domain.experiment import ACTIVE
-from experiments.domain.lifecycle import HURTING
-from experiments.store.schema import AuditRow, ExperimentRow
+from ldfi.experiments.domain.experiment import ACTIVE
+from ldfi.experiments.domain.lifecycle import HURTING
+from ldfi.experiments.store.schema import AuditRow, ExperimentRow
 from tests.experiments.crash.record import Record
 from tests.experiments.crash.treated import Treated
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from experiments.cli import demo
-from experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli import demo
+from ldfi.experiments.cli.processes import Processes, free_port
 from tests.experiments.crash.assault import Assault, Plan
 from tests.experiments.crash.recorder import LATEST_SECONDS, UNREPORTED
 from tests.experiments.crash.service import TOKENS, Service
@@ -29,7 +29,7 @@ def assault(
     """Run it; at the end the findings must be the weaknesses that the demo says it has."""
     service = Service(database, folder, quiet=0.4)
     attack = Assault(service, folder / "notes", demo.CAMPAIGN, plan, slack=SLACK, say=say)
-    weaknesses = json.loads((files("demo") / "weaknesses.json").read_text())
+    weaknesses = json.loads((files("ldfi.demo") / "weaknesses.json").read_text())
     planted = {(each["class"], tuple(sorted(each["faults"]))) for each in weaknesses}
     service.start()
     try:
@@ -52,7 +52,7 @@ def _start_demo(processes: Processes, service: Service, notes: Path) -> None:
     url = f"http://127.0.0.1:{port}"
     recorder = [sys.executable, "-m", "tests.experiments.crash.recorder", "--port", str(port)]
     processes.start("recorder", [*recorder, "--service", service.url, "--notes", str(notes)], {})
-    application = [sys.executable, "-m", "demo", "--devices", str(demo.DEVICES)]
+    application = [sys.executable, "-m", "ldfi.demo", "--devices", str(demo.DEVICES)]
     ready = processes.start(
         "demo",
         [*application, "--rates", RATES],

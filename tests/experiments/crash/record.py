@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
-from experiments.store.database import Database
-from experiments.store.schema import (
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import (
     AuditRow,
     CampaignRow,
     ExperimentRow,

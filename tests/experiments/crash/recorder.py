@@ -25,8 +25,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from experiments.cli.processes import end_with_parent
-from lineage.readers.otlp import decode_protobuf
+from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.lineage.readers.otlp import decode_protobuf
 from tests.experiments.crash.treated import Treated, note
 
 KEPT_BODIES = 3_000

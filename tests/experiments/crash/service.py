@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from experiments.cli.processes import ATTACHED, free_port
+from ldfi.experiments.cli.processes import ATTACHED, free_port
 
 START_SECONDS = 60.0
 LEASE = 3.0
@@ -56,7 +56,7 @@ class Service:
             "LDFI_MEMBERS_PER_DAY": f"{2 * self.hour}",
             ATTACHED: "1",  # it ends when we do, however that comes about
         }
-        serve = [sys.executable, "-m", "experiments.cli", "serve"]
+        serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve"]
         with (self.folder / "service.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*serve, "--port", str(self.port), "--database", self.database],

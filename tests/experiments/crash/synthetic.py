@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from experiments.cli.processes import Processes
+from ldfi.experiments.cli.processes import Processes
 from tests.experiments.crash.assault import Assault, Plan
 from tests.experiments.crash.service import Service
 from tests.experiments.crash.traffic import planted

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.store.schema import (
+from ldfi.experiments.store.schema import (
     AuditRow,
     CampaignRow,
     ExperimentRow,

@@ -31,16 +31,16 @@ import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans
 
-from experiments.cli.processes import end_with_parent
-from fit import attributes, baggage, poll
-from fit.context import FailureContext, decode
-from fit.edge import Edge
-from fit.features import request_features
-from fit.keys import Keys
-from fit.poll import RulesPoll
-from fit.runtime import Runtime, activate
-from lineage.operation import KINDS
-from lineage.span import Span
+from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.fit import attributes, baggage, poll
+from ldfi.fit.context import FailureContext, decode
+from ldfi.fit.edge import Edge
+from ldfi.fit.features import request_features
+from ldfi.fit.keys import Keys
+from ldfi.fit.poll import RulesPoll
+from ldfi.fit.runtime import Runtime, activate
+from ldfi.lineage.operation import KINDS
+from ldfi.lineage.span import Span
 from tests.experiments.crash.service import TOKENS
 from tests.experiments.crash.treated import Treated, note
 from tests.experiments.streams.account import Half, Served, put_down

@@ -12,11 +12,11 @@ from opentelemetry import baggage
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 
-from experiments.export.envoy import http_filters
-from experiments.export.mesh import proxy_faults
-from fit.context import Arm, encode
-from fit.faults import Fault
-from fit.keys import Keys
+from ldfi.experiments.export.envoy import http_filters
+from ldfi.experiments.export.mesh import proxy_faults
+from ldfi.fit.context import Arm, encode
+from ldfi.fit.faults import Fault
+from ldfi.fit.keys import Keys
 from tests.experiments.export.proxy import Proxy, envoy
 
 KEYS = Keys.parse("k1:0123456789abcdef")

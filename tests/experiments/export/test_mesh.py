@@ -15,12 +15,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.errors import NotExpressible
-from experiments.export.mesh import WARNINGS, proxy_faults
-from fit.context import Arm, encode, point_hash
-from fit.faults import MAX_FIRST, Fault, FaultKind
-from fit.keys import Keys
-from fit.points import MAX_NAME_LENGTH
+from ldfi.experiments.errors import NotExpressible
+from ldfi.experiments.export.mesh import WARNINGS, proxy_faults
+from ldfi.fit.context import Arm, encode, point_hash
+from ldfi.fit.faults import MAX_FIRST, Fault, FaultKind
+from ldfi.fit.keys import Keys
+from ldfi.fit.points import MAX_NAME_LENGTH
 
 KEYS = Keys.parse("k1:0123456789abcdef")
 TITLES = "error@api>http:GET:ratings/titles/*"
@@ -30,7 +30,7 @@ POINTS = [f"api>http:GET:ratings/p{i}/*" for i in range(4)]
 
 def ldfi(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "experiments.cli", "export", *words],
+        [sys.executable, "-m", "ldfi.experiments.cli", "export", *words],
         env={**os.environ, "COLUMNS": "300"},
         capture_output=True,
         text=True,

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from experiments.pytest_plugin.bounds import Bounds
-from experiments.pytest_plugin.loop import Execute, Explored, Run, exhaustive, explore
-from fit.faults import Fault
-from lineage.lineage import learn
-from lineage.span import Trace
+from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.loop import Execute, Explored, Run, exhaustive, explore
+from ldfi.fit.faults import Fault
+from ldfi.lineage.lineage import learn
+from ldfi.lineage.span import Trace
 from tests.lineage.programs import Call, Step, faults_of, points_of, programs
 from tests.lineage.programs import Run as Simulated
 from tests.lineage.spans import TRACE

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from experiments.scenarios.scenario import read
+from ldfi.experiments.scenarios.scenario import read
 
 CASES = Path(__file__).parent / "cases"
 Document = dict[str, Any]
@@ -246,7 +246,7 @@ def test_it_imports_nothing_without_need_and_needs_no_more_than_its_extra(tmp_pa
 
     session = Session(
         tmp_path,
-        *("-p", "experiments.pytest_plugin.plugin"),
+        *("-p", "ldfi.experiments.pytest_plugin.plugin"),
         cases=tmp_path,
         OTEL_SDK_DISABLED="true",  # is about what the application exports
         PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
@@ -259,7 +259,7 @@ def test_it_imports_nothing_without_need_and_needs_no_more_than_its_extra(tmp_pa
 def test_whoever_marks_no_test_pays_for_nothing() -> None:
     """pytest imports the plugin in every session of whoever has it installed."""
     used = "{'solver', 'lineage', 'pysat', 'opentelemetry', 'httpx', 'pydantic', 'yaml', 'fit'}"
-    program = f"import experiments.pytest_plugin.plugin, sys; print({used} & set(sys.modules))"
+    program = f"import ldfi.experiments.pytest_plugin.plugin, sys; print({used} & set(sys.modules))"
 
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fit.scenario import scenario_of
+from ldfi.fit.scenario import scenario_of
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from hypothesis import strategies as st
 
-from experiments.scenarios.redaction import RawRequest
+from ldfi.experiments.scenarios.redaction import RawRequest
 
 BASE64URL = string.ascii_letters + string.digits + "-_"
 WORDS = ["alice", "Bob", "charlotte", "dieter", "eve-marie", "OBrien"]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import httpx
 
-from experiments.cli.processes import free_port
-from experiments.scenarios.scenario import of_document
+from ldfi.experiments.cli.processes import free_port
+from ldfi.experiments.scenarios.scenario import of_document
 
 KEY = "staging:0123456789abcdef"
 DEVICE = "engineer-7"
@@ -50,7 +50,7 @@ def staging(log: Path) -> Iterator[Staging]:
     with (
         log.open("w") as errors,
         subprocess.Popen(
-            [sys.executable, "-m", "demo", "--no-devices"],
+            [sys.executable, "-m", "ldfi.demo", "--no-devices"],
             env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -16,8 +16,8 @@ import yaml
 from fastapi import FastAPI
 from typer.testing import CliRunner
 
-from experiments.cli.main import app
-from experiments.errors import NotExpressible
+from ldfi.experiments.cli.main import app
+from ldfi.experiments.errors import NotExpressible
 from tests.experiments.scenarios.staging import DEVICE, KEY, LICENSE, Staging, scenario_file
 from tests.fit.applications import served
 

@@ -17,9 +17,9 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from experiments.cli.client import Client
-from experiments.cli.main import app
-from experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.client import Client
+from ldfi.experiments.cli.main import app
+from ldfi.experiments.cli.processes import Processes, free_port
 from tests.experiments.scenarios.staging import DEVICE, LICENSE
 
 PATIENCE = 240.0
@@ -50,7 +50,7 @@ class World:
     def __init__(self, processes: Processes, folder: Path) -> None:
         self.url = f"http://127.0.0.1:{free_port()}"
         self.processes = processes
-        serve = [sys.executable, "-m", "experiments.cli", "serve"]
+        serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve"]
         place = ["--port", self.url.rpartition(":")[2], "--database", str(folder / "db.sqlite3")]
         tokens = ",".join(f"{role}:{token}" for role, token in TOKENS.items())
         processes.start("ldfi", [*serve, *place], {"LDFI_TOKENS": tokens, "LDFI_QUIET": "1.5"})
@@ -58,7 +58,7 @@ class World:
         self.client = Client(self.url, TOKENS["operator"])
         ready = processes.start(
             "demo",
-            [sys.executable, "-m", "demo", "--rates", "play=6", "--devices", "300"],
+            [sys.executable, "-m", "ldfi.demo", "--rates", "play=6", "--devices", "300"],
             {
                 "FIT_KEYS": KEY,
                 "LDFI_URL": self.url,

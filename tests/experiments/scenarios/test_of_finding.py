@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from experiments.domain.run import Run, RunCall, Runs
-from experiments.errors import InvalidScenario, NotFound
-from experiments.scenarios.of_finding import scenario_of
-from experiments.store.database import Database
-from experiments.store.schema import CampaignRow, ExperimentRow, FindingRow
-from fit.features import request_features
-from fit.points import http_point
+from ldfi.experiments.domain.run import Run, RunCall, Runs
+from ldfi.experiments.errors import InvalidScenario, NotFound
+from ldfi.experiments.scenarios.of_finding import scenario_of
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow
+from ldfi.fit.features import request_features
+from ldfi.fit.points import http_point
 from tests.experiments.scenarios.requests import IDENTIFYING, NEUTRAL, formed
 
 LAYOUT = "api>http:GET:layout/layout"

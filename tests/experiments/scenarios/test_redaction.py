@@ -7,8 +7,8 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from experiments.errors import InvalidScenario
-from experiments.scenarios.redaction import RawRequest, code, looks_secret, redact
+from ldfi.experiments.errors import InvalidScenario
+from ldfi.experiments.scenarios.redaction import RawRequest, code, looks_secret, redact
 from tests.experiments.scenarios.requests import Planted, planted
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments.cli.main import app
-from experiments.errors import Invalid, InvalidScenario
-from fit.errors import KeyFormatError
+from ldfi.experiments.cli.main import app
+from ldfi.experiments.errors import Invalid, InvalidScenario
+from ldfi.fit.errors import KeyFormatError
 from tests.experiments.scenarios.staging import DEVICE, KEY, LICENSE, Staging, scenario_file
 
 LAYOUT = "error@api>http:GET:layout/layout"
@@ -139,7 +139,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 def test_a_context_for_other_tools(target: Staging) -> None:
     words = ("scenario", "context", LICENSE, "--device", DEVICE, "--for", "30s")
     done = subprocess.run(
-        [sys.executable, "-m", "experiments.cli", *words],
+        [sys.executable, "-m", "ldfi.experiments.cli", *words],
         env={"FIT_KEYS": KEY, "PATH": ""},
         capture_output=True,
         text=True,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.scenarios.reproduction import Attempt, Reproduction, Verdict, telling
-from lineage.outline import Outline, Row
+from ldfi.experiments.scenarios.reproduction import Attempt, Reproduction, Verdict, telling
+from ldfi.lineage.outline import Outline, Row
 
 FIRED = (Outline("a", failed=True, fired=("error",)),)
 CALM = (Outline("a"),)

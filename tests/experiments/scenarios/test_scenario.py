@@ -10,10 +10,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from experiments.errors import InvalidScenario
-from experiments.scenarios.scenario import Scenario, of_document, read, schema, schema_text
-from fit.faults import Fault
-from lineage.outline import Outline
+from ldfi.experiments.errors import InvalidScenario
+from ldfi.experiments.scenarios.scenario import Scenario, of_document, read, schema, schema_text
+from ldfi.fit.faults import Fault
+from ldfi.lineage.outline import Outline
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "scenario.schema.json"
 
@@ -130,7 +130,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_same_point_has_no_name_where_it_has_the_form_of_a_secret() -> None:
-    from experiments.scenarios.scenario import calls
+    from ldfi.experiments.scenarios.scenario import calls
 
     (call,) = calls([Outline("a>http:GET:b/x/alice@example.com/y")])
 

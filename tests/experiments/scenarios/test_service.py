@@ -10,14 +10,14 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from experiments.cli.main import app as ldfi
-from experiments.domain.run import Runs
-from experiments.errors import NotFound
-from experiments.replays import KEPT, SECONDS, Replays
-from experiments.scenarios.scenario import read
-from experiments.store.database import Database
-from lineage.lineage import Lineage, learn
-from lineage.span import Trace
+from ldfi.experiments.cli.main import app as ldfi
+from ldfi.experiments.domain.run import Runs
+from ldfi.experiments.errors import NotFound
+from ldfi.experiments.replays import KEPT, SECONDS, Replays
+from ldfi.experiments.scenarios.scenario import read
+from ldfi.experiments.store.database import Database
+from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.span import Trace
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.scenarios.replayed import TRACE, replayed
 from tests.experiments.scenarios.test_of_finding import BAD, GOOD, LAYOUT, stored

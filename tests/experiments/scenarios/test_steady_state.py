@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from experiments.cli.replay import read
-from experiments.errors import InvalidReplay
-from experiments.replay import ANYTHING, Assertion, Exemplar
-from experiments.scenarios.steady_state import assertion_for, steady_state
+from ldfi.experiments.cli.replay import read
+from ldfi.experiments.errors import InvalidReplay
+from ldfi.experiments.replay import ANYTHING, Assertion, Exemplar
+from ldfi.experiments.scenarios.steady_state import assertion_for, steady_state
 
 ANY = range(100, 600)
 

@@ -11,11 +11,11 @@ import httpx
 import pytest
 from fastapi import FastAPI, Request, Response
 
-from experiments.cli.processes import free_port
-from experiments.errors import InvalidScenario, Unreachable
-from experiments.scenarios.reproduction import Attempt
-from experiments.scenarios.traces import Jaeger, Service, listening, with_lineages
-from lineage.outline import Outline
+from ldfi.experiments.cli.processes import free_port
+from ldfi.experiments.errors import InvalidScenario, Unreachable
+from ldfi.experiments.scenarios.reproduction import Attempt
+from ldfi.experiments.scenarios.traces import Jaeger, Service, listening, with_lineages
+from ldfi.lineage.outline import Outline
 from tests.experiments.scenarios.replayed import TRACE, replayed
 from tests.fit.applications import served
 

@@ -20,12 +20,12 @@ from typing import Any, Literal, NamedTuple, TextIO
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from experiments.domain.catalogue import Catalogue
-from experiments.store import classes
-from experiments.store.database import Database
-from experiments.store.schema import ExperimentRow
-from experiments.streams.stream import Topics
-from fit import attributes
+from ldfi.experiments.domain.catalogue import Catalogue
+from ldfi.experiments.store import classes
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.experiments.streams.stream import Topics
+from ldfi.fit import attributes
 from tests.experiments.crash.record import Record
 
 Half = Literal["spans", "metrics"]

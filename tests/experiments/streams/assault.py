@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.stack.kafka import Broker
-from experiments.cli.processes import ATTACHED, free_port
-from experiments.engine import Engine
-from experiments.errors import StreamError
-from experiments.store.database import Database
-from experiments.streams.intake import Intake
-from experiments.streams.kafka import KafkaStream
-from experiments.streams.stream import Topics
+from ldfi.experiments.cli.processes import ATTACHED, free_port
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.errors import StreamError
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.streams.intake import Intake
+from ldfi.experiments.streams.kafka import KafkaStream
+from ldfi.experiments.streams.stream import Topics
 from tests.experiments.streams.traffic import Piece, request
 
 PATHS = ("/home", "/search", "/titles/similar")
@@ -51,7 +51,7 @@ class IngestProcess:
             "LDFI_PORT": f"{free_port()}",
             ATTACHED: "1",
         }
-        serve = [sys.executable, "-m", "experiments.cli", "serve", "--role", "ingest"]
+        serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--role", "ingest"]
         with (self.folder / f"ingest{self.number}.log").open("ab") as log:
             self._process = subprocess.Popen(
                 serve,

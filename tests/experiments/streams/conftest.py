@@ -9,9 +9,9 @@ import pytest
 
 from deploy.stack import kafka
 from deploy.stack.missing import Missing
-from experiments.streams.kafka import KafkaStream
-from experiments.streams.memory import MemoryStream
-from experiments.streams.stream import Stream, Topics
+from ldfi.experiments.streams.kafka import KafkaStream
+from ldfi.experiments.streams.memory import MemoryStream
+from ldfi.experiments.streams.stream import Stream, Topics
 
 
 @pytest.fixture(scope="session")

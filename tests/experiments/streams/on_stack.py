@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from deploy.stack.topology import Stack, running
-from experiments.scheduler import LATE_SECONDS
-from experiments.store.schema import ExperimentRow
+from ldfi.experiments.scheduler import LATE_SECONDS
+from ldfi.experiments.store.schema import ExperimentRow
 from tests.experiments.crash import synthetic
 from tests.experiments.crash.assault import Assault, Plan
 from tests.experiments.crash.checks import Kill

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from deploy.stack.topology import missing
-from experiments.cli import exits
+from ldfi.experiments.cli import exits
 from tests.experiments.crash.assault import Plan
 from tests.experiments.streams.on_stack import Count, Result, assault
 from tests.experiments.streams.victims import TARGETS

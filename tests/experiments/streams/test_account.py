@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.store.schema import ExperimentRow
+from ldfi.experiments.store.schema import ExperimentRow
 from tests.experiments.crash.record import Record
 from tests.experiments.streams.account import (
     Logged,

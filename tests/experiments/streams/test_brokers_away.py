@@ -10,9 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from deploy.stack.kafka import Broker
-from experiments.errors import StreamError
-from experiments.streams import kafka
-from experiments.streams.stream import Topics
+from ldfi.experiments.errors import StreamError
+from ldfi.experiments.streams import kafka
+from ldfi.experiments.streams.stream import Topics
 
 
 @pytest.mark.timeout(400)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from experiments.errors import Deposed, StreamError
-from experiments.store import audit, leaders
-from experiments.store.database import Database
-from experiments.streams.events import Events
-from experiments.streams.memory import MemoryStream
-from experiments.streams.stream import Topics
+from ldfi.experiments.errors import Deposed, StreamError
+from ldfi.experiments.store import audit, leaders
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.streams.events import Events
+from ldfi.experiments.streams.memory import MemoryStream
+from ldfi.experiments.streams.stream import Topics
 from tests.experiments.members import until
 from tests.experiments.streams.test_service import Site
 

@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
-from experiments.engine import Engine
-from experiments.store.database import Database
-from experiments.store.schema import AuditRow, ClassRow, PositionRow
-from experiments.streams.intake import Intake
-from experiments.streams.memory import MemoryStream
-from experiments.streams.partition import Patience
-from experiments.streams.stream import Topics
-from experiments.streams.worker import Worker
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import AuditRow, ClassRow, PositionRow
+from ldfi.experiments.streams.intake import Intake
+from ldfi.experiments.streams.memory import MemoryStream
+from ldfi.experiments.streams.partition import Patience
+from ldfi.experiments.streams.stream import Topics
+from ldfi.experiments.streams.worker import Worker
 from tests.experiments.streams.traffic import Piece, request
 
 TOPICS = Topics("test")

@@ -12,9 +12,9 @@ from kafka.partitioner import murmur2
 
 from deploy.stack import kafka
 from deploy.stack.collector import ONLY_KAFKA
-from experiments.streams.kafka import KafkaStream
-from experiments.streams.stream import Topics
-from lineage.readers.otlp import decode_protobuf
+from ldfi.experiments.streams.kafka import KafkaStream
+from ldfi.experiments.streams.stream import Topics
+from ldfi.lineage.readers.otlp import decode_protobuf
 from tests.deploy.collectors import running, send, traces
 
 PARTITIONS = 5

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from experiments.streams.otlp import LARGEST, divide, from_json
-from lineage.errors import UnreadableTraces
-from lineage.readers.otlp import decode_protobuf
-from lineage.span import Span
+from ldfi.experiments.streams.otlp import LARGEST, divide, from_json
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.span import Span
 
 TRACES = [bytes([number]) * 16 for number in range(4)] + [b"short"]  # the first is no id
 spans = st.tuples(

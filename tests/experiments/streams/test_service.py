@@ -14,10 +14,10 @@ from fastapi import FastAPI
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from deploy.stack.kafka import Broker
-from experiments.engine import Engine
-from experiments.streams.kafka import KafkaStream
-from experiments.streams.memory import MemoryStream
-from experiments.streams.stream import Stream, Topics
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.streams.kafka import KafkaStream
+from ldfi.experiments.streams.memory import MemoryStream
+from ldfi.experiments.streams.stream import Stream, Topics
 from tests.experiments.applications import GIVEN, client_of, problem, service
 from tests.experiments.members import Member, until
 from tests.experiments.streams.traffic import request

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import pytest
 
-from experiments.errors import MessageTooLarge, StreamError
-from experiments.streams.memory import MemoryStream
-from experiments.streams.stream import Consumer, Message, Place, Stream, Topics
+from ldfi.experiments.errors import MessageTooLarge, StreamError
+from ldfi.experiments.streams.memory import MemoryStream
+from ldfi.experiments.streams.stream import Consumer, Message, Place, Stream, Topics
 
 PARTITIONS = 4
 

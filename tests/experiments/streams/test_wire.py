@@ -4,18 +4,18 @@ import json
 
 import pytest
 
-from experiments.domain.observation import Observation, Outcome
-from experiments.errors import UnreadableMessage
-from experiments.streams.wire import (
+from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.errors import UnreadableMessage
+from ldfi.experiments.streams.wire import (
     Halves,
     ObservationReader,
     ObservationWriter,
     read_outcome,
     write_outcome,
 )
-from lineage.lineage import Lineage, learn
-from lineage.readers.otlp import decode_protobuf
-from lineage.span import Trace
+from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.span import Trace
 from tests.experiments.streams.traffic import request
 
 HALVES = Halves(7, 8, 1, 2)

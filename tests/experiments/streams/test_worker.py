@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.engine import Engine
-from experiments.store.database import Database
-from experiments.streams.intake import Intake
-from experiments.streams.partition import Patience
-from experiments.streams.stream import Consumer, Message, Stream, Topics
-from experiments.streams.wire import ObservationReader
-from experiments.streams.worker import Worker
+from ldfi.experiments.engine import Engine
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.streams.intake import Intake
+from ldfi.experiments.streams.partition import Patience
+from ldfi.experiments.streams.stream import Consumer, Message, Stream, Topics
+from ldfi.experiments.streams.wire import ObservationReader
+from ldfi.experiments.streams.worker import Worker
 from tests.experiments.streams.traffic import Piece, request, traffic
 
 PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)

@@ -10,8 +10,8 @@ from typing import Literal
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
-from experiments.domain.observation import Outcome
-from experiments.streams.wire import write_outcome
+from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.streams.wire import write_outcome
 
 BEGIN = 1_800_000_000_000_000_000
 

@@ -21,11 +21,11 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from fit.context import Arm, encode
-from fit.faults import Fault
-from lineage.lineage import Lineage, learn_in_full
-from lineage.readers.otlp import decode_protobuf
-from lineage.span import Trace
+from ldfi.fit.context import Arm, encode
+from ldfi.fit.faults import Fault
+from ldfi.lineage.lineage import Lineage, learn_in_full
+from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.span import Trace
 from tests.fit.applications import KEYS
 from tests.fit.breaking import breaking, functions
 

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from opentelemetry.instrumentation.aiohttp_client import AioHttpClientInstrumentor
 
-from fit.clients import aiohttp as ours
+from ldfi.fit.clients import aiohttp as ours
 from tests.fit.clients.contract import Requests, holds, seen_async, unharmed
 
 

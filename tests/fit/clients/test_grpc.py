@@ -9,8 +9,8 @@ import grpc
 import pytest
 from opentelemetry.instrumentation.grpc import GrpcInstrumentorClient
 
-from fit import patching
-from fit.clients import grpc as ours
+from ldfi.fit import patching
+from ldfi.fit.clients import grpc as ours
 from tests.fit.clients.contract import Requests, holds, seen, unharmed
 
 POINT = "api>rpc:Get:/shop.Prices"

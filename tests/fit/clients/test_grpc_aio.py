@@ -9,7 +9,7 @@ import pytest
 from grpc import aio
 from opentelemetry.instrumentation.grpc import GrpcAioInstrumentorClient
 
-from fit.clients import grpc_aio as ours
+from ldfi.fit.clients import grpc_aio as ours
 from tests.fit.clients.contract import Requests, holds, seen_async, unharmed
 from tests.fit.clients.test_grpc import serve
 

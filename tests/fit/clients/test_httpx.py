@@ -6,7 +6,7 @@ import httpx
 import pytest
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 
-from fit.clients import httpx as ours
+from ldfi.fit.clients import httpx as ours
 from tests.fit.clients.contract import Requests, holds, seen, seen_async, unharmed
 
 TIMEOUT = httpx.Timeout(5, read=0.2)

@@ -11,9 +11,8 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaTimeoutError
 from opentelemetry.instrumentation.kafka import KafkaInstrumentor
 
-import fit.clients
-from fit import patching
-from fit.clients import kafka_python as ours
+from ldfi.fit import clients, patching
+from ldfi.fit.clients import kafka_python as ours
 from tests.fit.clients.contract import Requests, unharmed
 
 # The library leaves sockets to the garbage collector when a producer is closed.
@@ -37,7 +36,7 @@ def producer(
     if request.param == "instrumented first":
         patching.take_out_all()
         instrumentor.instrument(tracer_provider=requests_made.provider)
-        fit.clients.patch_all()
+        clients.patch_all()
     else:
         instrumentor.instrument(tracer_provider=requests_made.provider)
     producer = KafkaProducer(

@@ -13,7 +13,7 @@ from opentelemetry.instrumentation.redis import RedisInstrumentor
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from fit.clients import redis as ours
+from ldfi.fit.clients import redis as ours
 from tests.fit.clients.contract import Requests, holds, seen, seen_async, unharmed
 
 

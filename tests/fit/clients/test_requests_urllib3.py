@@ -10,7 +10,7 @@ from opentelemetry.instrumentation.urllib3 import URLLib3Instrumentor
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
-from fit.clients import requests_urllib3 as ours
+from ldfi.fit.clients import requests_urllib3 as ours
 from tests.fit.clients.contract import Requests, holds, seen, unharmed
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import OperationalError
 
-from fit.clients import sqlalchemy as ours
+from ldfi.fit.clients import sqlalchemy as ours
 from tests.fit.clients.contract import Requests, holds, seen, unharmed
 
 
@@ -161,7 +161,7 @@ def test_a_delayed_statement_lets_other_tasks_run_and_is_cancelled_with_its_task
 
 
 def test_taken_out_the_listeners_are_gone(requests_made: Requests) -> None:
-    from fit import patching
+    from ldfi.fit import patching
 
     assert event.contains(Engine, "do_execute", ours._execute)
     patching.take_out_all()

@@ -11,9 +11,9 @@ import httpcore
 import httpx
 import pytest
 
-import fit
-from experiments.pytest_plugin.fixture import Ldfi
-from fit import runtime
+from ldfi import fit
+from ldfi.experiments.pytest_plugin.fixture import Ldfi
+from ldfi.fit import runtime
 
 
 def price(http: httpx.Client) -> Any:
