@@ -18,8 +18,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from benchmarks import ingest
 from benchmarks.outcome import say
 from benchmarks.scheduler import Shop
-from ldfi.experiments.domain.catalogue import Catalogue
-from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 
 DAY = 86_400
 

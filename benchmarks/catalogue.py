@@ -24,11 +24,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from benchmarks.outcome import Row, at_most, say
-from ldfi.experiments.domain import catalogue as catalogue_module
-from ldfi.experiments.domain.catalogue import Catalogue
-from ldfi.experiments.domain.observation import Observation, Outcome
-from ldfi.experiments.domain.topology import Topology
-from ldfi.experiments.domain.traffic import Traffic
+from ldfi.experiments.domain.traffic import catalogue as catalogue_module
+from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.lineage import lineage as lineage_module
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.outcome import Target, at_least, at_most, say
-from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.loop import Execute, Explored, Finding, Run, Verdict
 from ldfi.fit.faults import Fault

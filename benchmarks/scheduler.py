@@ -28,14 +28,14 @@ from pathlib import Path
 from sqlalchemy import select
 
 from benchmarks.outcome import Row, Target, at_least, at_most, say
-from ldfi.experiments.domain.calendar import Blackout, Calendar, Schedule
-from ldfi.experiments.domain.campaign import Definition
-from ldfi.experiments.domain.catalogue import Catalogue
-from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.control.engine import TICK_SECONDS
+from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.control.scheduler import Scheduler
+from ldfi.experiments.domain.campaign.calendar import Blackout, Calendar, Schedule
+from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Limits, Settings
-from ldfi.experiments.engine import TICK_SECONDS
-from ldfi.experiments.rules_board import RulesBoard
-from ldfi.experiments.scheduler import Scheduler
+from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.fit.context import Arm

@@ -40,7 +40,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from benchmarks.ingest import Traffic
 from benchmarks.outcome import Row, at_least, say
 from deploy.stack import kafka
-from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Topics

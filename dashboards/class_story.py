@@ -10,8 +10,8 @@ from typing import Any
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
 from ldfi.dashboards.phrases import said_fault, said_point, said_predicate, said_together
 from ldfi.dashboards.roles import ROLES, Role, roles_of
-from ldfi.experiments.domain.catalogue import KnownClass, Look
-from ldfi.experiments.domain.knowledge import Knowledge
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
 
 SHOWN = 12
 """Open hypotheses, and failures seen in traffic, that are spelt out."""

@@ -12,10 +12,10 @@ from datetime import date, datetime, time, timedelta
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
-from ldfi.experiments.domain.calendar import Blackout, Schedule
-from ldfi.experiments.domain.campaign import Campaign
-from ldfi.experiments.domain.local_time import earliest, latest, wall, zone
-from ldfi.experiments.domain.maintenance import EVERYTHING, Maintenance
+from ldfi.experiments.domain.campaign.calendar import Blackout, Schedule
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.campaign.local_time import earliest, latest, wall, zone
+from ldfi.experiments.domain.gates.maintenance import EVERYTHING, Maintenance
 from ldfi.experiments.store.schema import CampaignRow
 
 SHOWN: Final = 3

@@ -16,9 +16,9 @@ from fastapi import Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.domain.catalogue import KnownClass
-from ldfi.experiments.domain.knowledge import Knowledge
-from ldfi.experiments.evidence import knowledge_from
+from ldfi.experiments.control.evidence import knowledge_from
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.store.schema import ExperimentRow
 
 FRESH: Final = 30.0

@@ -12,7 +12,7 @@ from ldfi.dashboards.curves import evidence_picture, thresholds_of
 from ldfi.dashboards.phrases import said_fault, said_outcome
 from ldfi.dashboards.run_tree import SideBySide, alone, side_by_side
 from ldfi.experiments.api.views import ExperimentView
-from ldfi.experiments.domain.run import Runs
+from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.settings import Settings
 
 PURPOSES = {

@@ -9,7 +9,7 @@ from typing import Any
 from ldfi.dashboards.lineage_graph import LineageGraph, difference
 from ldfi.dashboards.phrases import said_fault, said_outcome
 from ldfi.dashboards.run_tree import SideBySide, side_by_side
-from ldfi.experiments.domain.run import Run, Runs
+from ldfi.experiments.domain.campaign.run import Run, Runs
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 TARGET = "https://staging.example.com"

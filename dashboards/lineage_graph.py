@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ldfi.dashboards.roles import Role
-from ldfi.experiments.domain.knowledge import DOWN
-from ldfi.experiments.domain.run import Run
-from ldfi.experiments.domain.topology import Topology
-from ldfi.experiments.domain.traffic import Traffic
+from ldfi.experiments.domain.campaign.knowledge import DOWN
+from ldfi.experiments.domain.campaign.run import Run
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.fit.points import Point
 from ldfi.lineage.graph import ROOT
 

@@ -12,8 +12,9 @@ from ldfi.dashboards.links import ours
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.sessions import sessions
-from ldfi.experiments.api.auth import Caller, recognise
+from ldfi.experiments.api.auth import recognise
 from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.process.tokens import Caller
 
 router = APIRouter(route_class=PageRoute)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from ldfi.experiments.domain.knowledge import DOWN
+from ldfi.experiments.domain.campaign.knowledge import DOWN
 from ldfi.fit.points import Point
 from ldfi.fit.predicate import Condition, Predicate
 

@@ -13,9 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ldfi.dashboards import curves, links, words
 from ldfi.dashboards.assets import asset
-from ldfi.experiments.api.auth import Caller
 from ldfi.experiments.api.problems import KINDS, Problem
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.process.tokens import Caller
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 THEMES: Final = ("light", "dark")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from ldfi.experiments.domain.knowledge import Knowledge
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
 
 Role = Literal["critical", "fallback", "optional", "untested"]
 

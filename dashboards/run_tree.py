@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ldfi.dashboards.lineage_graph import standings_of
-from ldfi.experiments.domain.run import Run, RunCall
+from ldfi.experiments.domain.campaign.run import Run, RunCall
 from ldfi.fit.points import Point
 
 MARKS: Final[Mapping[str, str]] = {

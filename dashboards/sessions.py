@@ -24,7 +24,7 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.concurrency import run_in_threadpool
 
 from ldfi.experiments.api import auth
-from ldfi.experiments.api.auth import Caller, Tokens
+from ldfi.experiments.process.tokens import Caller, Tokens
 
 LASTS: Final = 12 * 3600
 COOKIE: Final = "ldfi_session"

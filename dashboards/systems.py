@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ldfi.experiments.domain.catalogue import KnownClass
+from ldfi.experiments.domain.traffic.catalogue import KnownClass
 
 ELSEWHERE = ""
 """Under this name: points inside a service, which reach nothing."""

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Request
 
-from ldfi.experiments.domain.local_time import zone
+from ldfi.experiments.domain.campaign.local_time import zone
 from ldfi.experiments.errors import InvalidCalendar
 
 

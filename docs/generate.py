@@ -18,11 +18,12 @@ import typer
 from typer.models import ArgumentInfo, ParameterInfo
 
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.api.auth import Tokens
 from ldfi.experiments.cli.main import app
-from ldfi.experiments.notify import EVENTS, Notification
+from ldfi.experiments.notify.notification import Notification
+from ldfi.experiments.process.service import Service
+from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.scenarios import scenario
-from ldfi.experiments.service import Service
+from ldfi.experiments.store.notifications import EVENTS
 
 HERE = Path(__file__).parent / "reference"
 MADE = "<!-- made by docs/generate.py: change the code, not this page -->"

@@ -22,7 +22,7 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.zones import viewers_zone
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.domain.local_time import wall
+from ldfi.experiments.domain.campaign.local_time import wall
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import maintenance
 

@@ -20,7 +20,7 @@ from ldfi.experiments.api.documents import Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_campaign, live_experiments
 from ldfi.experiments.api.views import CampaignView, ClassProgress, ExperimentView
-from ldfi.experiments.domain.campaign import State
+from ldfi.experiments.domain.campaign.campaign import State
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as tried
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow

@@ -18,7 +18,7 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Id
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_campaign
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store import campaigns
 from ldfi.experiments.store.schema import CampaignRow
 

@@ -19,10 +19,10 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Filter, Line
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ClassView, ExperimentView
-from ldfi.experiments.domain.catalogue import KnownClass
-from ldfi.experiments.domain.lifecycle import HURTING
-from ldfi.experiments.domain.patterns import matching
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.lifecycle import HURTING
+from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 

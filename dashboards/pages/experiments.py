@@ -35,10 +35,10 @@ from ldfi.experiments.api.documents import Filter, Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import ExperimentView
-from ldfi.experiments.domain.experiment import State
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.judging.experiment import State
+from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.verdict import Verdict
-from ldfi.experiments.engine import Engine
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store.campaigns import definition_from_json
 from ldfi.experiments.store.findings import finding_id

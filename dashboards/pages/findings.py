@@ -23,8 +23,8 @@ from ldfi.experiments.api.documents import Filter, Id, Reason
 from ldfi.experiments.api.new_campaign import Bounds
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.domain.lifecycle import HURTING, State
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.lifecycle import HURTING, State
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 

@@ -19,8 +19,8 @@ from ldfi.experiments.api import campaigns
 from ldfi.experiments.api.auth import Operator
 from ldfi.experiments.api.new_campaign import Day, NewCampaign, Strategy
 from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.settings import OnDrift, Rule
-from ldfi.experiments.engine import Engine
 from ldfi.fit.faults import KINDS
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)

@@ -13,7 +13,7 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.service import Db, Running, live_campaign
 from ldfi.experiments.api.views import AuditView, CampaignView, ExperimentView, finding_view
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store import arming
 from ldfi.experiments.store import experiments as tried
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, FindingRow

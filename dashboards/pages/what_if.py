@@ -13,9 +13,9 @@ from ldfi.dashboards.systems import ELSEWHERE, systems_of
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE, Line
 from ldfi.experiments.api.service import Db, Running
-from ldfi.experiments.domain.whatif import WhatIf, what_if
-from ldfi.experiments.engine import Engine
-from ldfi.experiments.evidence import knowledge_from, lessons_of
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.control.evidence import knowledge_from, lessons_of
+from ldfi.experiments.domain.gates.whatif import WhatIf, what_if
 from ldfi.experiments.store.database import Database
 
 router = APIRouter(route_class=PageRoute)

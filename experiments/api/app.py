@@ -12,7 +12,6 @@ from typing import Any, Final, Literal
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel
 
-from ldfi.experiments import instruments
 from ldfi.experiments.api import (
     auth,
     campaigns,
@@ -32,15 +31,16 @@ from ldfi.experiments.api import (
 from ldfi.experiments.api.forward import Forwarder
 from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.candidate import Candidate
-from ldfi.experiments.election import FileLock, election_of
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.errors import Conflict
-from ldfi.experiments.leader import note_end
-from ldfi.experiments.service import Service
+from ldfi.experiments.process.candidate import Candidate
+from ldfi.experiments.process.election import FileLock, election_of
+from ldfi.experiments.process.ingest import Ingest, worker_of
+from ldfi.experiments.process.leader import note_end
+from ldfi.experiments.process.service import Service
 from ldfi.experiments.store import Database
 from ldfi.experiments.streams.door import Door
-from ldfi.experiments.streams.ingest import Ingest, worker_of
+from ldfi.experiments.telemetry import instruments
 
 ROUTERS: tuple[APIRouter, ...] = (
     ingest.router,

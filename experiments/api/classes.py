@@ -12,7 +12,7 @@ from ldfi.experiments.api.documents import Filter
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running
 from ldfi.experiments.api.views import ClassView
-from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.domain.traffic.patterns import matching
 
 router = APIRouter(prefix="/api/v1/classes", tags=["classes"], route_class=GuardedRoute)
 

@@ -17,9 +17,9 @@ from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.service import Db, Running, check_promql, live_campaign, live_experiments
 from ldfi.experiments.api.views import CampaignView, ExperimentView
-from ldfi.experiments.domain.experiment import State
-from ldfi.experiments.domain.verdict import Verdict
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.judging.experiment import State
+from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store.database import Database

@@ -18,8 +18,8 @@ from ldfi.experiments.api.new_campaign import Bounds
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, Running, check_promql
 from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
-from ldfi.experiments.domain.campaign import Definition
-from ldfi.experiments.domain.lifecycle import State
+from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.campaign.lifecycle import State
 from ldfi.experiments.scenarios.of_finding import scenario_of
 from ldfi.experiments.scenarios.scenario import Scenario
 from ldfi.experiments.store import campaigns as stored

@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from ldfi.experiments.api.problems import Problem
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store import leaders
 from ldfi.experiments.store.database import Database
 

@@ -16,8 +16,8 @@ from ldfi.experiments.api.auth import Devices, Ingest
 from ldfi.experiments.api.forward import engine_of
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.domain.observation import Outcome
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import StreamError
 from ldfi.experiments.streams.door import Door, Letter
 from ldfi.experiments.streams.otlp import divide, from_json

@@ -10,11 +10,11 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ldfi.experiments import metrics
 from ldfi.experiments.api.auth import Metrics
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, PerhapsRunning
-from ldfi.experiments.instruments import HTTP_REQUESTS, HTTP_SECONDS
+from ldfi.experiments.telemetry import metrics
+from ldfi.experiments.telemetry.instruments import HTTP_REQUESTS, HTTP_SECONDS
 
 router = APIRouter(tags=["about"], route_class=GuardedRoute)
 

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, field_validator
 
 from ldfi.experiments.api.documents import Document, Line
-from ldfi.experiments.domain.calendar import Calendar, Schedule
-from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
+from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.judging.verdict import Thresholds
 from ldfi.experiments.domain.settings import OnDrift, PromqlOutcome, Rule, Settings
-from ldfi.experiments.domain.verdict import Thresholds
 from ldfi.experiments.errors import InvalidCalendar
 from ldfi.fit.faults import KINDS, FaultKind
 

@@ -17,13 +17,13 @@ from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, PerhapsRunning, Running
 from ldfi.experiments.api.views import AuditView, GateView, MaintenanceView, WhatIfView
-from ldfi.experiments.domain.catalogue import KnownClass
-from ldfi.experiments.domain.gate import gate as gate_of
-from ldfi.experiments.domain.maintenance import Maintenance
-from ldfi.experiments.domain.patterns import matching
-from ldfi.experiments.domain.whatif import what_if
-from ldfi.experiments.engine import Engine
-from ldfi.experiments.evidence import knowledge_of
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.control.evidence import knowledge_of
+from ldfi.experiments.domain.gates.gate import gate as gate_of
+from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.gates.whatif import what_if
+from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.store import arming, switches
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import AuditRow, MaintenanceRow

@@ -9,9 +9,9 @@ from fastapi import Depends, Request
 from ldfi.experiments.api.forward import engine_of
 from ldfi.experiments.api.new_campaign import Bounds
 from ldfi.experiments.api.problems import Problem
-from ldfi.experiments.domain.campaign import Campaign
-from ldfi.experiments.domain.experiment import Experiment
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.store import Database
 
 

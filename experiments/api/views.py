@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ldfi.experiments.domain.campaign import Campaign
-from ldfi.experiments.domain.catalogue import KnownClass
-from ldfi.experiments.domain.exploration import Exploration
-from ldfi.experiments.domain.gate import Gate, Verdict
-from ldfi.experiments.domain.maintenance import Maintenance
-from ldfi.experiments.domain.whatif import WhatIf
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.gates.gate import Gate, Verdict
+from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.gates.whatif import WhatIf
+from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
 

@@ -6,13 +6,14 @@ from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from ldfi.experiments import metrics
 from ldfi.experiments.api import problems
-from ldfi.experiments.api.auth import Metrics, Tokens
+from ldfi.experiments.api.auth import Metrics
 from ldfi.experiments.api.metrics import CountRequests
 from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.streams.ingest import Ingest
+from ldfi.experiments.process.ingest import Ingest
+from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.telemetry import metrics
 
 
 def worker_app(ingest: Ingest, tokens: Tokens) -> FastAPI:

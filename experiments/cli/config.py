@@ -15,8 +15,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from ldfi.experiments.cli.control import AsJson
-from ldfi.experiments.config import Config, origins, table, variable
 from ldfi.experiments.errors import InvalidConfig, Unreachable
+from ldfi.experiments.process.config import Config, origins, table, variable
 
 app = typer.Typer(help="The configuration of the service.")
 

@@ -22,9 +22,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import HERE, AsJson, Url
 from ldfi.experiments.cli.durations import seconds as length_of
-from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import InvalidReplay, Unreachable
-from ldfi.experiments.replay import SAFE_METHODS, Assertion, Exemplar, Replayer
+from ldfi.experiments.scenarios.replay import SAFE_METHODS, Assertion, Exemplar, Replayer
 from ldfi.experiments.scenarios.steady_state import is_experiment, steady_state
 
 REPORT_SECONDS = 0.5

@@ -19,7 +19,7 @@ from ldfi.experiments.cli.scenario import OptionalToken, scenario_from
 from ldfi.experiments.cli.terminal import columns, console, show
 from ldfi.experiments.cli.words import NOTHING, length
 from ldfi.experiments.errors import Invalid, InvalidScenario, Unreachable
-from ldfi.experiments.replay import Assertion
+from ldfi.experiments.scenarios.replay import Assertion
 from ldfi.experiments.scenarios.reproduction import Attempt, Reproduction, telling
 from ldfi.experiments.scenarios.request import Sending, attempts
 from ldfi.experiments.scenarios.scenario import Scenario

@@ -15,17 +15,17 @@ from rich.console import Console
 from starlette.types import ASGIApp
 
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.api.auth import Tokens
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.processes import end_with_parent
-from ldfi.experiments.config import Config, variable
 from ldfi.experiments.errors import InvalidConfig
-from ldfi.experiments.notify import Slack, Target, Webhook
-from ldfi.experiments.prometheus import Prometheus
-from ldfi.experiments.service import Role, Service
-from ldfi.experiments.streams.ingest import Ingest, worker_of
+from ldfi.experiments.notify.notification import Slack, Target, Webhook
+from ldfi.experiments.process.config import Config, variable
+from ldfi.experiments.process.ingest import Ingest, worker_of
+from ldfi.experiments.process.service import Role, Service
+from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.streams.stream import Stream, Topics
-from ldfi.experiments.tracing import traced, wanted
+from ldfi.experiments.telemetry.prometheus import Prometheus
+from ldfi.experiments.telemetry.tracing import traced, wanted
 
 
 def serve(
@@ -129,7 +129,7 @@ def service_of(config: Config, role: Role = "all") -> Service:
 def _stream(config: Config, role: Role) -> Stream | None:
     if not config.kafka:
         return None
-    from ldfi.experiments.streams.connect import stream_of
+    from ldfi.experiments.process.connecting import stream_of
 
     return stream_of(config, "ldfi" if role == "all" else f"ldfi-{role}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ldfi.experiments.domain.verdict import Thresholds
+from ldfi.experiments.domain.judging.verdict import Thresholds
 from ldfi.fit.faults import FaultKind
 
 Rule = Literal["sequential", "threshold"]

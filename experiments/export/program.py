@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ldfi.experiments.errors import NotExpressible
-from ldfi.experiments.replay import SAFE_METHODS
 from ldfi.experiments.scenarios.redaction import HOLE
+from ldfi.experiments.scenarios.replay import SAFE_METHODS
 from ldfi.experiments.scenarios.scenario import Scenario
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from math import comb
 from typing import Final, Literal
 
-from ldfi.experiments.domain.exploration import Exploration, Plan
-from ldfi.experiments.domain.lesson import Lesson
-from ldfi.experiments.domain.observation import Observation, Outcome
-from ldfi.experiments.domain.patterns import matching
+from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
+from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic import Traffic
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.fit.faults import Fault
 from ldfi.lineage.blame import blame

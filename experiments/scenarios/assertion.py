@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from ldfi.experiments.replay import ANYTHING, Assertion
+from ldfi.experiments.scenarios.replay import ANYTHING, Assertion
 
 
 def _expression(text: str) -> str:

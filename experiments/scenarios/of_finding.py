@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.domain.catalogue import KnownClass
-from ldfi.experiments.domain.run import Run, Runs
+from ldfi.experiments.domain.campaign.run import Run, Runs
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.errors import InvalidScenario, NotFound
 from ldfi.experiments.scenarios.redaction import HOLE, RawRequest, code, redact
 from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document

@@ -19,8 +19,8 @@ from typing import Final
 import httpx
 
 from ldfi.experiments.errors import InvalidScenario
-from ldfi.experiments.replay import SAFE_METHODS, Assertion
 from ldfi.experiments.scenarios.redaction import HOLE
+from ldfi.experiments.scenarios.replay import SAFE_METHODS, Assertion
 from ldfi.experiments.scenarios.reproduction import Attempt
 from ldfi.experiments.scenarios.scenario import Scenario
 from ldfi.fit import baggage

@@ -19,7 +19,7 @@ from typing import Any, Final
 import yaml
 
 from ldfi.experiments.errors import InvalidReplay
-from ldfi.experiments.replay import ANYTHING, Assertion, Exemplar
+from ldfi.experiments.scenarios.replay import ANYTHING, Assertion, Exemplar
 
 HYPOTHESIS: Final = "steady-state-hypothesis"
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.domain.experiment import ACTIVE, Experiment
-from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.store import maintenance, switches
 from ldfi.experiments.store.database import Change, Database

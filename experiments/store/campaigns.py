@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.domain.calendar import Calendar, Schedule
-from ldfi.experiments.domain.campaign import Campaign, Definition
+from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
+from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+from ldfi.experiments.domain.judging.verdict import Thresholds
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
-from ldfi.experiments.domain.verdict import Thresholds
 from ldfi.experiments.errors import NotFound
-from ldfi.experiments.notify import Event
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.notifications import Event
 from ldfi.experiments.store.schema import CampaignRow
 
 LIVE = ("scheduled", "running", "paused")

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.domain.experiment import ACTIVE, Experiment
-from ldfi.experiments.domain.exploration import FindingChange
-from ldfi.experiments.domain.lesson import Lesson
-from ldfi.experiments.domain.run import Runs
+from ldfi.experiments.domain.campaign.exploration import FindingChange
+from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.run import Runs
+from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
 from ldfi.experiments.store import findings, notifications
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Change

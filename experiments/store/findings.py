@@ -1,7 +1,7 @@
 """Findings: minimal failing sets, and what has become of them.
 
-A finding outlives campaigns; :mod:`ldfi.experiments.domain.lifecycle` says which state follows
-which. Whatever changes one leaves an audit row and, but for mere suspicions and links, a
+A finding outlives campaigns; :mod:`ldfi.experiments.domain.campaign.lifecycle` says which state
+follows which. Whatever changes one leaves an audit row and, but for mere suspicions and links, a
 notification that carries all that an issue tracker needs.
 """
 
@@ -14,9 +14,9 @@ from typing import Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.domain.exploration import FindingChange
-from ldfi.experiments.domain.knowledge import Hypothesis
-from ldfi.experiments.domain.lifecycle import CONFIRMED, HURTING, State, next_state
+from ldfi.experiments.domain.campaign.exploration import FindingChange
+from ldfi.experiments.domain.campaign.knowledge import Hypothesis
+from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, State, next_state
 from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change

@@ -32,7 +32,7 @@ def current(session: Session) -> Office | None:
 
 
 def enter(session: Session, url: str) -> int:
-    """Begin to lead; the epoch. The lock of :mod:`ldfi.experiments.election` must be ours."""
+    """Begin to lead; the epoch. The lock of leaders must be ours."""
     last = _office(_locked(session))
     epoch = last.epoch + 1 if last is not None else 1
     session.merge(FlagRow(name=_NAME, value={"epoch": epoch, "url": url}))

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.notify import Event
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import NotificationRow
+
+Event = Literal[
+    "campaign-started",
+    "campaign-ended",
+    "finding",
+    "halted",
+    "resumed",
+    "approval-needed",
+    "guardrail-breached",
+    "class-drifted",
+    "maintenance-opened",
+    "maintenance-closed",
+]
+EVENTS: tuple[Event, ...] = get_args(Event)
 
 
 def put(

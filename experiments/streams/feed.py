@@ -8,12 +8,12 @@ import time
 from collections import Counter
 from typing import Final
 
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.errors import StreamError
-from ldfi.experiments.instruments import INTAKE_LAG
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.stream import Message, Stream, Topics
+from ldfi.experiments.telemetry.instruments import INTAKE_LAG
 
 _log = logging.getLogger("ldfi")
 

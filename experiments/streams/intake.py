@@ -29,7 +29,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.errors import StreamError, UnreadableMessage
 from ldfi.experiments.store import classes, positions
 from ldfi.experiments.store.database import Database

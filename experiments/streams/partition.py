@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ldfi.experiments.domain.observation import Observation, Outcome
-from ldfi.experiments.domain.root_outcome import root_outcome
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.streams.log_time import LogTime
 from ldfi.experiments.streams.wire import Halves
 from ldfi.lineage.assembly import Assembler

@@ -12,7 +12,7 @@ import json
 from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
-from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.lineage.lineage import Lineage, learn_in_full
 from ldfi.lineage.operation import Operation

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from ldfi.experiments.domain.observation import Observation
+from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
 from ldfi.experiments.streams.partition import Half, PartitionWork, Patience
 from ldfi.experiments.streams.stream import Message, Place, Stream, Topics

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from ldfi.experiments.api.auth import Role
+from ldfi.experiments.process.tokens import Role
 from tests.experiments.applications import GIVEN
 from tests.fit.applications import served
 

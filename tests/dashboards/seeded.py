@@ -20,12 +20,12 @@ from typing import Any
 from fastapi import FastAPI
 from sqlalchemy import ColumnElement, insert, select
 
-from ldfi.experiments.domain.calendar import Blackout, Calendar, Schedule
-from ldfi.experiments.domain.campaign import Definition
-from ldfi.experiments.domain.local_time import DAY
-from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.calendar import Blackout, Calendar, Schedule
+from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.campaign.local_time import DAY
+from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Limits, Settings
-from ldfi.experiments.engine import Engine
 from ldfi.experiments.store import Database, findings, tokens
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, MaintenanceRow

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.dashboards.curves import evidence_picture, interval_bar, looks_picture, thresholds_of
-from ldfi.experiments.domain.catalogue import Look
-from ldfi.experiments.domain.verdict import SequentialTests, Thresholds
+from ldfi.experiments.domain.judging.verdict import SequentialTests, Thresholds
+from ldfi.experiments.domain.traffic.catalogue import Look
 
 CURVES = st.lists(
     st.tuples(st.integers(0, 500), st.floats(-20, 20), st.floats(-20, 20)), max_size=30

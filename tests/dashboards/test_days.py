@@ -20,9 +20,9 @@ from ldfi.dashboards.days import (
     monday,
     sort,
 )
-from ldfi.experiments.domain.calendar import Blackout, Calendar, Schedule
-from ldfi.experiments.domain.campaign import Campaign, Definition
-from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.campaign.calendar import Blackout, Calendar, Schedule
+from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.store.schema import CampaignRow
 
 BERLIN, GREENWICH = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")

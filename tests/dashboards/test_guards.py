@@ -13,8 +13,8 @@ from starlette.routing import Route
 from ldfi.dashboards.app import ROUTERS
 from ldfi.dashboards.csp import HEADERS
 from ldfi.dashboards.route import PageRoute
-from ldfi.experiments.api.auth import Role
 from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.process.tokens import Role
 from ldfi.experiments.store.schema import AuditRow
 from tests.dashboards.browsing import Browser, Markup, Site, site
 from tests.dashboards.seeded import Seeded, seed

@@ -9,8 +9,8 @@ import pytest
 from fastapi import FastAPI
 
 from ldfi.dashboards.sessions import COOKIE, LASTS, Sessions
-from ldfi.experiments.api.auth import Role
 from ldfi.experiments.api.rate_limit import STRANGERS, RateLimiter
+from ldfi.experiments.process.tokens import Role
 from ldfi.experiments.store import tokens
 from tests.dashboards.browsing import Site, site, text_of
 from tests.experiments.applications import GIVEN, service

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ldfi.experiments.api.auth import Tokens
 from ldfi.experiments.cli.serve import check_role
-from ldfi.experiments.config import Config, variable
+from ldfi.experiments.process.config import Config, variable
+from ldfi.experiments.process.tokens import Tokens
 from ldfi.fit.keys import Keys
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from ldfi.experiments import instruments, metrics
+from ldfi.experiments.telemetry import instruments, metrics
 from tests.deploy.programs import DEPLOY, promtool
 
 FOLDER = DEPLOY / "prometheus"

@@ -11,9 +11,9 @@ from fastapi import APIRouter, FastAPI
 
 from ldfi.experiments.api import problems
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.api.auth import ROLES, Tokens
 from ldfi.experiments.api.rate_limit import RateLimiter
-from ldfi.experiments.service import Service
+from ldfi.experiments.process.service import Service
+from ldfi.experiments.process.tokens import ROLES, Tokens
 from ldfi.experiments.store.database import Database
 from tests.fit.applications import served
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from fastapi import FastAPI
 
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.api.auth import Tokens
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.service import Service
+from ldfi.experiments.process.service import Service
+from ldfi.experiments.process.tokens import Tokens
 from tests.experiments.applications import GIVEN
 from tests.experiments.world import World
 from tests.fit.applications import served

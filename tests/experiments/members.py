@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx
 
-from ldfi.experiments.api.auth import Role
 from ldfi.experiments.cli.processes import ATTACHED, free_port
+from ldfi.experiments.process.tokens import Role
 from tests.experiments.applications import GIVEN, bearer
 
 PATIENCE = 150.0

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
-from ldfi.experiments.domain.campaign import Campaign, Definition
-from ldfi.experiments.domain.catalogue import KnownClass, LearnedClass
-from ldfi.experiments.domain.experiment import Experiment
-from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic import Traffic
+from ldfi.experiments.domain.traffic.catalogue import KnownClass, LearnedClass
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.context import Arm
 from ldfi.fit.predicate import Condition, Predicate
 from ldfi.lineage.lineage import Lineage, learn

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from ldfi.experiments.api.idempotency import REPLAYED
 from ldfi.experiments.api.rate_limit import PEOPLE
 from ldfi.experiments.api.routes import MAX_BODY
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 
 VIEWER, OPERATOR, EDGE = (bearer(GIVEN[role]) for role in ("viewer", "operator", "edge"))

@@ -19,7 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from ldfi.experiments.api.ingest import MAX_BODY
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 
 INGEST, DEVICES, VIEWER = (bearer(GIVEN[role]) for role in ("ingest", "devices", "viewer"))

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from ldfi.experiments.domain.campaign import Campaign, Definition
-from ldfi.experiments.domain.experiment import Experiment
-from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.store import campaigns, experiments, maintenance, switches
 from ldfi.experiments.store.arming import Armed, Order, Refused, arm, least_members

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.calendar import DAYS, Blackout, Calendar, Schedule
-from ldfi.experiments.domain.local_time import change, wall, zone
+from ldfi.experiments.domain.campaign.calendar import DAYS, Blackout, Calendar, Schedule
+from ldfi.experiments.domain.campaign.local_time import change, wall, zone
 from ldfi.experiments.errors import InvalidCalendar
 
 MINUTE = 60

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.campaign import ENROLLED_AT_ONCE, Campaign
-from ldfi.experiments.domain.catalogue import Change, KnownClass
+from ldfi.experiments.domain.campaign.campaign import ENROLLED_AT_ONCE, Campaign
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic import Traffic
+from ldfi.experiments.domain.traffic.catalogue import Change, KnownClass
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.lineage.span import Span
 from ldfi.solver import Explorer, OutOfTime
 from ldfi.solver.check import check

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
-from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
 from tests.experiments.test_traffic import needed

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.comparison import ArmSample, compare, newcombe, wilson
+from ldfi.experiments.domain.judging.comparison import ArmSample, compare, newcombe, wilson
 
 ARMS = st.integers(0, 300).flatmap(
     lambda devices: st.builds(
@@ -112,6 +112,8 @@ def test_more_failures_than_devices_are_refused() -> None:
 
 
 def test_scipy_is_not_loaded_before_it_is_needed() -> None:
-    check = "import sys, ldfi.experiments.domain.comparison; sys.exit('scipy' in sys.modules)"
+    check = (
+        "import sys, ldfi.experiments.domain.judging.comparison; sys.exit('scipy' in sys.modules)"
+    )
 
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from ldfi.experiments.cli.config import app
-from ldfi.experiments.config import Config, table, variable
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.errors import InvalidConfig, Unreachable
+from ldfi.experiments.process.config import Config, table, variable
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECRET = "hush-0123456789abcdef"

@@ -11,14 +11,14 @@ import pytest
 from fastapi import FastAPI, Request
 from sqlalchemy import select
 
-from ldfi.experiments import counts
-from ldfi.experiments.domain.campaign import Definition
-from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.control import counts
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
-from ldfi.experiments.engine import Engine
-from ldfi.experiments.prometheus import Prometheus
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
+from ldfi.experiments.telemetry.prometheus import Prometheus
 from tests.experiments.world import FOUND, World
 from tests.fit.applications import served
 

@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from ldfi.experiments.domain.campaign import Campaign, Definition
-from ldfi.experiments.domain.maintenance import Maintenance
-from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Limits, Settings
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import Conflict, Halted, NotFound
 from ldfi.experiments.store.database import SERVICE, Change, Database
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
@@ -435,7 +435,7 @@ def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
     # Given a database that is away just when everything has to stop
     away = OperationalError("COMMIT", {}, Exception("gone"))
     with monkeypatch.context() as patch:
-        patch.setattr("ldfi.experiments.scheduler.switches.set_halted", _raising(away))
+        patch.setattr("ldfi.experiments.control.scheduler.switches.set_halted", _raising(away))
         with pytest.raises(OperationalError):
             world.engine.scheduler.halt("now", "ann", world.now)
         assert not world.rules()

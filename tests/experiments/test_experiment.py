@@ -11,11 +11,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ldfi.experiments.domain.experiment import Experiment, State
-from ldfi.experiments.domain.lesson import lesson_of
-from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.campaign.lesson import lesson_of
+from ldfi.experiments.domain.judging.experiment import Experiment, State
+from ldfi.experiments.domain.judging.verdict import Thresholds
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.verdict import Thresholds
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.lineage.lineage import Lineage

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.experiment import Experiment
-from ldfi.experiments.domain.exploration import MAX_TRIES, Exploration, Plan
-from ldfi.experiments.domain.lesson import Lesson, lesson_of
-from ldfi.experiments.domain.observation import Observation
+from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, Exploration, Plan
+from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic import Traffic
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
 from ldfi.solver.check import check
 from tests.experiments.simulated import (

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from ldfi.experiments.domain.experiment import Experiment
-from ldfi.experiments.domain.exploration import FindingChange, FindingState
+from ldfi.experiments.domain.campaign.exploration import FindingChange, FindingState
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import findings

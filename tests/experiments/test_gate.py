@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.gate import gate
-from ldfi.experiments.domain.knowledge import Knowledge
-from ldfi.experiments.domain.maintenance import Maintenance
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.gates.gate import gate
+from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.gates.whatif import points_named
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.whatif import points_named
 from tests.experiments.simulated import explore, serving
 from tests.experiments.test_exploration import BOUNDS, PROGRAM
 from tests.experiments.test_exploration import Lab as Laboratory

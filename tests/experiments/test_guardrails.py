@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ldfi.experiments.domain.campaign import Campaign, Definition
-from ldfi.experiments.engine import Engine
-from ldfi.experiments.guardrails import Guardrails
-from ldfi.experiments.prometheus import Prometheus
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.control.guardrails import Guardrails
+from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.store.database import Database
+from ldfi.experiments.telemetry.prometheus import Prometheus
 from tests.experiments.test_engine import SETTINGS
 from tests.experiments.world import World
 from tests.fit.applications import served

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.cli.serve import check_role
-from ldfi.experiments.config import Config
-from ldfi.experiments.election import AdvisoryLock, FileLock, election_of
 from ldfi.experiments.errors import Conflict, Deposed, InvalidConfig
+from ldfi.experiments.process.config import Config
+from ldfi.experiments.process.election import AdvisoryLock, FileLock, election_of
 from ldfi.experiments.store import leaders, switches
 from ldfi.experiments.store.database import Database
 from tests.experiments.applications import client_of, service

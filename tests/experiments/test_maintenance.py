@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.maintenance import Maintenance
-from ldfi.experiments.domain.patterns import matching, names_of
+from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.traffic.patterns import matching, names_of
 from ldfi.experiments.errors import InvalidMaintenance
 
 RATINGS = "api>http:GET:ratings.internal:8443/titles/*"

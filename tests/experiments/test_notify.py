@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ldfi.experiments.errors import InvalidTarget, NotDelivered
-from ldfi.experiments.notify import (
+from ldfi.experiments.notify.notification import (
     ATTEMPTS,
     Notification,
     Slack,

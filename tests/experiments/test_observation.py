@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.observation import Join, Observation, Outcome
+from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.lineage.lineage import Lineage
 from tests.lineage.spans import lineage, span
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import zeta
 
-from ldfi.experiments.domain.online_fdr import EXPONENT, ZETA, OnlineFdr, gamma
+from ldfi.experiments.domain.judging.online_fdr import EXPONENT, ZETA, OnlineFdr, gamma
 
 
 def test_the_shares_sum_to_one_at_most_however_long_it_goes_on() -> None:

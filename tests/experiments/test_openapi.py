@@ -23,9 +23,9 @@ from schemathesis.config import SchemathesisConfig
 
 from ldfi.experiments.api import events, problems
 from ldfi.experiments.api.routes import CHANGING
-from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.engine import Engine
 from ldfi.experiments.store import Database
 from tests.experiments.applications import GIVEN, bearer, service
 from tests.experiments.scenarios.replayed import TRACE, replayed

@@ -9,10 +9,11 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from ldfi.experiments.notify import Event, Slack, Target, Webhook
-from ldfi.experiments.outbox import Outbox
+from ldfi.experiments.notify.notification import Slack, Target, Webhook
+from ldfi.experiments.notify.outbox import Outbox
 from ldfi.experiments.store import notifications, switches
 from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.notifications import Event
 from ldfi.experiments.store.schema import NotificationRow
 from tests.experiments.test_notify import Receiver, receiver
 

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from ldfi.experiments.errors import InvalidGuardrail, PrometheusError
-from ldfi.experiments.prometheus import Prometheus, check_guardrail
+from ldfi.experiments.telemetry.prometheus import Prometheus, check_guardrail
 from tests.fit.applications import served
 
 TOKEN = "s3cret"

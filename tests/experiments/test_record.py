@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.lesson import Lesson
-from ldfi.experiments.domain.record import Record
+from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.record import Record
 from ldfi.experiments.domain.settings import Settings
 from tests.experiments.simulated import explore, serving
 from tests.lineage.programs import Call, Step

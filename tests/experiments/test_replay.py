@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import InvalidReplay
-from ldfi.experiments.replay import ANYTHING, Assertion, Exemplar, Replayer
+from ldfi.experiments.scenarios.replay import ANYTHING, Assertion, Exemplar, Replayer
 from tests.fit.applications import served
 
 HOME = {"rows": [{"title": "new"}, {"title": "old"}], "ok": True}

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from ldfi.experiments.api.auth import BELIEVED, ROLES
 from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.process.tokens import BELIEVED, ROLES
 from ldfi.experiments.store import tokens
 from ldfi.experiments.store.database import Database
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service

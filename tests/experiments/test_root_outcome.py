@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from ldfi.experiments.domain.observation import Join, Outcome
-from ldfi.experiments.domain.root_outcome import root_outcome
+from ldfi.experiments.domain.traffic.observation import Join, Outcome
+from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from tests.lineage.spans import TRACE, lineage, span
 
 

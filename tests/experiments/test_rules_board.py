@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ldfi.experiments.rules_board import RulesBoard
+from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.fit.allowance import Allowances
 from ldfi.fit.faults import Fault
 from ldfi.fit.rules import Lease, Rule, read_lease

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from ldfi.experiments.domain.campaign import Campaign
-from ldfi.experiments.domain.experiment import Experiment
-from ldfi.experiments.domain.run import MOST_CALLS, Run, Runs, run_of
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.campaign.run import MOST_CALLS, Run, Runs, run_of
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import new_row

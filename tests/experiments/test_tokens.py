@@ -10,18 +10,10 @@ from sqlalchemy import select, text
 from typer.testing import CliRunner
 
 from ldfi.experiments.api import tokens as routes
-from ldfi.experiments.api.auth import (
-    BELIEVED,
-    ROLES,
-    Devices,
-    Edge,
-    Ingest,
-    Operator,
-    Tokens,
-    Viewer,
-)
 from ldfi.experiments.api.auth import Admin as AdminCaller
+from ldfi.experiments.api.auth import Devices, Edge, Ingest, Operator, Viewer
 from ldfi.experiments.cli.token import app as cli
+from ldfi.experiments.process.tokens import BELIEVED, ROLES, Tokens
 from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, Base

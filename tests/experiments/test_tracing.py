@@ -15,11 +15,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ldfi.experiments import tracing
-from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.engine import Engine
 from ldfi.experiments.store.database import Database
+from ldfi.experiments.telemetry import tracing
 from tests.deploy.sink import Sink, free_ports, listening, until
 from tests.experiments.world import World
 

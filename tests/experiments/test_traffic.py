@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain import topology as topology_module
-from ldfi.experiments.domain import traffic as traffic_module
-from ldfi.experiments.domain.interned import Interned
-from ldfi.experiments.domain.observation import Observation, Outcome
-from ldfi.experiments.domain.topology import Topology
-from ldfi.experiments.domain.traffic import STEADY_OUTCOMES, Traffic
+from ldfi.experiments.domain.traffic import class_traffic as traffic_module
+from ldfi.experiments.domain.traffic import topology as topology_module
+from ldfi.experiments.domain.traffic.class_traffic import STEADY_OUTCOMES, Traffic
+from ldfi.experiments.domain.traffic.interned import Interned
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full
 from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Trace

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain import (
+from ldfi.experiments.domain.judging import (
     verdict as rules,  # `Tests`, `tests_for`: pytest would collect them
 )
-from ldfi.experiments.domain.verdict import (
+from ldfi.experiments.domain.judging.verdict import (
     CURVE_POINTS,
     GAMMA,
     SequentialTests,

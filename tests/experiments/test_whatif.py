@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.experiment import Experiment
+from ldfi.experiments.control.evidence import knowledge_of
+from ldfi.experiments.domain.gates.whatif import what_if
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.whatif import what_if
-from ldfi.experiments.evidence import knowledge_of
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
 from tests.experiments.simulated import (

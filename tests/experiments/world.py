@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ldfi.experiments.domain.observation import Outcome
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.fit.allocation import mark_of
 from ldfi.fit.allowance import Allowances
 from ldfi.fit.context import Arm

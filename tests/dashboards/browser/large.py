@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store import Database
 from tests.experiments.world import World
 from tests.lineage.programs import Call, Step

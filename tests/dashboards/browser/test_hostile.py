@@ -13,9 +13,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
-from ldfi.experiments.domain.campaign import Definition
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.engine import Engine
 from ldfi.experiments.store import Database
 from tests.dashboards.browser.chromium import Watched, watching
 from tests.dashboards.browser.hostile import LINE, PATHS, PAYLOADS, PROGRAM, SMALL, harm

@@ -15,7 +15,7 @@ import yaml
 from ldfi.dashboards.grafana import __main__ as grafana
 from ldfi.dashboards.grafana import service
 from ldfi.dashboards.grafana.board import as_json
-from ldfi.experiments import instruments, metrics
+from ldfi.experiments.telemetry import instruments, metrics
 from tests.dashboards.grafana.scraped import Prometheus, scraped
 from tests.deploy.programs import DEPLOY
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
-from ldfi.experiments.domain.experiment import ACTIVE
-from ldfi.experiments.domain.lifecycle import HURTING
+from ldfi.experiments.domain.campaign.lifecycle import HURTING
+from ldfi.experiments.domain.judging.experiment import ACTIVE
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow
 from tests.experiments.crash.record import Record
 from tests.experiments.crash.treated import Treated

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.run import Run, RunCall, Runs
+from ldfi.experiments.domain.campaign.run import Run, RunCall, Runs
 from ldfi.experiments.errors import InvalidScenario, NotFound
 from ldfi.experiments.scenarios.of_finding import scenario_of
 from ldfi.experiments.store.database import Database

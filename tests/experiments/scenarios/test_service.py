@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ldfi.experiments.cli.main import app as ldfi
-from ldfi.experiments.domain.run import Runs
+from ldfi.experiments.control.replays import KEPT, SECONDS, Replays
+from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.errors import NotFound
-from ldfi.experiments.replays import KEPT, SECONDS, Replays
 from ldfi.experiments.scenarios.scenario import read
 from ldfi.experiments.store.database import Database
 from ldfi.lineage.lineage import Lineage, learn

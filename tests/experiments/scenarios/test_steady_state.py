@@ -10,7 +10,7 @@ import pytest
 
 from ldfi.experiments.cli.replay import read
 from ldfi.experiments.errors import InvalidReplay
-from ldfi.experiments.replay import ANYTHING, Assertion, Exemplar
+from ldfi.experiments.scenarios.replay import ANYTHING, Assertion, Exemplar
 from ldfi.experiments.scenarios.steady_state import assertion_for, steady_state
 
 ANY = range(100, 600)

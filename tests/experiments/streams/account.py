@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, TextIO
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ldfi.experiments.domain.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.store import classes
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from deploy.stack.kafka import Broker
 from ldfi.experiments.cli.processes import ATTACHED, free_port
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.errors import StreamError
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake

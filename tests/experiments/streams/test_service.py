@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from deploy.stack.kafka import Broker
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.stream import Stream, Topics

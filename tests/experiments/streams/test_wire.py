@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ldfi.experiments.domain.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.experiments.streams.wire import (
     Halves,

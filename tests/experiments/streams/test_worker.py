@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ldfi.experiments.engine import Engine
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.partition import Patience

@@ -10,7 +10,7 @@ from typing import Literal
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
-from ldfi.experiments.domain.observation import Outcome
+from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.streams.wire import write_outcome
 
 BEGIN = 1_800_000_000_000_000_000

@@ -1,0 +1,160 @@
+"""The service at work: spans and outcomes in, experiments out, in one event loop.
+
+    spans ──▶ Assembler ──▶ learn ──┐
+                                    ├─▶ Join ──▶ Catalogue (nobody injected) or Experiment
+    device metrics ──▶ Outcome ─────┘                           │
+                                                      Scheduler ▼
+                                 RulesBoard ◀── arm, disarm ── store
+
+Everything here is called from one thread; :meth:`Engine.tick` is called many times a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+from ldfi.experiments.control.replays import Replays
+from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.control.scheduler import Scheduler
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
+from ldfi.experiments.domain.traffic.root_outcome import root_outcome
+from ldfi.experiments.store import Database, classes
+from ldfi.experiments.telemetry import instruments
+from ldfi.lineage.assembly import Assembler
+from ldfi.lineage.lineage import learn
+from ldfi.lineage.span import Span
+
+_log = logging.getLogger("ldfi")
+
+TICK_SECONDS = 0.05
+
+OutcomeSource = Literal["devices", "root"]
+"""Who says how a request went: the users' devices, or, as a last resort, its root span."""
+
+
+class Engine:
+    """Owns everything that changes while the service runs.
+
+    ``lease``: seconds for which an edge may act without news. ``quiet``: seconds without a span
+    after which a trace counts as whole. ``outcomes``: with ``root`` nobody waits for devices.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        now: float,
+        lease: float = 10.0,
+        quiet: float = 0.4,
+        limits: Limits | None = None,
+        outcomes: OutcomeSource = "devices",
+    ) -> None:
+        self.dropped: Counter[str] = Counter()
+        self.spans = 0
+        self.outcomes = 0
+        self.ticked_at = now
+        self.board = RulesBoard(secrets.token_hex(4), lease)
+        with db.read() as session:
+            self.catalogue = Catalogue.from_json(classes.load(session))
+        self.scheduler = Scheduler(
+            db, self.board, self.catalogue, limits or Limits(), now=now, lease=lease
+        )
+        self.replays = Replays()
+        self._believes_root = outcomes == "root"
+        self._assembler = Assembler(quiet=quiet, max_age=60.0)
+        self._join = Join()
+
+    def drops(self) -> dict[str, int]:
+        """Everything that was received and could not be used, by reason."""
+        return {
+            **{f"span_{reason}": count for reason, count in self._assembler.dropped.items()},
+            **{f"join_{reason}": count for reason, count in self._join.dropped.items()},
+            **{f"class_{reason}": count for reason, count in self.catalogue.dropped.items()},
+            "late": self.scheduler.late,
+            **self.dropped,
+        }
+
+    @property
+    def open_traces(self) -> int:
+        """How many traces are being put together."""
+        return len(self._assembler)
+
+    @property
+    def oldest_trace(self) -> float | None:
+        """When the oldest of them got its first span (Unix seconds); None where there is none."""
+        return self._assembler.oldest
+
+    def receive_spans(self, spans: Iterable[Span], now: float) -> None:
+        """Spans have arrived, in any order."""
+        spans = list(spans)
+        self.spans += len(spans)
+        self._assembler.add(spans, now)
+
+    def receive_outcomes(self, outcomes: Iterable[Outcome], now: float) -> None:
+        """Devices have reported."""
+        for outcome in outcomes:
+            self.outcomes += 1
+            self._route(self._join.add_outcome(outcome, now), now)
+
+    def receive_observation(
+        self, observation: Observation, now: float, at: tuple[int, int]
+    ) -> None:
+        """An ingest worker has joined both halves of a request, each request once.
+
+        ``at``: partition and offset where it stands in the stream.
+        """
+        self.spans += observation.lineage.spans
+        self.outcomes += 1
+        self._route(observation, now, at)
+
+    def tick(self, now: float) -> None:
+        """Move everything on by one step."""
+        for trace in self._assembler.pop(now):
+            lineage = learn(trace)
+            if lineage is None:
+                self.dropped["trace_without_root"] += 1
+            elif self.replays.take(lineage, now):
+                pass  # nobody's experiment, and evidence of nothing
+            elif lineage.orphans:
+                self.dropped["trace_incomplete"] += 1
+            elif self._believes_root:
+                self._route(Observation(lineage, root_outcome(lineage)), now)
+            else:
+                self._route(self._join.add_lineage(lineage, now), now)
+        self._join.expire(now)
+        self.scheduler.advance(now)
+        self.ticked_at = now
+
+    async def run(self) -> None:
+        """Tick until cancelled. A tick that fails is logged; the next one comes all the same."""
+        due = time.time()
+        while True:
+            started = time.time()
+            instruments.TICK_LAG_SECONDS.observe(max(0.0, started - due))
+            try:
+                with instruments.TICK_SECONDS.time():
+                    self.tick(started)
+            except Exception:  # noqa: BLE001 - one bad trace must not stop the watch
+                instruments.TICKS_FAILED.inc()
+                _log.exception("a tick failed; everything armed is disarmed")
+                self.board.clear()
+            due = max(time.time(), started + TICK_SECONDS)
+            await asyncio.sleep(due - time.time())
+
+    def _route(
+        self, observation: Observation | None, now: float, at: tuple[int, int] | None = None
+    ) -> None:
+        if observation is None:
+            return
+        if not observation.lineage.experiment:
+            self.catalogue.observe(observation, now, at)
+        elif not self.scheduler.observe(observation):
+            self.dropped["unknown_experiment"] += 1

@@ -1,0 +1,44 @@
+"""All the evidence there is about one request class, from whichever campaign it came."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.store.schema import ExperimentRow
+
+
+def knowledge_of(session: Session, known: KnownClass) -> Knowledge:
+    """What traffic and all experiments on this version of the class have shown."""
+    return knowledge_from(known, lessons_of(session, [known.name]).get(known.name, []))
+
+
+def lessons_of(session: Session, names: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+    """For each of these classes what experiments taught, in their order: one query for all."""
+    query = select(ExperimentRow.request_class, ExperimentRow.lesson).where(
+        ExperimentRow.request_class.in_(names),
+        ExperimentRow.state == "decided",
+        ExperimentRow.lesson.is_not(None),
+    )
+    found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for name, lesson in session.execute(query.order_by(ExperimentRow.ended_at, ExperimentRow.id)):
+        found[name].append(lesson)
+    return dict(found)
+
+
+def knowledge_from(known: KnownClass, lessons: Iterable[dict[str, Any]]) -> Knowledge:
+    """What traffic and these lessons have shown, as far as they are of this version."""
+    exploration = Exploration(known.name, Settings(), known.traffic, known.version)
+    exploration.replay(
+        Lesson.from_json(lesson) for lesson in lessons if lesson["version"] == known.version
+    )
+    return exploration.knowledge

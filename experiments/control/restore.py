@@ -1,0 +1,84 @@
+"""After a restart: campaigns as they were, from what is on record.
+
+An exploration is a function of its class's traffic and of the lessons in their order, so it is
+taught them again. Lessons about an earlier lineage of the class are left out. What was running is
+not taken up: whoever armed it is gone, its leases have run out or will, and nobody knows whom it
+exposed in the meantime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from ldfi.experiments.domain.campaign.campaign import Campaign, State
+from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.store import campaigns, experiments, findings
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+
+
+def restored(
+    session: Session,
+    row: CampaignRow,
+    catalogue: Catalogue,
+    limits: Limits,
+    new_id: Callable[[], str],
+) -> Campaign:
+    """The campaign of this row, with everything it had learned."""
+    definition = campaigns.definition_from_json(row.definition)
+    campaign = Campaign(row.id, definition, new_id, limits.protected_points)
+    campaign.state = cast(State, row.state)
+    campaign.reason, campaign.run = row.reason, row.run
+    campaign.run_started_at = row.run_started_at or 0.0
+    campaign.next_run_at = row.next_run_at
+    campaign.held.update(row.held)
+    rows = experiments.lessons(session, row.id)
+    for name in sorted({each.request_class for each in rows} - campaign.held):
+        _explore(session, campaign, catalogue, name, rows)
+    for each in rows:
+        campaign.record.add(_lesson(each))
+    _count(session, campaign)
+    return campaign
+
+
+def _explore(
+    session: Session,
+    campaign: Campaign,
+    catalogue: Catalogue,
+    name: str,
+    rows: list[ExperimentRow],
+) -> None:
+    known = catalogue.classes.get(name)
+    if known is None:
+        return  # it will be learned anew when traffic shows it, and then explored anew
+    exploration = campaign.explore(known)
+    mine = [each for each in rows if each.request_class == name]
+    if campaign.settings.on_drift != "ignore":
+        mine = [each for each in mine if (each.lesson or {}).get("version") == known.version]
+    exploration.replay(_lesson(each) for each in mine if each.run < campaign.run)
+    asked = campaign.definition.hypotheses
+    exploration.begin_run(findings.known(session, name, campaign.run_started_at, asked))
+    exploration.replay(_lesson(each) for each in mine if each.run == campaign.run)
+    campaign.explorations[name] = exploration
+
+
+def _count(session: Session, campaign: Campaign) -> None:
+    """The family of tests of this run goes on where it was."""
+    this_run = (ExperimentRow.campaign_id == campaign.id, ExperimentRow.run == campaign.run)
+    first = ExperimentRow.purpose.in_(["explore", "recheck"])
+    convicts = ExperimentRow.purpose == campaign.convicts
+    query = select(
+        func.count(ExperimentRow.armed_at).filter(first),
+        func.count().filter(convicts, ExperimentRow.verdict == "harmful"),
+    ).where(*this_run)
+    campaign.fdr.tested, campaign.fdr.discoveries = session.execute(query).one()
+
+
+def _lesson(row: ExperimentRow) -> Lesson:
+    assert row.lesson is not None, "only rows with lessons are asked for"  # noqa: S101
+    return Lesson.from_json(row.lesson)

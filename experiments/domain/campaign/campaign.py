@@ -1,0 +1,318 @@
+"""A campaign: experiments over request classes until nothing is left to try within its bounds.
+
+    scheduled ◀──run over, next one comes──┐
+        └──its time has come──▶ running ───┴──▶ finished      stopped: by a person, for good
+                                   └▶ paused ◀┘ by a person, until resumed
+
+Pure: it is told what was observed and what time it is, and says which experiments have ended and
+what to try next. At most one experiment runs on a class at a time. A campaign with a schedule runs
+again and again; what an earlier run has shown still counts in the next, unless a class's lineage
+has changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
+from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
+from ldfi.experiments.domain.campaign.knowledge import Hypothesis
+from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of
+from ldfi.experiments.domain.campaign.record import Record
+from ldfi.experiments.domain.campaign.run import Runs, runs_of
+from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic.catalogue import Change, KnownClass
+from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.patterns import matching
+
+State = Literal["scheduled", "running", "paused", "finished", "stopped"]
+Gate = Callable[[str, Exploration], str | None]
+"""Why no experiment may start on a class just now; None when one may."""
+
+NOTEWORTHY = 5
+"""Good requests from which on a class counts as one the campaign has to finish."""
+
+ENROLLED_AT_ONCE = 25
+"""Classes taken up in one pass: a thousand at once would hold up everything else for a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What was asked for. ``classes`` are patterns of names; none means every fit class.
+
+    ``hypotheses``: try just these, once each, instead of exploring.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    classes: tuple[str, ...] = ()
+    name: str = ""
+    calendar: Calendar | None = None
+    schedule: Schedule | None = None
+    hypotheses: tuple[Hypothesis, ...] = ()
+
+
+@dataclass(slots=True)
+class Campaign:
+    """``new_id`` makes the ids of experiments; it is passed in, as the clock is.
+
+    ``waiting``: why nothing is tried on a class just now, for people; ``""`` is the whole
+    campaign. ``held``: classes whose lineage changed, until an operator releases them.
+    """
+
+    id: str
+    definition: Definition
+    new_id: Callable[[], str]
+    protected: tuple[str, ...] = ()
+    state: State = "running"
+    reason: str = ""
+    run: int = 1
+    run_started_at: float = 0.0
+    next_run_at: float | None = None
+    explorations: dict[str, Exploration] = field(default_factory=dict)
+    running: dict[str, Experiment] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
+    fdr: OnlineFdr = field(init=False)
+    record: Record = field(default_factory=Record)
+    _by_id: dict[str, Experiment] = field(default_factory=dict)
+    _retry_at: dict[str, float] = field(default_factory=dict)
+    _held_until: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.fdr = OnlineFdr(self.settings.fdr)
+
+    @property
+    def settings(self) -> Settings:
+        """Its bounds and care."""
+        return self.definition.settings
+
+    @property
+    def convicts(self) -> Purpose:
+        """What an experiment is for whose harm makes a finding: e-LOND counts just those."""
+        return "confirm" if self.settings.confirm else "explore"
+
+    def live(self) -> bool:
+        """Whether it may still start experiments, now or at some later time."""
+        return self.state in {"scheduled", "running", "paused"}
+
+    def active(self) -> list[Experiment]:
+        """Its experiments that may still inject something."""
+        return [experiment for experiment in self.running.values() if experiment.active]
+
+    def begin_run(self, now: float) -> None:
+        """The next run begins: its own family of tests, and what was found is tried again."""
+        self.state, self.reason = "running", ""
+        self.run_started_at, self.next_run_at = now, None
+        self.fdr = OnlineFdr(self.settings.fdr)
+        self.waiting.clear()
+        self._retry_at.clear()
+        self._held_until = 0.0
+
+    def end_run(self, reason: str, now: float) -> None:
+        """This run is over: the next one is scheduled, or there is none."""
+        self.reason = reason
+        if self.definition.schedule is None:
+            self.state = "finished"
+        else:
+            self.state = "scheduled"
+            self.next_run_at = self.definition.schedule.next_after(now)
+            self.run += 1
+
+    def observe(self, observation: Observation) -> Experiment | None:
+        """Take in a request under experiment; None when the experiment is not one of ours."""
+        experiment = self._by_id.get(observation.lineage.experiment or "")
+        if experiment is None:
+            return None
+        experiment.observe(observation)
+        exploration = self.explorations.get(experiment.request_class)
+        if exploration is not None:
+            exploration.traffic.topology.learn(observation.lineage)
+        return experiment
+
+    def wants(self, name: str) -> bool:
+        """Whether a class of this name is one of those asked for."""
+        return not self.definition.classes or matching(self.definition.classes, [name]) is not None
+
+    def enroll(
+        self, classes: Mapping[str, KnownClass], known: Callable[[str], Iterable[Hypothesis]]
+    ) -> None:
+        """Take up ready classes, some at a time. ``known``: what was found in a class before."""
+        room = ENROLLED_AT_ONCE
+        for name, each in classes.items():
+            if name in self.explorations or name in self.held or not self.wants(name):
+                continue
+            unfit = each.unfit_for(self.settings.min_consistency)
+            if unfit is not None:
+                self.waiting[name] = unfit
+            elif each.traffic.good < self.settings.min_traffic:
+                self.waiting[name] = (
+                    f"{each.traffic.good} good requests seen of {self.settings.min_traffic}"
+                )
+            elif room:
+                room -= 1
+                self.waiting.pop(name, None)
+                self.explorations[name] = self.explore(each)
+                self.explorations[name].begin_run(known(name))
+
+    def explore(self, known: KnownClass) -> Exploration:
+        """An exploration of a class, that knows nothing but its traffic."""
+        name = known.name
+        return Exploration(
+            name,
+            self.settings,
+            known.traffic,
+            known.version,
+            self.protected,
+            only=self.definition.hypotheses,
+        )
+
+    def propose(
+        self, classes: Mapping[str, KnownClass], gate: Gate, room: int, now: float
+    ) -> list[Experiment]:
+        """At most ``room`` new experiments, on the classes with the most traffic first."""
+        proposed: list[Experiment] = []
+        room = min(room, self.settings.concurrency - len(self.active()))
+        if room <= 0 or now < self._held_until:
+            return proposed
+        idle = [
+            (name, exploration)
+            for name, exploration in self.explorations.items()
+            if not exploration.finished and name not in self.running and name in classes
+        ]
+        idle.sort(key=lambda item: -item[1].traffic.good)
+        for name, exploration in idle:
+            if len(proposed) >= room:
+                break
+            if now < self._retry_at.get(name, 0.0):
+                continue
+            obstacle = gate(name, exploration)
+            if obstacle is not None:
+                self.waiting[name] = obstacle
+                continue
+            self.waiting.pop(name, None)
+            exploration.expect(self.record)
+            plan = exploration.plan()
+            if plan is not None:
+                proposed.append(self._experiment(classes[name], exploration, plan, now))
+        return proposed
+
+    def hold(
+        self, experiment: Experiment, reason: str, retry_at: float, *, all_classes: bool = False
+    ) -> None:
+        """A proposed experiment may not run now; its class is asked again at ``retry_at``.
+
+        ``all_classes``: and so is every other one, for what stands in the way is not its own.
+        """
+        name = experiment.request_class
+        self.waiting[name] = reason
+        self._retry_at[name] = retry_at
+        if all_classes:
+            self._held_until = retry_at
+        self.drop(experiment)
+
+    def drop(self, experiment: Experiment) -> None:
+        """Forget an experiment that was never armed."""
+        self.running.pop(experiment.request_class, None)
+        self._by_id.pop(experiment.id, None)
+
+    def close(self, experiment: Experiment) -> tuple[Lesson | None, list[FindingChange], Runs]:
+        """Take in what an ended experiment teaches; nothing when it was aborted.
+
+        Also gives two of its requests, to be shown.
+        """
+        name = experiment.request_class
+        self.running.pop(name, None)
+        exploration = self.explorations.get(name)
+        lesson, changes, runs = None, list[FindingChange](), Runs()
+        if (
+            experiment.state == "decided"
+            and exploration is not None
+            and exploration.version == experiment.version
+        ):
+            if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
+                self.fdr.discovered()
+            lesson = lesson_of(experiment, exploration.traffic.usual_support())
+            self.record.add(lesson)
+            changes = exploration.learn(lesson)
+            runs = runs_of(experiment, lesson)
+        experiment.good.clear()
+        experiment.bad.clear()
+        experiment.undisturbed = None
+        return lesson, changes, runs
+
+    def forget(self, experiment: Experiment) -> None:
+        """Long after its end: nothing that could still come in for it is counted any more."""
+        self._by_id.pop(experiment.id, None)
+
+    def follow(self, changed: Change) -> bool:
+        """A class has changed, gone, or come back: whether what runs on it must be aborted."""
+        known, name = changed.known, changed.known.name
+        if name not in self.explorations:
+            return False
+        if changed.kind == "changed" and self.settings.on_drift == "ignore":
+            self.explorations[name].follow(known.traffic)
+            return False
+        del self.explorations[name]
+        if changed.kind == "changed" and self.settings.on_drift == "pause":
+            self.held.add(name)
+            self.waiting[name] = "its lineage changed; release it to explore it anew"
+        return name in self.running
+
+    def release(self, name: str) -> bool:
+        """Let a class that drifted be explored again; False when it was not held."""
+        held = name in self.held
+        self.held.discard(name)
+        self.waiting.pop(name, None)
+        return held
+
+    def complete(self, classes: Mapping[str, KnownClass]) -> bool:
+        """Whether every class that matters has been explored to its end."""
+        if self.running:
+            return False
+        named = [name for name in self.definition.classes if "*" not in name]
+        if any(map(self._unfinished, named)):
+            return False
+        if any(self._unfinished(n) and self._matters(known) for n, known in classes.items()):
+            return False
+        return bool(named) or any(map(self._matters, classes.values()))
+
+    def _unfinished(self, name: str) -> bool:
+        exploration = self.explorations.get(name)
+        return exploration is None or not exploration.finished
+
+    def _matters(self, known: KnownClass) -> bool:
+        return (
+            self.wants(known.name)
+            and known.traffic.good >= NOTEWORTHY
+            and known.unfit_for(self.settings.min_consistency) is None
+            and known.name not in self.held
+        )
+
+    def certificates(self) -> list[dict[str, Any]]:
+        """One certificate for each class."""
+        return [exploration.certificate() for exploration in self.explorations.values()]
+
+    def _experiment(
+        self, known: KnownClass, exploration: Exploration, plan: Plan, now: float
+    ) -> Experiment:
+        faults = exploration.expand(plan.hypothesis)
+        names = [str(fault) for fault in faults]
+        risk = self.record.risk(names, self.settings.members)
+        experiment = Experiment(
+            id=self.new_id(),
+            request_class=exploration.name,
+            predicate=known.predicate,
+            hypothesis=plan.hypothesis,
+            faults=faults,
+            settings=self.settings,
+            purpose=plan.purpose,
+            risk=self.settings.members if plan.purpose in {"confirm", "verify", "repeat"} else risk,
+            version=exploration.version,
+            created_at=now,
+        )
+        self.running[exploration.name] = self._by_id[experiment.id] = experiment
+        return experiment

@@ -1,0 +1,258 @@
+"""What is known of one request class: from evidence to a hypothesis, from a lesson to evidence.
+
+This is where the three rooms meet. The solver sees variables, which are strings: ``error@POINT``,
+``delay@POINT``, and ``down@SYSTEM`` for a fault domain, all of whose points fail together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.unproven import Unproven, token
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.fit.faults import Fault
+from ldfi.solver import Explorer, Judgement, OutOfTime
+
+Hypothesis = frozenset[str]
+DOWN = "down@"
+SPELT_OUT = 4
+"""A domain of fewer points than this is never tried point by point as well: it is the same."""
+
+SOLVER_SECONDS = 2.0
+"""The longest the service may stand still for one hypothesis: well within a lease."""
+
+OPEN_SHOWN = 9_999
+"""Open hypotheses are counted up to this many, for people."""
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """One class's traffic, its explorer, and the faults known in it so far.
+
+    It is a function of the traffic, the lessons and their order: teach a new one the same, and it
+    knows the same. ``protected``: patterns of points that nobody may inject into.
+    """
+
+    name: str
+    settings: Settings
+    traffic: Traffic
+    protected: tuple[str, ...] = ()
+    explorer: Explorer = field(init=False)
+    open: int = 0
+    _points: set[str] = field(default_factory=set)
+    _domains: dict[str, frozenset[str]] = field(default_factory=dict)
+    _traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict)
+    _nested: set[frozenset[str]] = field(default_factory=set)
+    _given_up: set[str] = field(default_factory=set)
+    _unproven: Unproven = field(default_factory=Unproven)
+    _told: set[tuple[frozenset[str], frozenset[str]]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.explorer = Explorer(
+            max_size=self.settings.max_size,
+            strategy=self.settings.strategy,
+            max_union=self.settings.max_union,
+            seed=self.settings.seed,
+            time_limit=SOLVER_SECONDS,
+        )
+        self.study_traffic()
+
+    def propose(self) -> Hypothesis | None:
+        """The next hypothesis worth an experiment.
+
+        None when nothing is left within the bounds, or nothing can be found in time.
+        """
+        self.study_traffic()
+        try:
+            proposed = self.explorer.propose()
+        except OutOfTime:
+            proposed = None  # what is left is listed as open on the certificate
+        self.open = self.explorer.open_count(OPEN_SHOWN)
+        return None if proposed is None else frozenset(map(str, proposed))
+
+    def recheck(self) -> Hypothesis | None:
+        """A hypothesis that was inferred to be safe but never tried; None if there is none."""
+        drawn = self.explorer.recheck()
+        return None if drawn is None else frozenset(map(str, drawn))
+
+    def superseded_soon(self, hypothesis: Hypothesis) -> bool:
+        """Whether the same with errors in place of delays is still open.
+
+        A delay that makes its call fail implies the error, so if the error hurts as well, that is
+        the finding.
+        """
+        weaker = frozenset(
+            f"error@{point}" if kind == "delay" and point in self._given_up else f"{kind}@{point}"
+            for kind, _, point in (fault.partition("@") for fault in hypothesis)
+        )
+        return weaker != hypothesis and self.explorer.judge(weaker) == "open"
+
+    def exclude(self, hypothesis: Hypothesis) -> None:
+        """Never propose these together."""
+        self.explorer.exclude(hypothesis)
+
+    def knows(self, hypothesis: Hypothesis) -> bool:
+        """Whether all of it can be injected: its points and systems have been seen.
+
+        A fallback may have been seen only while something was injected, in another campaign.
+        """
+        topology = self.traffic.topology
+        return all(
+            variable in self._domains
+            if variable.startswith(DOWN)
+            else topology.knows(variable.partition("@")[2])
+            for variable in hypothesis
+        )
+
+    def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
+        """What has to be injected: a domain becomes an error at each of its points.
+
+        A point fails in one way only. Where both kinds are asked for, the delay stands for both:
+        the explorer asks only where it knows that the delay ends in an error.
+        """
+        faults: dict[str, Fault] = {}
+        for variable in sorted(hypothesis, reverse=True):
+            if variable.startswith(DOWN):
+                for point in self._domains[variable]:
+                    faults.setdefault(point, Fault(point, "error"))
+            else:
+                fault = Fault.parse(variable)
+                if fault.kind == "delay" or fault.point not in faults:
+                    faults[fault.point] = fault
+        return tuple(sorted(faults.values()))
+
+    def learn(self, lesson: Lesson) -> None:
+        """Take a lesson to the explorer."""
+        self._know(lesson.relied_on)
+        for delay, error in sorted(lesson.implications):
+            if "error" in self.settings.kinds:
+                self.explorer.imply(delay, error)
+            self._given_up.add(delay.partition("@")[2])
+        if lesson.succeeded:
+            self._unproven.add(lesson.fired, lesson.called)
+            self._widen()  # before the record, which judges by it whether anything was closed
+            self.explorer.record(
+                injected=lesson.injected,
+                succeeded=True,
+                fired=self._with_tokens(lesson.fired),
+                support=self._within_bounds(lesson.relied_on),
+                traces=lesson.traces,
+            )
+        elif lesson.succeeded is None:
+            self.explorer.record(injected=lesson.injected, succeeded=None)
+        else:
+            self._traces.setdefault(lesson.fired, lesson.traces)
+            blame = {f for f in lesson.fired if f.partition("@")[2] in lesson.suspects}
+            self.explorer.record(
+                injected=lesson.injected,
+                succeeded=False,
+                fired=self._with_tokens(lesson.fired),
+                blame=frozenset(blame) or None,
+                traces=lesson.traces,
+            )
+
+    @property
+    def points(self) -> frozenset[str]:
+        """Every point seen in this class."""
+        return frozenset(self._points)
+
+    def judge(self, points: Iterable[str]) -> Judgement:
+        """What is known of these points failing, all at once."""
+        errors = frozenset(f"error@{point}" for point in points)
+        return self.explorer.judge(self._with_tokens(errors))
+
+    def doubts(self, lesson: Lesson) -> bool:
+        """Whether what fired in its failed requests was survived, as other lessons have it."""
+        fired = self._with_tokens(lesson.fired)
+        return lesson.succeeded is False and fired in self.explorer.doubtful
+
+    def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
+        """The minimal failing sets found so far, each with exemplar traces."""
+        found = [frozenset(map(str, faults)) for faults in self.explorer.findings]
+        return [(faults, self._traces.get(self.injected(faults), ())) for faults in found]
+
+    def certificate(self) -> dict[str, Any]:
+        """The certificate as it stands, with the class by name."""
+        data = self.explorer.certificate().data
+        return {"request_class": self.name, "certificate": data}
+
+    def injected(self, variables: Iterable[str]) -> frozenset[str]:
+        """The faults that are injected for these variables."""
+        return frozenset(map(str, self.expand(variables)))
+
+    def study_traffic(self) -> None:
+        """Take in what the traffic has shown since the last time."""
+        for relied_on, failed, trace_id in self.traffic.frequent():
+            if (relied_on, failed) in self._told:
+                continue
+            self._told.add((relied_on, failed))
+            self._know(relied_on)
+            support = self._within_bounds(relied_on)
+            self.explorer.observe(support, failed=failed, traces=(trace_id,))
+        self._unproven.add(frozenset(), self.traffic.usually_called())
+        self._know_domains()
+        self._know_nesting()
+        self._widen()
+
+    def _widen(self) -> None:
+        """Let clauses hold what their runs leave unproved."""
+        errors = {name.removeprefix(DOWN): self._errors(name) for name in self._domains}
+        given_up = frozenset(self._given_up)
+        for survived, faults in self._unproven.news(errors, self.traffic.topology, given_up):
+            self.explorer.observe(self._within_bounds(faults), failed=self._with_tokens(survived))
+
+    def _know(self, faults: Iterable[str]) -> None:
+        """A point seen for the first time: its kinds of fault exclude each other."""
+        for point in sorted({fault.partition("@")[2] for fault in faults} - self._points):
+            self._points.add(point)
+            if matching(self.protected, [point]) is not None:
+                self.explorer.protect(f"{kind}@{point}" for kind in self.settings.kinds)
+            if len(self.settings.kinds) > 1:
+                self.explorer.exclude(f"{kind}@{point}" for kind in self.settings.kinds)
+
+    def _know_domains(self) -> None:
+        if "error" not in self.settings.kinds:
+            return
+        for system, points in sorted(self.traffic.topology.shared().items()):
+            known = points & self._points
+            if len(known) > 1 and self._domains.get(DOWN + system) != known:
+                self._domains[DOWN + system] = known
+                members = {*self._errors(DOWN + system), token(system)}
+                self.explorer.add_domain(DOWN + system, members)
+                self.explorer.exclude({token(system)})
+                if len(members) <= SPELT_OUT:
+                    self.explorer.exclude(self._errors(DOWN + system))
+
+    def _know_nesting(self) -> None:
+        """A fault on a point and an error on one around it are never worth trying together."""
+        topology, kinds = self.traffic.topology, self.settings.kinds
+        around = {f"error@{point}": frozenset({point}) for point in self._points}
+        nested = {
+            frozenset({outer, f"{kind}@{inner}"})
+            for outer, points in (around | self._domains).items()
+            for inner in (topology.behind(points) - points) & self._points
+            for kind in kinds
+        }
+        for pair in sorted(nested - self._nested, key=sorted):
+            self.explorer.exclude(pair)
+        for pair in sorted(self._nested - nested, key=sorted):
+            self.explorer.allow(pair)
+        self._nested = nested
+
+    def _errors(self, domain: str) -> frozenset[str]:
+        return frozenset(f"error@{point}" for point in self._domains[domain])
+
+    def _with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
+        """What fired, and the domains that were down with it."""
+        late = {f"error@{point}" for point in self._given_up if f"delay@{point}" in fired}
+        down = [name for name in self._domains if self._errors(name) <= fired | late]
+        return fired | {token(name.removeprefix(DOWN)) for name in down}
+
+    def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
+        kinds = (*self.settings.kinds, "shared")
+        return frozenset(fault for fault in faults if fault.partition("@")[0] in kinds)

@@ -1,0 +1,45 @@
+"""What becomes of a finding, over all campaigns.
+
+    suspected ──▶ open ──▶ acknowledged          acknowledged: by a person
+        │           │           │
+        ▼           └─────┬─────┘
+     refuted              ▼         survived by itself
+        │               fixed ◀────────┐
+        ▼                 │            │
+     suspected            ▼ hurts again│
+                      regressed ───────┘   may be acknowledged as well
+
+An exploration knows one campaign only. It says ``suspected``, ``open``, ``refuted`` or ``fixed``
+(:mod:`ldfi.experiments.domain.campaign.exploration`); here that is combined with what was known
+before.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from ldfi.experiments.domain.campaign.exploration import FindingState
+
+State = Literal["suspected", "open", "acknowledged", "fixed", "regressed", "refuted"]
+
+HURTING: Final[frozenset[State]] = frozenset({"open", "acknowledged", "regressed"})
+"""States of a finding that hurts, for sure, as far as anyone knows."""
+
+CONFIRMED: Final[frozenset[State]] = HURTING | {"fixed"}
+"""States of a finding that has hurt in an experiment of its own at some time."""
+
+
+def next_state(was: State | None, told: FindingState) -> State:
+    """The state of a finding of which an exploration tells; None: it is new.
+
+    Only what was confirmed can be fixed or regress; whoever acknowledged a finding need not do so
+    again while it hurts; and a mere suspicion takes nothing away from what is known better.
+    """
+    confirmed = was in CONFIRMED
+    if told == "suspected":
+        return was if was is not None and confirmed else "suspected"
+    if told == "open":
+        if was is None or not confirmed:
+            return "open"
+        return "regressed" if was == "fixed" else was
+    return "fixed" if confirmed else "refuted"

@@ -1,0 +1,43 @@
+"""What experience says about a fault before it is tried: its record so far, in all classes.
+
+The rule of succession with a sceptical start: most calls turn out to be optional or to have a
+fallback, so before anything is known one fault in ten is expected to hurt. Rough on purpose: it
+orders what to try first (strategy ``likeliest``) and says how many members an experiment may hurt;
+it never decides anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import prod
+
+from ldfi.experiments.domain.campaign.lesson import Lesson
+
+PRIOR_HARMFUL = 0.5
+PRIOR_TRIED = 5.0
+
+
+@dataclass(slots=True)
+class Record:
+    """How often each fault was tried by itself or survived with others, and how often it hurt."""
+
+    _tried: Counter[str] = field(default_factory=Counter)
+    _harmful: Counter[str] = field(default_factory=Counter)
+
+    def add(self, lesson: Lesson) -> None:
+        """Count a lesson. A harmful union says nothing about any one of its faults."""
+        if lesson.succeeded:
+            self._tried.update(lesson.fired)
+        elif lesson.succeeded is False and len(lesson.fired) == 1:
+            self._tried.update(lesson.fired)
+            self._harmful.update(lesson.fired)
+
+    def likelihood(self, fault: str) -> float:
+        """How likely it is that this fault by itself hurts, between 0 and 1."""
+        return (self._harmful[fault] + PRIOR_HARMFUL) / (self._tried[fault] + PRIOR_TRIED)
+
+    def risk(self, faults: Iterable[str], members: int) -> float:
+        """How many of ``members`` these faults together may hurt, if faults hurt independently."""
+        return members * (1 - prod(1 - self.likelihood(fault) for fault in faults))

@@ -1,0 +1,69 @@
+"""What a good run leaves unproved, although its support does not hold it.
+
+A run that survived a set of faults shows, as far as more faults never help, that whatever is
+disjoint from its support is survived as well. Two things are known to break that rule, so their
+faults join the clause of such a run all the same:
+
+**Masked delays.** Where a call fails at once, nothing below it is reached, and the run says nothing
+about how slow that might have been: a delay that hurts where an error is handled is the plainest
+case. So a clause also holds the delay of every point that a run with fewer failures called and
+this one did not; unless it stands behind a call that was itself delayed until its caller gave up.
+No slowness further down can hold up a caller for longer than its own patience.
+
+**Shared fate.** A service whose database is down may well answer, only less; what stands in for the
+service when it fails outright then never gets its turn. One such answer is bearable, all of them
+at once may not be, and nothing but trying tells. So a fault domain counts as survived only in runs
+in which all of it failed. In the solver's words: it has a member of its own, its ``token``, that no
+run proves away by itself.
+
+That single errors below a failed call are no worse than that failure, remains an assumption.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ldfi.experiments.domain.traffic.topology import Topology
+
+Faults = frozenset[str]
+
+
+def token(system: str) -> str:
+    """The member that a fault domain has besides the faults of its points."""
+    return f"shared@{system}"
+
+
+@dataclass(slots=True)
+class Unproven:
+    """Groups of good runs, by the faults they survived, and what they leave unproved."""
+
+    _called: defaultdict[Faults, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _told: defaultdict[Faults, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def add(self, survived: Faults, called: frozenset[str]) -> None:
+        """Runs that survived these faults called these points."""
+        self._called[survived] |= called
+
+    def news(
+        self, domains: Mapping[str, Faults], topology: Topology, given_up: frozenset[str]
+    ) -> Iterator[tuple[Faults, Faults]]:
+        """(faults survived, faults that must join the clause of those runs), each pair once.
+
+        ``domains``: system → the errors of which it consists. ``given_up``: points whose callers
+        were seen to give up on a delay.
+        """
+        for survived in self._called:
+            outwaited = frozenset(p for p in given_up if f"delay@{p}" in survived)
+            masked = self._masked(survived) - topology.behind(outwaited)
+            unproved = {f"delay@{point}" for point in masked}
+            unproved |= {token(name) for name, errors in domains.items() if not errors <= survived}
+            unproved -= self._told[survived]
+            if unproved:
+                self._told[survived] |= unproved
+                yield survived, frozenset(unproved)
+
+    def _masked(self, survived: Faults) -> set[str]:
+        fewer = (called for less, called in self._called.items() if less < survived)
+        return set().union(*fewer) - self._called[survived]

@@ -1,0 +1,275 @@
+"""One experiment: a hypothesis, tried on one request class, beside a control group, for seconds.
+
+    proposed ─▶ waiting ─▶ armed ─▶ observing ─▶ settling ─▶ decided  (harmful, tolerated,
+                   │         │          │            │                  inconclusive)
+                   └─────────┴──abort───┴────────────┴─────▶ aborted  (with a reason)
+
+*Waiting*: for a gate to open or for an approval. *Armed*: the rule is out, no edge has fetched it
+yet. *Observing*: an edge has. *Settling*: disarmed, but edges have to confirm that and devices may
+report late; only then is it known how many members were exposed. Whatever was armed passes through
+settling, aborted or not.
+
+Treated requests in which a fault fired are compared with control requests in which one *would
+have* fired, never with all: filtering one arm alone would break the randomisation. Each device
+counts once, with its first such request. What comes in while it settles still counts; what comes
+later changes no verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare
+from ldfi.experiments.domain.judging.verdict import Tests, Thresholds, Verdict, tests_for
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.fit.context import Arm
+from ldfi.fit.faults import Fault
+from ldfi.fit.predicate import Predicate
+
+State = Literal["proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"]
+Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]
+
+ACTIVE: frozenset[State] = frozenset({"armed", "observing", "settling"})
+"""The states in which something may still be injected somewhere."""
+
+GUARDRAIL_SAMPLES = 10
+"""Control devices to see before their failures mean that something else is wrong."""
+
+MAX_DURATIONS = 1_000
+"""Durations kept of each arm, for its percentiles: an arm is far smaller."""
+
+
+@dataclass(slots=True)
+class ArmCount:
+    """Devices that counted in one arm, and how many of them saw a failure."""
+
+    devices: set[str] = field(default_factory=set)
+    failures: int = 0
+    durations: list[float] = field(default_factory=list)
+    elsewhere: int = 0
+    """Requests that somebody else has counted (PromQL), instead of devices."""
+
+    def add(self, observation: Observation) -> bool:
+        """Count a device's first outcome; False for any later one."""
+        outcome = observation.outcome
+        if outcome.device in self.devices:
+            return False
+        self.devices.add(outcome.device)
+        self.failures += not outcome.success
+        if outcome.duration > 0 and len(self.durations) < MAX_DURATIONS:
+            self.durations.append(outcome.duration)
+        return True
+
+    def rate(self) -> float:
+        """Share of devices that saw a failure; 0 where there are none."""
+        return self.failures / self.total if self.total else 0.0
+
+    @property
+    def total(self) -> int:
+        """How many counted."""
+        return len(self.devices) + self.elsewhere
+
+    def sample(self) -> ArmSample:
+        """The same for a comparison."""
+        return ArmSample(self.total, self.failures, tuple(self.durations))
+
+
+@dataclass(slots=True)
+class Experiment:
+    """``hypothesis`` holds the solver's variables, ``faults`` what is injected for them.
+
+    ``level``: the chance of a false ``harmful`` that it may run (e-LOND; see ``online_fdr``).
+    ``risk``: how many members it may hurt, as far as one can tell beforehand.
+    ``version``: that of the request class when it was proposed.
+    """
+
+    id: str
+    request_class: str
+    predicate: Predicate
+    hypothesis: frozenset[str]
+    faults: tuple[Fault, ...]
+    settings: Settings
+    purpose: Purpose = "explore"
+    level: float | None = None
+    risk: float = 0.0
+    version: int = 1
+    state: State = "proposed"
+    created_at: float = 0.0
+    armed_at: float | None = None
+    disarmed_at: float | None = None
+    ended_at: float | None = None
+    verdict: Verdict | None = None
+    reason: str = ""
+    approved_by: str | None = None
+    used: int = 0
+    arms: dict[Arm, ArmCount] = field(
+        default_factory=lambda: {"treatment": ArmCount(), "control": ArmCount()}
+    )
+    exposed: set[str] = field(default_factory=set)
+    hurt: set[str] = field(default_factory=set)
+    passed_by: set[str] = field(default_factory=set)
+    good: list[Observation] = field(default_factory=list)
+    bad: list[Observation] = field(default_factory=list)
+    undisturbed: Observation | None = None
+    """A control request that went right although a fault would have fired: what to compare with."""
+    tests: Tests = field(init=False)
+    _counted: list[tuple[int, bool, bool]] = field(default_factory=list)
+    _late_failures: int = 0
+    _aborting: bool = False
+
+    def __post_init__(self) -> None:
+        self.tests = tests_for(self.settings.rule, self.settings.thresholds)
+
+    @property
+    def active(self) -> bool:
+        """Whether it may still be injected somewhere."""
+        return self.state in ACTIVE
+
+    @property
+    def over(self) -> bool:
+        """Whether it is decided or aborted."""
+        return self.state in {"decided", "aborted"}
+
+    def wait(self, reason: str) -> None:
+        """It may not start now; ``reason`` says why."""
+        self.state, self.reason = "waiting", reason
+
+    def arm(self, now: float, level: float = 1.0) -> None:
+        """It has been armed, and may call ``harmful`` what is not with a chance of ``level``."""
+        self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
+        self.tests = tests_for(self.settings.rule, self._thresholds())
+
+    def taken(self) -> None:
+        """An edge has fetched its rule."""
+        if self.state == "armed":
+            self.state = "observing"
+
+    def observe(self, observation: Observation) -> None:
+        """Take in one request that carried this experiment's failure context."""
+        lineage, outcome = observation.lineage, observation.outcome
+        treated = lineage.arm == "treatment"
+        if treated and lineage.fired:
+            self.exposed.add(outcome.device)
+            if not outcome.success:
+                self.hurt.add(outcome.device)
+        if not self.active:
+            return
+        if not (lineage.fired if treated else lineage.would_fire):
+            if treated:
+                self.passed_by.add(outcome.device)
+            return
+        if treated:
+            (self.good if outcome.success else self.bad).append(observation)
+        elif outcome.success and self.undisturbed is None:
+            self.undisturbed = observation
+        if self.settings.promql is not None:
+            return
+        if self.arms["treatment" if treated else "control"].add(observation):
+            failed = not outcome.success
+            self._counted.append((lineage.start, treated, failed))
+            self._late_failures += treated and failed and self.state == "settling"
+            self.tests.add(treated=treated, failed=failed)
+
+    def count(self, arm: Arm, total: int, failures: int) -> None:
+        """Take in what somebody else has counted so far in one arm (``settings.promql``)."""
+        known = self.arms[arm]
+        if not self.active or total < known.elsewhere or failures < known.failures:
+            return  # a counter that falls was reset; what it says now cannot be compared
+        failed = min(failures - known.failures, total - known.elsewhere)
+        for number in range(total - known.elsewhere):
+            self.tests.add(treated=arm == "treatment", failed=number < failed)
+        known.elsewhere, known.failures = total, known.failures + failed
+
+    def outstanding(self) -> int:
+        """Treated devices that have not reported yet, as far as the edges' counts are known."""
+        return max(0, self.used - len(self.exposed | self.passed_by))
+
+    def review(self, now: float, *, exhausted: bool = False) -> bool:
+        """Whether it has to be disarmed now: True once, when it goes from observing to settling.
+
+        ``exhausted``: every device that it may treat has been treated.
+        """
+        if self.state not in {"armed", "observing"} or self.armed_at is None:
+            return False
+        control = self.arms["control"]
+        if control.total >= GUARDRAIL_SAMPLES and control.rate() > self.settings.guardrail:
+            return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
+        if self.tests.verdict() is not None:
+            return self._disarm("evidence", now)
+        if exhausted and not self.outstanding():
+            return self._disarm("members used up", now)
+        if now >= self.armed_at + self.settings.window:
+            return self._disarm("window over", now)
+        return False
+
+    def abort(self, reason: str, now: float) -> bool:
+        """Stop without a verdict; True when it has to be disarmed for that."""
+        if self.over:
+            return False
+        self.reason = reason
+        if self.state in {"armed", "observing"}:
+            self.state, self.disarmed_at, self._aborting = "settling", now, True
+            return True
+        if self.state == "settling":
+            self._aborting = True
+        else:
+            self.state, self.ended_at = "aborted", now
+        return False
+
+    def settle(self, now: float, *, disarmed: bool) -> bool:
+        """End it when nothing is outstanding; True once, when it has just ended.
+
+        ``disarmed``: every edge has confirmed, or its lease has run out.
+        """
+        if self.state != "settling" or self.disarmed_at is None or not disarmed:
+            return False
+        waits = self._aborting or self.tests.verdict() != "harmful"
+        if waits and self.outstanding() and now < self.disarmed_at + self.settings.settle:
+            return False  # what hurts is known already, but a good outcome may be the faster one
+        self.ended_at = now
+        if self._aborting:
+            self.state = "aborted"
+            return True
+        self.state, self.verdict = "decided", self._verdict()
+        return True
+
+    def comparison(self) -> Comparison:
+        """Control against treatment."""
+        return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
+
+    def _verdict(self) -> Verdict:
+        """The verdict, with what came in late and what never came taken into account.
+
+        Failures are often slower than successes, so a ``tolerated`` that came first may have come
+        too early: where treated devices reported failures afterwards, the outcomes are taken once
+        more, in the order in which the requests began. And silence is no success: where so many
+        treated devices never reported that their failing would matter, nothing is tolerated.
+        """
+        if not self.arms["treatment"].total or not (self.good or self.bad):
+            self.reason = "no fault fired"
+            return "inconclusive"
+        verdict = self.tests.final()
+        if verdict == "tolerated" and self._late_failures:
+            self.tests = tests_for(self.settings.rule, self._thresholds())
+            for _, treated, failed in sorted(self._counted):
+                self.tests.add(treated=treated, failed=failed)
+            verdict = self.tests.final()
+        if (
+            verdict == "tolerated"
+            and self.outstanding() > self.used * self.settings.thresholds.delta
+        ):
+            self.reason = f"{self.outstanding()} of {self.used} treated devices never reported"
+            return "inconclusive"
+        return verdict
+
+    def _thresholds(self) -> Thresholds:
+        thresholds = self.settings.thresholds
+        if self.level is None:
+            return thresholds
+        return replace(thresholds, alpha_harmful=min(self.level, thresholds.alpha_harmful))
+
+    def _disarm(self, reason: str, now: float) -> bool:
+        self.state, self.reason, self.disarmed_at = "settling", reason, now
+        return True

@@ -1,0 +1,269 @@
+"""Did the faults hurt? Two sequential tests, side by side, each valid at every peek.
+
+One-sided two-sample e-process over blocks of one control and one treated outcome (Turner, Ly and
+Grünwald, "Generic E-variables for exact sequential k-sample tests that allow for optional
+stopping", arXiv 2106.02693). Bet on the rates seen so far, p₀ in control and p₁ in treatment,
+smoothed by γ; each block multiplies the evidence by its likelihood under the bet divided by its
+likelihood under the nearest point of the null:
+
+- *worse*: the null is p₁ ≤ p₀, its nearest point p₀ = p₁ = (p₀ + p₁)/2. We bet while p₁ > p₀.
+- *not worse by δ*: the null is p₁ ≥ p₀ + δ, its nearest point the projection of the bet, in
+  Kullback-Leibler divergence, on the line p₁ = p₀ + δ. We bet while p₁ - p₀ < δ.
+
+Under its null each product is a supermartingale that starts at one, so by Ville's inequality it
+ever reaches 1/α with a chance of at most α, however often one looks.
+
+Evidence is counted from the first block, a verdict waits until there are ``min_samples`` of them. A
+threshold that was crossed before decides nothing by itself: the evidence must be there when the
+wait is over, or come back later. Deciding by the highest evidence so far would be as valid (Ville
+bounds that too), but then the outcomes one waited for could change nothing. From then on the first
+test to reach its threshold decides and evidence stands still, so what is left is an e-process
+stopped at a stopping time: an e-value, which is what
+:mod:`ldfi.experiments.domain.judging.online_fdr` needs.
+
+:class:`ThresholdRule` is the rule that Netflix published, for those who want to compare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Verdict = Literal["harmful", "tolerated", "inconclusive"]
+VerdictRule = Literal["sequential", "threshold"]
+CurvePoint = tuple[int, float, float]
+
+GAMMA = 0.18
+"""Pseudo-count of either outcome: the paper's choice for 2×2 tables."""
+FAILED_SHARE = 0.75
+"""Share of treated devices that must have failed, and more, for :class:`ThresholdRule`."""
+CURVE_POINTS = 200
+"""How many points of the evidence are kept for people to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """When evidence is enough.
+
+    ``alpha_harmful`` and ``alpha_tolerated`` bound the chance of either wrong verdict; ``delta`` is
+    the rise in failure rate that would matter; no verdict comes before both arms have
+    ``min_samples`` outcomes. Raises ValueError for values outside of (0, 1) or below 1.
+    """
+
+    alpha_harmful: float = 1e-3
+    alpha_tolerated: float = 0.05
+    delta: float = 0.25
+    min_samples: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("alpha_harmful", "alpha_tolerated", "delta"):
+            if not 0 < getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be between 0 and 1")
+        if self.min_samples < 1:
+            raise ValueError(f"min_samples is {self.min_samples}; it must be at least 1")
+
+
+class Tests(Protocol):
+    """What decides one experiment: feed it outcomes as they arrive, one for each device."""
+
+    @property
+    def log_worse(self) -> float:
+        """Natural logarithm of the evidence that treatment is worse than control."""
+
+    @property
+    def log_not_worse(self) -> float:
+        """Natural logarithm of the evidence that treatment is not worse by δ."""
+
+    @property
+    def curve(self) -> list[CurvePoint]:
+        """How the evidence went: (treated outcomes paired so far, log₁₀ of the evidence of worse,
+        log₁₀ of the evidence of not worse). Thinned out evenly, the last point always there."""
+
+    def add(self, *, treated: bool, failed: bool) -> None:
+        """One device's outcome. Ignored once there is a verdict."""
+
+    def verdict(self) -> Verdict | None:
+        """The verdict if there is one already; it never changes again."""
+
+    def final(self) -> Verdict:
+        """The verdict now that the window is over."""
+
+
+def tests_for(rule: VerdictRule, thresholds: Thresholds) -> Tests:
+    """Fresh tests for one experiment by the rule of its campaign."""
+    return SequentialTests(thresholds) if rule == "sequential" else ThresholdRule(thresholds)
+
+
+@dataclass(slots=True)
+class _Arm:
+    """Outcomes of one arm: those that went into a block, and those that wait for a partner."""
+
+    failures: int = 0
+    total: int = 0
+    waiting: deque[bool] = field(default_factory=deque)
+
+    def rate(self) -> float:
+        return (self.failures + GAMMA) / (self.total + 2 * GAMMA)
+
+    def take(self) -> bool:
+        failed = self.waiting.popleft()
+        self.failures += failed
+        self.total += 1
+        return failed
+
+
+@dataclass(slots=True)
+class _Curve:
+    """Every ``stride``-th point; when there are too many, the stride doubles."""
+
+    points: list[CurvePoint] = field(default_factory=lambda: [(0, 0.0, 0.0)])
+    stride: int = 1
+
+    def add(self, point: CurvePoint) -> None:
+        if point[0] % self.stride == 0:
+            self.points.append(point)
+        if len(self.points) > CURVE_POINTS:
+            self.stride *= 2
+            self.points = [each for each in self.points if each[0] % self.stride == 0]
+
+
+@dataclass(slots=True)
+class SequentialTests:
+    """The two tests of this module. Read the verdict whenever you like."""
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    log_worse: float = 0.0
+    log_not_worse: float = 0.0
+    _control: _Arm = field(default_factory=_Arm)
+    _treatment: _Arm = field(default_factory=_Arm)
+    _curve: _Curve = field(default_factory=_Curve)
+
+    @property
+    def curve(self) -> list[CurvePoint]:
+        """See :class:`Tests`; at most ``CURVE_POINTS`` and the last."""
+        points, now = self._curve.points, self._now()
+        return points[:] if points[-1][0] == now[0] else [*points, now]
+
+    def add(self, *, treated: bool, failed: bool) -> None:
+        """One device's outcome. Evidence moves when both arms have an outcome to pair."""
+        if self.verdict() is not None:
+            return
+        arm = self._treatment if treated else self._control
+        arm.waiting.append(failed)
+        if self._control.waiting and self._treatment.waiting:
+            self._block()
+
+    def verdict(self) -> Verdict | None:
+        """The verdict of whichever test has reached its threshold; None while neither has.
+
+        Both may be there when ``min_samples`` is reached, for a rise between 0 and δ is worse and
+        yet not worse by δ. That is called harmful: the rise is real.
+        """
+        if self._treatment.total < self.thresholds.min_samples:
+            return None
+        if self.log_worse >= -math.log(self.thresholds.alpha_harmful):
+            return "harmful"
+        if self.log_not_worse >= -math.log(self.thresholds.alpha_tolerated):
+            return "tolerated"
+        return None
+
+    def final(self) -> Verdict:
+        """The verdict, or ``inconclusive`` where the window ended before the evidence came."""
+        return self.verdict() or "inconclusive"
+
+    def _block(self) -> None:
+        p0, p1 = self._control.rate(), self._treatment.rate()
+        failed0, failed1 = self._control.take(), self._treatment.take()
+        if p1 > p0:
+            q = (p0 + p1) / 2
+            self.log_worse += _gain(p0, q, failed0) + _gain(p1, q, failed1)
+        delta = self.thresholds.delta
+        if p1 - p0 < delta:
+            a = project(p0, p1, delta)
+            self.log_not_worse += _gain(p0, a, failed0) + _gain(p1, a + delta, failed1)
+        self._curve.add(self._now())
+
+    def _now(self) -> CurvePoint:
+        ten = math.log(10)
+        return self._treatment.total, self.log_worse / ten, self.log_not_worse / ten
+
+
+@dataclass(slots=True)
+class ThresholdRule:
+    """The rule published by Netflix: harmful if more than 75 % of the good samples failed.
+
+    Alvaro, Andrus, Sanden, Rosenthal, Basiri and Hochstein, "Automating failure testing research at
+    internet scale", SoCC 2016. A good sample is read here as a treated device in whose request a
+    fault fired, and there must be ``min_samples`` of them. *Harmful* comes as soon as that holds;
+    *tolerated* only when the window is over. The rule knows no control group, so it takes any other
+    trouble for the fault's; it has no error rates, so none of ``alpha_harmful``,
+    ``alpha_tolerated``, ``delta`` and the false discovery rate means anything to it.
+    """
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    treated: int = 0
+    failures: int = 0
+
+    @property
+    def log_worse(self) -> float:
+        """0: this rule weighs no evidence."""
+        return 0.0
+
+    @property
+    def log_not_worse(self) -> float:
+        """0: this rule weighs no evidence."""
+        return 0.0
+
+    @property
+    def curve(self) -> list[CurvePoint]:
+        """Empty: this rule weighs no evidence."""
+        return []
+
+    def add(self, *, treated: bool, failed: bool) -> None:
+        """One device's outcome; those of control devices are ignored."""
+        if treated and self.verdict() is None:
+            self.treated += 1
+            self.failures += failed
+
+    def verdict(self) -> Verdict | None:
+        """``harmful`` once it is; never anything else before the end."""
+        enough = self.treated >= self.thresholds.min_samples
+        return "harmful" if enough and self.failures > FAILED_SHARE * self.treated else None
+
+    def final(self) -> Verdict:
+        """The verdict now that the window is over."""
+        if self.treated < self.thresholds.min_samples:
+            return "inconclusive"
+        return self.verdict() or "tolerated"
+
+
+def _gain(bet: float, null: float, failed: bool) -> float:
+    return math.log(bet / null) if failed else math.log((1 - bet) / (1 - null))
+
+
+def project(p0: float, p1: float, delta: float) -> float:
+    """The a in (0, 1 - δ) for which (a, a + δ) is nearest to (p₀, p₁) in KL divergence.
+
+    The derivative of KL(p₀ ‖ a) + KL(p₁ ‖ a + δ) rises with a and changes sign between p₀ and
+    p₁ - δ. Newton's steps find where; a step that leaves the bracket is replaced by halving it.
+    """
+    low = max(0.0, min(p0, p1 - delta))
+    high = min(1.0 - delta, max(p0, p1 - delta))
+    a = (low + high) / 2
+    for _ in range(60):
+        b = a + delta
+        va, vb = a * (1 - a), b * (1 - b)
+        slope = (a - p0) / va + (b - p1) / vb
+        if slope > 0:
+            high = a
+        else:
+            low = a
+        if abs(slope) < 1e-12 or high - low < 1e-15:
+            break
+        # the curvature of KL(p ‖ x) in x: p/x² + (1 - p)/(1 - x)²
+        bend = (va - (a - p0) * (1 - 2 * a)) / va**2 + (vb - (b - p1) * (1 - 2 * b)) / vb**2
+        step = a - slope / bend
+        a = step if low < step < high else (low + high) / 2
+    return a

@@ -1,0 +1,1 @@
+"""What requests show: their lineages and outcomes, joined, and sorted into request classes."""

@@ -1,0 +1,212 @@
+"""What a class's unperturbed traffic has shown: its evidence for free, and its steady state.
+
+Two unperturbed requests of one class may differ because one of them hit a cache. That is variety,
+not redundancy: the second request had no alternative. So good requests are grouped by the set of
+points that failed in them, by nature, and a group's frequent supports count as one (design,
+section 4, rules 3 and 4).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ldfi.experiments.domain.traffic.interned import Interned, faults_at, names_at
+from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.shapes import Shape
+
+Faults = frozenset[str]
+
+FREQUENT = 0.01
+"""Share of a group's requests above which a support counts as frequent."""
+
+NATURAL_EVIDENCE = 20
+"""Requests with the same natural failure that it takes to speak for all requests of the class: with
+fewer, a path taken by some (a cache miss, say) may by chance not be among them."""
+
+STEADY_OUTCOMES = 200
+"""Newest outcomes that make up the steady state."""
+
+MOST = 1_000
+"""Different groups, and different supports of one, that are kept. Traffic without structure must
+not exhaust memory, and could teach nothing."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """Good requests in which the same points failed: relied-on faults → count and exemplar."""
+
+    counts: Counter[Faults] = field(default_factory=Counter)
+    exemplars: dict[Faults, str] = field(default_factory=dict)
+    _rest: Faults = frozenset()
+
+    def add(self, relied_on: Faults, trace_id: str, count: int) -> None:
+        if relied_on not in self.counts and len(self.counts) >= MOST:
+            relied_on = self._folded(relied_on)
+        self.counts[relied_on] += count
+        self.exemplars.setdefault(relied_on, trace_id)
+
+    def _folded(self, relied_on: Faults) -> Faults:
+        """What there is no room for is counted as the union of it all.
+
+        A clause that is too large costs experiments; one that is too small hides hypotheses.
+        """
+        before, self._rest = self._rest, self._rest | relied_on
+        if before in self.exemplars and before != self._rest:
+            self.counts[self._rest] += self.counts.pop(before)
+            self.exemplars.setdefault(self._rest, self.exemplars.pop(before))
+        return self._rest
+
+
+@dataclass(frozen=True, slots=True)
+class Survived:
+    """Faults that nature tried: so many good requests went without these points."""
+
+    failed: Faults
+    requests: int
+    trace_id: str
+
+    @property
+    def proves(self) -> bool:
+        """Whether there were enough of them to count as evidence."""
+        return self.requests >= NATURAL_EVIDENCE
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Evidence from requests of one class that nobody injected anything into."""
+
+    good: int = 0
+    topology: Topology = field(default_factory=Topology)
+    _groups: dict[Faults, _Group] = field(default_factory=dict)
+    _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
+    _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=STEADY_OUTCOMES))
+
+    @classmethod
+    def of(cls, shapes: Iterable[Shape], topology: Topology) -> Traffic:
+        """The traffic that went in these shapes, through a topology learned already."""
+        traffic = cls(topology=topology)
+        total = failed = 0
+        for shape in shapes:
+            total += shape.count
+            if shape.outcome == "failed":
+                failed += shape.count
+            else:
+                traffic._learn(shape.lineage, shape.count)
+        traffic._recent.extend(_spread(min(total, STEADY_OUTCOMES), failed / total if total else 0))
+        return traffic
+
+    def observe(self, observation: Observation) -> None:
+        """Take in one request of the class."""
+        self._recent.append(observation.outcome.success)
+        self.topology.learn(observation.lineage)
+        if observation.outcome.success:
+            self._learn(observation.lineage, 1)
+
+    def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
+        """The frequent supports: (faults relied on, natural failures, exemplar trace) of each."""
+        for failed, group in self._groups.items():
+            total = group.counts.total()
+            if failed and total < NATURAL_EVIDENCE:
+                continue
+            for relied_on, count in group.counts.items():
+                if failed or count >= FREQUENT * total:
+                    yield relied_on, failed, group.exemplars[relied_on]
+
+    def reached(self) -> Counter[str]:
+        """Point → good requests that called it and waited."""
+        reached: Counter[str] = Counter()
+        for group in self._groups.values():
+            for relied_on, count in group.counts.items():
+                for fault in relied_on:
+                    kind, _, point = fault.partition("@")
+                    if kind == "delay":  # whoever called a point relied on its not hanging
+                        reached[point] += count
+        return reached
+
+    def survived(self) -> list[Survived]:
+        """What failed by itself in requests that went well all the same, the commonest first."""
+        survived = [
+            Survived(failed, group.counts.total(), next(iter(group.exemplars.values())))
+            for failed, group in self._groups.items()
+            if failed
+        ]
+        return sorted(survived, key=lambda each: (-each.requests, sorted(each.failed)))
+
+    def usual_support(self) -> frozenset[str]:
+        """Every point that a request in which nothing failed may rely on."""
+        return frozenset().union(*(support for support, _ in self._usual()))
+
+    def usually_called(self) -> frozenset[str]:
+        """Every point that such a request may call at all."""
+        return frozenset().union(*(called for _, called in self._usual()))
+
+    def success_rate(self) -> float:
+        """Share of good outcomes among the newest; 1 before there are any."""
+        return sum(self._recent) / len(self._recent) if self._recent else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, in numbers: places in the list of ``points``."""
+        points = Interned()
+        groups = [
+            [
+                points.faults(failed),
+                [[points.faults(s), n, group.exemplars[s]] for s, n in group.counts.items()],
+            ]
+            for failed, group in self._groups.items()
+        ]
+        undisturbed = [
+            [points.places(support), points.places(called), count]
+            for (support, called), count in self._undisturbed.items()
+        ]
+        return {
+            "good": self.good,
+            "recent": "".join("01"[success] for success in self._recent),
+            "groups": groups,
+            "undisturbed": undisturbed,
+            "topology": self.topology.to_json(points),
+            "points": points.names,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Traffic:
+        """Read what :meth:`to_json` wrote. Raises KeyError, TypeError or IndexError otherwise."""
+        points = list(data["points"])
+        traffic = cls(data["good"], Topology.from_json(data["topology"], points))
+        traffic._recent.extend(success == "1" for success in data["recent"])
+        for failed, supports in data["groups"]:
+            group = traffic._groups[faults_at(points, failed)] = _Group()
+            for faults, count, trace_id in supports:
+                relied_on = faults_at(points, faults)
+                group.counts[relied_on] = count
+                group.exemplars[relied_on] = trace_id
+        for support, called, count in data["undisturbed"]:
+            traffic._undisturbed[names_at(points, support), names_at(points, called)] = count
+        return traffic
+
+    def _learn(self, lineage: Lineage, count: int) -> None:
+        """Good requests: what they relied on, and what failed in them."""
+        self.good += count
+        failed = frozenset(f"error@{point}" for point in lineage.failed)
+        group = self._groups.get(failed)
+        if group is None and len(self._groups) < MOST:
+            group = self._groups[failed] = _Group()
+        if group is not None:
+            group.add(lineage.relied_on, lineage.trace_id, count)
+        shape = (lineage.support, lineage.called)
+        if not failed and (shape in self._undisturbed or len(self._undisturbed) < MOST):
+            self._undisturbed[shape] += count
+
+    def _usual(self) -> list[tuple[Faults, Faults]]:
+        total = self._undisturbed.total()
+        return [shape for shape, count in self._undisturbed.items() if count >= FREQUENT * total]
+
+
+def _spread(outcomes: int, failing: float) -> Iterator[bool]:
+    """So many outcomes, of which a share fails, evenly."""
+    for i in range(outcomes):
+        yield int((i + 1) * failing + 0.5) == int(i * failing + 0.5)

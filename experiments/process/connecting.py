@@ -1,0 +1,26 @@
+"""From the configuration to the stream."""
+
+from __future__ import annotations
+
+from ldfi.experiments.errors import InvalidConfig
+from ldfi.experiments.process.config import Config
+from ldfi.experiments.streams.kafka import KafkaStream, Security
+from ldfi.experiments.streams.stream import Stream
+
+
+def stream_of(config: Config, client: str = "ldfi") -> Stream:
+    """The stream that a configuration names. Raises InvalidConfig where it names none."""
+    if not config.kafka:
+        raise InvalidConfig("there are no brokers: set LDFI_KAFKA to HOST:PORT")
+    password = config.kafka_password
+    security = Security(
+        config.kafka_protocol,
+        config.kafka_mechanism,
+        config.kafka_username,
+        password.get_secret_value() if password else None,
+        config.kafka_ca_file,
+        config.kafka_cert_file,
+        config.kafka_key_file,
+    )
+    replicas = config.kafka_replicas or -1
+    return KafkaStream(config.kafka, security, client=client, replicas=replicas)

@@ -1,0 +1,69 @@
+"""An ingest worker in a thread, made anew when it cannot go on."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from ldfi.experiments.errors import StreamError
+from ldfi.experiments.process.service import Service
+from ldfi.experiments.streams.partition import Patience
+from ldfi.experiments.streams.worker import Worker
+
+_log = logging.getLogger("ldfi")
+
+STALE: Final = 30.0
+"""Seconds without an answer from a broker after which a worker is not ready."""
+
+AGAIN_SECONDS: Final = 2.0
+
+
+def worker_of(service: Service) -> Worker:
+    """The worker that a service wants. Raises StreamError."""
+    assert service.stream is not None, "only asked for where there is a stream"  # noqa: S101
+    service.stream.ensure(service.topics.partitions(service.partitions))
+    return Worker(
+        service.stream,
+        service.topics,
+        Patience(quiet=service.quiet),
+        believes_root=service.outcomes == "root",
+    )
+
+
+class Ingest:
+    """``make`` makes a worker. ``worker``: None while there is none, as before the brokers can be
+    reached."""
+
+    def __init__(self, make: Callable[[], Worker]) -> None:
+        self.worker: Worker | None = None
+        self._make = make
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ingest")
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what is finished, commit, leave the group."""
+        self._stopped.set()
+        self._thread.join()
+
+    def ready(self) -> bool:
+        """Whether the brokers have answered not long ago."""
+        return self.worker is not None and time.time() - self.worker.seen.watched_at < STALE
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self.worker = self._make()
+                self.worker.run(self._stopped.is_set)
+            except StreamError as error:
+                _log.warning("ingest: %s; trying again", error)
+                self._stopped.wait(AGAIN_SECONDS)
+            except Exception:  # noqa: BLE001 - one bad message must not end the work for good
+                _log.exception("ingest: the worker has failed; another one begins")
+                self._stopped.wait(AGAIN_SECONDS)

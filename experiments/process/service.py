@@ -1,0 +1,50 @@
+"""What a process of the service is made with."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Final, Literal, get_args
+
+from ldfi.experiments.control.engine import OutcomeSource
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.notify.notification import Target
+from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.streams.stream import Stream, Topics
+from ldfi.experiments.telemetry.prometheus import Prometheus
+
+Role = Literal["all", "api", "scheduler", "ingest"]
+"""``scheduler`` may lead, and then has the engine; ``api`` never does; ``ingest`` reads spans;
+``all`` does everything that there is to do."""
+
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What one process of the service is made with.
+
+    ``lease``: seconds an edge may act without news. ``member_key`` hashes members and devices at
+    the door; made anew by default, and then nobody is recognised after a restart.
+    ``trace_url``: where a trace can be looked at, with ``{trace_id}`` in it; empty: nowhere.
+    ``advertise_url``: where the other processes reach this one while it leads. ``stream``: where
+    spans and device metrics go and observations come from; None: they stay in the process.
+    """
+
+    tokens: Tokens
+    database: str
+    lease: float = 10.0
+    quiet: float = 0.4
+    limits: Limits = field(default_factory=Limits)
+    member_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    outcomes: OutcomeSource = "devices"
+    prometheus: Prometheus | None = None
+    guardrails: tuple[str, ...] = ()
+    targets: tuple[Target, ...] = ()
+    public_url: str = ""
+    trace_url: str = ""
+    role: Role = "all"
+    advertise_url: str = ""
+    stream: Stream | None = None
+    topics: Topics = field(default_factory=Topics)
+    partitions: int = 12

@@ -1,0 +1,1 @@
+"""What the service tells of itself, and what it asks Prometheus."""
