@@ -29,7 +29,8 @@ from rich.progress import track
 
 from benchmarks.outcome import Target, at_most, say
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
-from ldfi.experiments.domain.judging.verdict import Thresholds, Verdict, VerdictRule, tests_for
+from ldfi.experiments.domain.judging.verdict import Verdict, tests_for
+from ldfi.experiments.domain.settings import Thresholds, VerdictRule
 
 EFFECTS = (
     (0.01, 0.95), (0.01, 0.75), (0.01, 0.5), (0.05, 0.3), (0.0, 0.0), (0.01, 0.01), (0.05, 0.05),

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from ldfi.experiments.domain.judging.verdict import CurvePoint, Thresholds
+from ldfi.experiments.domain.judging.verdict import CurvePoint
+from ldfi.experiments.domain.settings import Thresholds
 from ldfi.experiments.domain.traffic.catalogue import Look
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 240, 44, 28, 12, 12

@@ -20,7 +20,7 @@ from ldfi.experiments.api.auth import Operator
 from ldfi.experiments.api.new_campaign import Day, NewCampaign, Strategy
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.settings import OnDrift, Rule
+from ldfi.experiments.domain.settings import OnDrift, VerdictRule
 from ldfi.fit.faults import KINDS
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)
@@ -54,7 +54,7 @@ WHO: Final = (
 HOW: Final = (
     Field("strategy", "Strategy", "Smallest is the most cautious.", get_args(Strategy)),
     Field("max_union", "Faults united at most", "By the strategy union. Empty: no cap."),
-    Field("rule", "Verdict by", "", get_args(Rule)),
+    Field("rule", "Verdict by", "", get_args(VerdictRule)),
     Field("delta", "Rise that matters", "In the failure rate, as a share."),
     Field("alpha_harmful", "Chance of a false “harmful”"),
     Field("alpha_tolerated", "Chance of a false “tolerated”"),

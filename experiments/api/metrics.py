@@ -1,4 +1,8 @@
-"""The route that Prometheus scrapes, and the middleware that counts requests for it."""
+"""The route that Prometheus scrapes, and the middleware that counts requests for it.
+
+What is in memory is this process's own; what is on record is the same in all: take ``max`` of it,
+not ``sum``, over several processes.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ldfi.experiments.api.auth import Metrics
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, PerhapsRunning
-from ldfi.experiments.telemetry import metrics
+from ldfi.experiments.control import measured as engine_measured
+from ldfi.experiments.process import measured as worker_measured
+from ldfi.experiments.store import measured as record_measured
+from ldfi.experiments.telemetry import exposition, instruments
 from ldfi.experiments.telemetry.instruments import HTTP_REQUESTS, HTTP_SECONDS
+
+METRICS: Final = (
+    *exposition.IN_PROCESS,
+    *engine_measured.IN_MEMORY,
+    *instruments.METRICS,
+    *worker_measured.IN_WORKER,
+    *record_measured.IN_DATABASE,
+)
+"""All there are, in the order of docs/metrics.md. A process that does not ingest lacks those."""
 
 router = APIRouter(tags=["about"], route_class=GuardedRoute)
 
@@ -29,14 +45,23 @@ async def scrape(
 ) -> Response:
     """What this process tells Prometheus of itself, in its text format."""
     now = time.time()
-    in_memory = list(metrics.of_process(leads=engine is not None))
+    in_memory = list(exposition.of_process(leads=engine is not None))
     if engine is not None:
-        in_memory += metrics.of_engine(engine, now)
+        in_memory += engine_measured.of_engine(engine, now)
     if request.app.state.ingest is not None:
-        in_memory += metrics.of_worker(request.app.state.ingest)
+        in_memory += worker_measured.of_worker(request.app.state.ingest)
     limits = request.app.state.limits
-    on_record = await run_in_threadpool(metrics.of_database, database, limits, now)
-    return Response(metrics.text([*in_memory, *on_record]), media_type=CONTENT_TYPE_LATEST)
+    on_record = await run_in_threadpool(record_measured.of_database, database, limits, now)
+    return Response(exposition.text([*in_memory, *on_record]), media_type=CONTENT_TYPE_LATEST)
+
+
+def table() -> str:
+    """All metrics as a Markdown table, which docs/metrics.md holds."""
+    lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
+    for metric in METRICS:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        lines.append(f"| `{metric.name}` | {metric.type} | {labels} | {metric.meaning} |")
+    return "\n".join(lines)
 
 
 class CountRequests:

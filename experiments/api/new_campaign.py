@@ -10,8 +10,13 @@ from pydantic import ConfigDict, Field, field_validator
 from ldfi.experiments.api.documents import Document, Line
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.judging.verdict import Thresholds
-from ldfi.experiments.domain.settings import OnDrift, PromqlOutcome, Rule, Settings
+from ldfi.experiments.domain.settings import (
+    OnDrift,
+    PromqlOutcome,
+    Settings,
+    Thresholds,
+    VerdictRule,
+)
 from ldfi.experiments.errors import InvalidCalendar
 from ldfi.fit.faults import KINDS, FaultKind
 
@@ -112,7 +117,7 @@ class Bounds(Document):
     concurrency: Annotated[int, Field(ge=1, le=100, description="Experiments at once.")] = (
         _SHOWN.concurrency
     )
-    rule: Annotated[Rule, Field(description="How a verdict is reached.")] = "sequential"
+    rule: Annotated[VerdictRule, Field(description="How a verdict is reached.")] = "sequential"
     alpha_harmful: Alpha = _JUDGED.alpha_harmful
     alpha_tolerated: Alpha = _JUDGED.alpha_tolerated
     delta: Annotated[

@@ -12,8 +12,9 @@ from ldfi.experiments.api.metrics import CountRequests
 from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.process.ingest import Ingest
+from ldfi.experiments.process.measured import of_worker
 from ldfi.experiments.process.tokens import Tokens
-from ldfi.experiments.telemetry import metrics
+from ldfi.experiments.telemetry import exposition
 
 
 def worker_app(ingest: Ingest, tokens: Tokens) -> FastAPI:
@@ -28,8 +29,8 @@ def worker_app(ingest: Ingest, tokens: Tokens) -> FastAPI:
 
     @router.get("/metrics")
     def scrape(_caller: Metrics) -> Response:
-        families = [*metrics.of_process(leads=False), *metrics.of_worker(ingest)]
-        return Response(metrics.text(families), media_type=CONTENT_TYPE_LATEST)
+        families = [*exposition.of_process(leads=False), *of_worker(ingest)]
+        return Response(exposition.text(families), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/healthz")
     def healthz() -> PlainTextResponse:

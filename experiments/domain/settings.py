@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ldfi.experiments.domain.judging.verdict import Thresholds
 from ldfi.fit.faults import FaultKind
 
-Rule = Literal["sequential", "threshold"]
+VerdictRule = Literal["sequential", "threshold"]
 OnDrift = Literal["reopen", "pause", "ignore"]
 
 
@@ -23,6 +22,28 @@ class PromqlOutcome:
 
     failures: str
     total: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """When evidence is enough.
+
+    ``alpha_harmful`` and ``alpha_tolerated`` bound the chance of either wrong verdict; ``delta`` is
+    the rise in failure rate that would matter; no verdict comes before both arms have
+    ``min_samples`` outcomes. Raises ValueError for values outside of (0, 1) or below 1.
+    """
+
+    alpha_harmful: float = 1e-3
+    alpha_tolerated: float = 0.05
+    delta: float = 0.25
+    min_samples: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("alpha_harmful", "alpha_tolerated", "delta"):
+            if not 0 < getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be between 0 and 1")
+        if self.min_samples < 1:
+            raise ValueError(f"min_samples is {self.min_samples}; it must be at least 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +87,7 @@ class Settings:
     members: int = 100
     member_budget: int = 10_000
     concurrency: int = 3
-    rule: Rule = "sequential"
+    rule: VerdictRule = "sequential"
     thresholds: Thresholds = field(default_factory=Thresholds)
     fdr: float = 0.05
     window: float = 25.0

@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
-from ldfi.experiments.domain.judging.verdict import Thresholds
-from ldfi.experiments.domain.settings import PromqlOutcome, Settings
+from ldfi.experiments.domain.settings import PromqlOutcome, Settings, Thresholds
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change

@@ -1,4 +1,4 @@
-"""What is counted and timed where it happens; ``metrics`` looks up the rest.
+"""What is counted and timed where it happens; the rest is looked up.
 
 One set for the process, as Prometheus has it. Labels take few values: a route's template, never a
 path, and never the name of a request class, an injection point or a device.

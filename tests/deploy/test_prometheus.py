@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from ldfi.experiments.telemetry import instruments, metrics
+from ldfi.experiments.api.metrics import METRICS
 from tests.deploy.programs import DEPLOY, promtool
 
 FOLDER = DEPLOY / "prometheus"
@@ -40,7 +40,7 @@ def test_every_rule_has_a_test_and_asks_for_metrics_that_there_are() -> None:
     tested = yaml.safe_load((FOLDER / "rules_test.yml").read_text())["tests"]
     assert [rule["alert"] for rule in rules] == [test["name"] for test in tested]
 
-    described = (*metrics.IN_MEMORY, *instruments.METRICS, *metrics.IN_WORKER, *metrics.IN_DATABASE)
+    described = METRICS
     known = {m.name for m in described} | {
         f"{m.name}_bucket" for m in described if m.type == "histogram"
     }

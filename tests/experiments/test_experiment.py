@@ -13,8 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ldfi.experiments.domain.campaign.lesson import lesson_of
 from ldfi.experiments.domain.judging.experiment import Experiment, State
-from ldfi.experiments.domain.judging.verdict import Thresholds
-from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.settings import Settings, Thresholds
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault

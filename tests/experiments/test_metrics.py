@@ -13,15 +13,16 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text as sql
 
+from ldfi.experiments.api import metrics
 from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.process.measured import IN_WORKER
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, NotificationRow
-from ldfi.experiments.telemetry import instruments, metrics
 from ldfi.experiments.telemetry.instruments import Metric
 from tests.experiments.applications import GIVEN, bearer, client_of, service
 
 DOCS = Path(__file__).parents[2] / "docs"
-ALL = (*metrics.IN_MEMORY, *instruments.METRICS, *metrics.IN_DATABASE)
+ALL = tuple(metric for metric in metrics.METRICS if metric not in IN_WORKER)
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from ldfi.experiments.domain.judging.verdict import (
     GAMMA,
     SequentialTests,
     ThresholdRule,
-    Thresholds,
     project,
 )
+from ldfi.experiments.domain.settings import Thresholds
 
 OUTCOMES = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=80)
 """(treated, failed), in the order of arrival."""

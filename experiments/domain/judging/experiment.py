@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare
-from ldfi.experiments.domain.judging.verdict import Tests, Thresholds, Verdict, tests_for
-from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.judging.verdict import Tests, Verdict, tests_for
+from ldfi.experiments.domain.settings import Settings, Thresholds
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault

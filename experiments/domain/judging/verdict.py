@@ -31,8 +31,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from ldfi.experiments.domain.settings import Thresholds, VerdictRule
+
 Verdict = Literal["harmful", "tolerated", "inconclusive"]
-VerdictRule = Literal["sequential", "threshold"]
 CurvePoint = tuple[int, float, float]
 
 GAMMA = 0.18
@@ -41,28 +42,6 @@ FAILED_SHARE = 0.75
 """Share of treated devices that must have failed, and more, for :class:`ThresholdRule`."""
 CURVE_POINTS = 200
 """How many points of the evidence are kept for people to look at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """When evidence is enough.
-
-    ``alpha_harmful`` and ``alpha_tolerated`` bound the chance of either wrong verdict; ``delta`` is
-    the rise in failure rate that would matter; no verdict comes before both arms have
-    ``min_samples`` outcomes. Raises ValueError for values outside of (0, 1) or below 1.
-    """
-
-    alpha_harmful: float = 1e-3
-    alpha_tolerated: float = 0.05
-    delta: float = 0.25
-    min_samples: int = 10
-
-    def __post_init__(self) -> None:
-        for name in ("alpha_harmful", "alpha_tolerated", "delta"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be between 0 and 1")
-        if self.min_samples < 1:
-            raise ValueError(f"min_samples is {self.min_samples}; it must be at least 1")
 
 
 class Tests(Protocol):

@@ -15,7 +15,7 @@ import yaml
 from ldfi.dashboards.grafana import __main__ as grafana
 from ldfi.dashboards.grafana import service
 from ldfi.dashboards.grafana.board import as_json
-from ldfi.experiments.telemetry import instruments, metrics
+from ldfi.experiments.api.metrics import METRICS
 from tests.dashboards.grafana.scraped import Prometheus, scraped
 from tests.deploy.programs import DEPLOY
 
@@ -75,7 +75,7 @@ def _overlap(one: dict[str, int], other: dict[str, int]) -> bool:
 
 
 def test_every_panel_says_what_it_means_and_asks_for_metrics_that_there_are() -> None:
-    described = (*metrics.IN_MEMORY, *instruments.METRICS, *metrics.IN_WORKER, *metrics.IN_DATABASE)
+    described = METRICS
     known = {m.name for m in described} | {
         f"{m.name}_bucket" for m in described if m.type == "histogram"
     }

@@ -1,0 +1,75 @@
+"""What the leader tells Prometheus: it is in memory, and this process's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, get_args
+
+from prometheus_client.metrics_core import Metric as Family
+
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.judging import experiment
+from ldfi.experiments.telemetry.exposition import family
+from ldfi.experiments.telemetry.instruments import Metric
+
+SPANS = Metric("ldfi_spans_received_total", "counter", "Spans received.")
+OUTCOMES = Metric("ldfi_outcomes_received_total", "counter", "Outcomes that devices reported.")
+DROPPED = Metric(
+    "ldfi_dropped_total",
+    "counter",
+    "What was received and could not be used; `reason` begins with what it was.",
+    ("reason",),
+)
+OPEN_TRACES = Metric("ldfi_traces_open", "gauge", "Traces that are being put together.")
+OLDEST_TRACE = Metric(
+    "ldfi_traces_oldest_seconds",
+    "gauge",
+    "Since when the oldest of them is open; 0 where none is.",
+)
+TICK_AGE = Metric("ldfi_tick_age_seconds", "gauge", "Since when the engine has made no step.")
+CLASSES = Metric(
+    "ldfi_classes", "gauge", "Request classes; `fit` says whether they may be explored.", ("fit",)
+)
+EDGES = Metric("ldfi_edges", "gauge", "Edges that asked for rules within the last lease.")
+ARMED = Metric("ldfi_rules_armed", "gauge", "Experiments whose rules the edges follow now.")
+LIVE = Metric(
+    "ldfi_experiments_live",
+    "gauge",
+    "Experiments that are not over; in `armed`, `observing` and `settling` faults may be injected.",
+    ("state",),
+)
+HALTED = Metric("ldfi_halted", "gauge", "1 while everything is halted.")
+BREACHED = Metric("ldfi_guardrail_breached", "gauge", "1 while a guardrail does not hold.")
+WINDOWS = Metric("ldfi_maintenance_windows", "gauge", "Maintenance windows that are open.")
+IN_MEMORY: Final = (
+    SPANS, OUTCOMES, DROPPED, OPEN_TRACES, OLDEST_TRACE, TICK_AGE, CLASSES, EDGES, ARMED, LIVE,
+    HALTED, BREACHED, WINDOWS,
+)  # fmt: skip
+_OVER: Final = frozenset({"decided", "aborted"})
+
+
+def of_engine(engine: Engine, now: float) -> Iterator[Family]:
+    """What is in memory. To be called from the engine's own thread."""
+    scheduler, oldest = engine.scheduler, engine.oldest_trace
+    fit = Counter("no" if known.unfit else "yes" for known in engine.catalogue.classes.values())
+    live = Counter(
+        each.state
+        for campaign in scheduler.campaigns.values()
+        for each in campaign.running.values()
+    )
+    yield family(SPANS, {(): engine.spans})
+    yield family(OUTCOMES, {(): engine.outcomes})
+    yield family(DROPPED, {(reason,): count for reason, count in engine.drops().items()})
+    yield family(OPEN_TRACES, {(): engine.open_traces})
+    yield family(OLDEST_TRACE, {(): 0.0 if oldest is None else max(0.0, now - oldest)})
+    yield family(TICK_AGE, {(): max(0.0, now - engine.ticked_at)})
+    yield family(CLASSES, {(each,): fit[each] for each in ("yes", "no")})
+    yield family(EDGES, {(): len(engine.board.edges(now))})
+    yield family(ARMED, {(): len(engine.board.armed())})
+    yield family(
+        LIVE, {(state,): live[state] for state in get_args(experiment.State) if state not in _OVER}
+    )
+    yield family(HALTED, {(): scheduler.halted is not None})
+    yield family(BREACHED, {(): scheduler.breach is not None})
+    yield family(WINDOWS, {(): len(scheduler.windows)})

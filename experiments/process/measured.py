@@ -1,0 +1,50 @@
+"""What an ingest worker tells Prometheus of its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client.metrics_core import Metric as Family
+
+from ldfi.experiments.process.ingest import Ingest
+from ldfi.experiments.telemetry.exposition import family
+from ldfi.experiments.telemetry.instruments import Metric
+
+READY = Metric("ldfi_ingest_ready", "gauge", "1 where a worker is in touch with the brokers.")
+READ = Metric("ldfi_ingest_messages_total", "counter", "Messages that this worker has read.")
+READ_SPANS = Metric("ldfi_ingest_spans_total", "counter", "Spans in them.")
+WRITTEN = Metric(
+    "ldfi_ingest_observations_total", "counter", "Requests of which both halves were written on."
+)
+BURIED = Metric("ldfi_ingest_dead_letters_total", "counter", "Messages that could not be read.")
+UNUSED = Metric(
+    "ldfi_ingest_dropped_total",
+    "counter",
+    "What this worker has read and could not use; as in `ldfi_dropped_total`.",
+    ("reason",),
+)
+LAG = Metric(
+    "ldfi_ingest_lag_messages", "gauge", "Messages written and not yet read, in its partitions."
+)
+UNFINISHED = Metric("ldfi_ingest_requests_open", "gauge", "Requests that are being put together.")
+PARTITIONS = Metric("ldfi_ingest_partitions", "gauge", "Partitions that are this worker's.")
+IN_WORKER: Final = (
+    READY, READ, READ_SPANS, WRITTEN, BURIED, UNUSED, LAG, UNFINISHED, PARTITIONS,
+)  # fmt: skip
+
+
+def of_worker(ingest: Ingest) -> Iterator[Family]:
+    """What an ingest worker has done and where it stands."""
+    yield family(READY, {(): ingest.ready()})
+    if ingest.worker is None:
+        return
+    seen = ingest.worker.seen
+    yield family(READ, {(): seen.messages})
+    yield family(READ_SPANS, {(): seen.spans})
+    yield family(WRITTEN, {(): seen.observations})
+    yield family(BURIED, {(): seen.dead_letters})
+    yield family(UNUSED, {(reason,): count for reason, count in seen.dropped.items()})
+    yield family(LAG, {(): seen.lag})
+    yield family(UNFINISHED, {(): seen.open})
+    yield family(PARTITIONS, {(): seen.partitions})

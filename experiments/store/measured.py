@@ -1,0 +1,101 @@
+"""What is on record, for Prometheus: the same whichever process is asked.
+
+Over several processes take ``max``, not ``sum``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Final, get_args
+
+from prometheus_client.metrics_core import Metric as Family
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from ldfi.experiments.domain.campaign import campaign, lifecycle
+from ldfi.experiments.domain.judging import experiment
+from ldfi.experiments.domain.judging.verdict import Verdict
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.store.arming import DAY, HOUR, charged, within
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, NotificationRow
+from ldfi.experiments.telemetry.exposition import Values, family
+from ldfi.experiments.telemetry.instruments import Metric
+
+NO_VERDICT: Final = "none"
+FINDING_STATES: Final = get_args(lifecycle.State)
+
+UP = Metric("ldfi_database_up", "gauge", "1 where the database answered; else what follows misses.")
+CAMPAIGNS = Metric("ldfi_campaigns", "gauge", "Campaigns there ever were, by state.", ("state",))
+EXPERIMENTS = Metric(
+    "ldfi_experiments_ended_total",
+    "counter",
+    f"Experiments that are over. `verdict` is `{NO_VERDICT}` where one was called off.",
+    ("purpose", "verdict"),
+)
+HURT = Metric("ldfi_members_hurt_total", "counter", "Treated devices that reported a failure.")
+CHARGED = Metric(
+    "ldfi_members_charged",
+    "gauge",
+    "Devices charged to the budget of the last `hour` and `day`.",
+    ("window",),
+)
+LIMIT = Metric("ldfi_members_limit", "gauge", "How many these budgets allow.", ("window",))
+FINDINGS = Metric("ldfi_findings", "gauge", "Findings by state.", ("state",))
+WAITING = Metric(
+    "ldfi_notifications_waiting",
+    "gauge",
+    "Notifications not delivered yet. Without a target nothing is, ever.",
+)
+GIVEN_UP = Metric(
+    "ldfi_notifications_given_up_total", "counter", "Notifications that a target did not take."
+)
+IN_DATABASE: Final = (
+    UP, CAMPAIGNS, EXPERIMENTS, HURT, CHARGED, LIMIT, FINDINGS, WAITING, GIVEN_UP,
+)  # fmt: skip
+
+
+def of_database(database: Database, limits: Limits, now: float) -> list[Family]:
+    """What is on record; where the database does not answer, just that."""
+    try:
+        with database.read() as session:
+            return [family(UP, {(): 1}), *_on_record(session, limits, now)]
+    except SQLAlchemyError:
+        return [family(UP, {(): 0})]
+
+
+def _on_record(session: Session, limits: Limits, now: float) -> Iterator[Family]:
+    campaigns = _counted(session, CampaignRow.state)
+    states = get_args(campaign.State)
+    yield family(CAMPAIGNS, {(state,): campaigns.get((state,), 0) for state in states})
+    yield family(EXPERIMENTS, _ended(session))
+    hurt = session.scalar(select(func.coalesce(func.sum(ExperimentRow.members_hurt), 0)))
+    yield family(HURT, {(): int(hurt or 0)})
+    hour, day = (charged(session, within(now - each)) for each in (HOUR, DAY))
+    yield family(CHARGED, {("hour",): hour, ("day",): day})
+    yield family(LIMIT, {("hour",): limits.members_per_hour, ("day",): limits.members_per_day})
+    findings = _counted(session, FindingRow.state)
+    yield family(FINDINGS, {(state,): findings.get((state,), 0) for state in FINDING_STATES})
+    query = select(func.count()).select_from(NotificationRow)
+    waiting = session.scalar(query.where(NotificationRow.delivered_at.is_(None)))
+    yield family(WAITING, {(): waiting or 0})
+    given_up = session.scalar(query.where(NotificationRow.error.is_not(None)))
+    yield family(GIVEN_UP, {(): given_up or 0})
+
+
+def _ended(session: Session) -> Values:
+    query = (
+        select(ExperimentRow.purpose, ExperimentRow.verdict, func.count())
+        .where(ExperimentRow.ended_at.is_not(None))
+        .group_by(ExperimentRow.purpose, ExperimentRow.verdict)
+    )
+    found = {(purpose, verdict or NO_VERDICT): n for purpose, verdict, n in session.execute(query)}
+    every = product(get_args(experiment.Purpose), (*get_args(Verdict), NO_VERDICT))
+    return {each: found.get(each, 0) for each in every}
+
+
+def _counted(session: Session, column: object) -> Values:
+    query = select(column, func.count()).group_by(column)  # type: ignore[call-overload]
+    return {(value,): count for value, count in session.execute(query)}
