@@ -27,9 +27,9 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store import Database
+from tests.experiments.api.test_roles import OPEN, Unlimited
 from tests.experiments.applications import GIVEN, bearer, service
 from tests.experiments.scenarios.replayed import TRACE, replayed
-from tests.experiments.test_roles import OPEN, Unlimited
 from tests.experiments.world import World
 from tests.fit.applications import served
 

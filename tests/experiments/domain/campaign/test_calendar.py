@@ -246,7 +246,7 @@ def test_what_cannot_be_read_is_shown_with_the_way_out(document: object, told: s
 
 
 def test_the_calendar_and_the_schedule_in_the_docs_can_be_read() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "safety.md").read_text("utf-8")
+    text = (Path(__file__).parents[4] / "docs" / "safety.md").read_text("utf-8")
     calendar = Calendar.from_json(json.loads(text.split("```json\n")[1].split("```")[0]))
     schedule = Schedule.from_json(json.loads(text.split("schedule, `")[1].split("`")[0]))
 

@@ -19,7 +19,7 @@ from ldfi.experiments.api.problems import KINDS, Problem
 from ldfi.experiments.store.database import Database
 from tests.experiments.applications import application, client_of, problem
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 class Document(BaseModel):

@@ -15,7 +15,7 @@ from ldfi.experiments.store import notifications, switches
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.notifications import Event
 from ldfi.experiments.store.schema import NotificationRow
-from tests.experiments.test_notify import Receiver, receiver
+from tests.experiments.notify.test_notify import Receiver, receiver
 
 __all__ = ["receiver"]
 

@@ -15,7 +15,7 @@ from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.errors import InvalidConfig, Unreachable
 from ldfi.experiments.process.config import Config, table, variable
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 SECRET = "hush-0123456789abcdef"
 SECRETS = {
     "LDFI_TOKENS": f"admin:{SECRET}",

@@ -17,7 +17,7 @@ from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalo
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
-from tests.experiments.test_traffic import needed
+from tests.experiments.domain.traffic.test_traffic import needed
 from tests.lineage.programs import Call, Run, Step
 from tests.lineage.spans import lineage, span
 

@@ -265,7 +265,7 @@ def test_schedulers_that_race_never_overdraw_anything(
 
 PROCESS = """
 import sys
-from tests.experiments.test_arming import Race, TWENTY, WIDE, replace
+from tests.experiments.store.test_arming import Race, TWENTY, WIDE, replace
 race = Race(sys.argv[1], replace(WIDE, members_per_hour=115), TWENTY)
 race._schedule(int(sys.argv[2]), 12, __import__("threading").Barrier(1))
 if race.failures:

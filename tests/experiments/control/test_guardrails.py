@@ -18,7 +18,7 @@ from ldfi.experiments.control.guardrails import Guardrails
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry.prometheus import Prometheus
-from tests.experiments.test_engine import SETTINGS
+from tests.experiments.control.test_engine import SETTINGS
 from tests.experiments.world import World
 from tests.fit.applications import served
 

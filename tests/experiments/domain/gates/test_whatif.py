@@ -11,6 +11,15 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
+from tests.experiments.domain.campaign.test_exploration import (
+    BOUNDS,
+    LAYOUT,
+    LISTS,
+    PROGRAM,
+    RATINGS,
+    harm,
+)
+from tests.experiments.domain.campaign.test_exploration import Lab as Laboratory
 from tests.experiments.simulated import (
     BOOT,
     Application,
@@ -19,8 +28,6 @@ from tests.experiments.simulated import (
     serving,
     traffic_of,
 )
-from tests.experiments.test_exploration import BOUNDS, LAYOUT, LISTS, PROGRAM, RATINGS, harm
-from tests.experiments.test_exploration import Lab as Laboratory
 from tests.lineage.programs import Call, Run, points_of, programs
 
 

@@ -99,7 +99,7 @@ def test_the_receiver_in_the_docs_takes_what_is_genuine_and_refuses_the_rest(
 ) -> None:
     monkeypatch.setenv("LDFI_WEBHOOK_SECRET", SECRET)
     example: dict[str, Any] = {"__name__": "receiver"}
-    text = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text("utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "notifications.md").read_text("utf-8")
     exec(text.split("```python\n")[1].split("```")[0], example)  # noqa: S102
     example["Receiver"].log_message = lambda *_: None
 

@@ -11,10 +11,10 @@ from ldfi.experiments.domain.gates.gate import gate
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import points_named
 from ldfi.experiments.domain.settings import Settings
+from tests.experiments.domain.campaign.test_exploration import BOUNDS, PROGRAM
+from tests.experiments.domain.campaign.test_exploration import Lab as Laboratory
+from tests.experiments.domain.gates.test_whatif import survives
 from tests.experiments.simulated import explore, serving
-from tests.experiments.test_exploration import BOUNDS, PROGRAM
-from tests.experiments.test_exploration import Lab as Laboratory
-from tests.experiments.test_whatif import survives
 from tests.lineage.programs import Call, Step, points_of, programs
 
 STORE = Call(

@@ -19,8 +19,8 @@ import pytest
 
 from ldfi.experiments.cli.main import main
 from tests.experiments.applications import GIVEN
+from tests.experiments.cli.test_cli import ldfi
 from tests.experiments.lively import Lively, lively
-from tests.experiments.test_cli import ldfi
 from tests.experiments.world import FOUND, PROGRAM
 from tests.lineage.programs import Call, Step
 
