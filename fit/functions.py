@@ -21,12 +21,14 @@ import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from opentelemetry import trace
+from opentelemetry import context, trace
+from opentelemetry.trace import Status, StatusCode
 
 from ldfi.fit import attributes, error, passage, runtime
 from ldfi.fit.context import Injection
@@ -45,6 +47,7 @@ class point:  # noqa: N801 - used as a decorator
 
     def __init__(self, kind: str, operation: str, *, peer: str = "", template: str = "") -> None:
         self._parts = (kind, operation, peer, template)
+        self._visits: list[_Visit] = []
 
     def __call__(self, function: Function) -> Function:
         """Make every call of ``function`` pass this point."""
@@ -61,12 +64,12 @@ class point:  # noqa: N801 - used as a decorator
     def __enter__(self) -> None:
         visit = _open(self._parts)
         _pass(visit, self._parts)
-        _open_visits.set((*_open_visits.get(), visit))
+        self._enter(visit)
 
     async def __aenter__(self) -> None:
         visit = _open(self._parts)
         await _pass_async(visit, self._parts)
-        _open_visits.set((*_open_visits.get(), visit))
+        self._enter(visit)
 
     def __exit__(
         self,
@@ -74,9 +77,15 @@ class point:  # noqa: N801 - used as a decorator
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        *outer, visit = _open_visits.get()
-        _open_visits.set(tuple(outer))
-        _close(visit, error)
+        around = _open_visits.get()
+        mine = [at for at, visit in enumerate(around) if visit in self._visits]
+        if mine:
+            visit = around[mine[-1]]
+            _open_visits.set(around[: mine[-1]])
+            self._visits.remove(visit)
+            _close(visit, error)
+        elif self._visits:  # left in another context than it was entered in
+            _end(self._visits.pop(), error)
 
     async def __aexit__(
         self,
@@ -86,16 +95,27 @@ class point:  # noqa: N801 - used as a decorator
     ) -> None:
         self.__exit__(kind, error, traceback)
 
-
-class _Visit(NamedTuple):
-    """One call: its span, and what made that the current one."""
-
-    span: trace.Span
-    scope: AbstractContextManager[trace.Span]
+    def _enter(self, visit: _Visit | None) -> None:
+        visit = visit or _Visit()
+        self._visits.append(visit)
+        _open_visits.set((*_open_visits.get(), visit))
 
 
-_open_visits: ContextVar[tuple[_Visit | None, ...]] = ContextVar("fit_open_visits", default=())
-"""Of the ``with`` blocks around us, innermost last: one ``point`` may be in use many times over."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Visit:
+    """One call: its span, and the token that makes the one before it current again. Neither is
+    there where ``fit`` is off."""
+
+    span: trace.Span | None = None
+    token: Token[context.Context] | None = None
+
+
+_open_visits: ContextVar[tuple[_Visit, ...]] = ContextVar("fit_open_visits", default=())
+"""Of the ``with`` blocks around us, innermost last: one ``point`` may be in use many times over.
+
+A host may leave a block in another context than it entered it in (a synchronous dependency of
+FastAPI that yields is entered and left in threads of their own). Then this tells nothing, and the
+point itself knows what is open."""
 
 
 def _start(parts: Parts) -> trace.Span | None:
@@ -116,21 +136,28 @@ def _start(parts: Parts) -> trace.Span | None:
 
 def _open(parts: Parts) -> _Visit | None:
     span = _start(parts)
-    if span is None:
-        return None
-    scope = trace.use_span(span, end_on_exit=True)
-    scope.__enter__()
-    return _Visit(span, scope)
+    return _Visit(span, context.attach(trace.set_span_in_context(span))) if span else None
 
 
 def _close(visit: _Visit | None, failure: BaseException | None) -> None:
     if visit is not None:
-        traceback = None if failure is None else failure.__traceback__
-        try:
-            visit.scope.__exit__(type(failure) if failure else None, failure, traceback)
-        except BaseException as raised:
-            if raised is not failure:
-                runtime.swallow()
+        if visit.token is not None:
+            context.detach(visit.token)
+        _end(visit, failure)
+
+
+def _end(visit: _Visit, failure: BaseException | None) -> None:
+    """End a call's span as ``trace.use_span`` does. It may be current in a context not ours."""
+    span = visit.span
+    if span is None:
+        return
+    try:
+        if isinstance(failure, Exception):
+            span.record_exception(failure)
+            span.set_status(Status(StatusCode.ERROR, f"{type(failure).__name__}: {failure}"))
+        span.end()
+    except Exception:
+        runtime.swallow()
 
 
 def _pass(visit: _Visit | None, parts: Parts) -> None:
@@ -193,7 +220,7 @@ def _generator(parts: Parts, function: Any) -> Any:
                 except BaseException as thrown:
                     step, given = generator.throw, thrown
         finally:
-            _end(span)
+            _end(_Visit(span), None)
 
     return call
 
@@ -223,18 +250,13 @@ def _async_generator(parts: Parts, function: Any) -> Any:
                 except BaseException as thrown:
                     step, given = generator.athrow, thrown
         finally:
-            _end(span)
+            _end(_Visit(span), None)
 
     return call
 
 
 def _within(span: trace.Span | None) -> AbstractContextManager[Any]:
     return nullcontext() if span is None else trace.use_span(span)
-
-
-def _end(span: trace.Span | None) -> None:
-    if span is not None:
-        span.end()
 
 
 @lru_cache(maxsize=1024)

@@ -6,11 +6,13 @@ import asyncio
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextvars import copy_context
 
 import pytest
 from opentelemetry import trace
 
 from ldfi import fit
+from ldfi.fit import runtime
 from ldfi.fit.errors import InjectedFault
 from tests.fit.clients.contract import Requests
 
@@ -25,6 +27,10 @@ def spans_go_to(
         trace, "get_tracer", lambda *_, **__: recorded_by.provider.get_tracer("test")
     )
     yield
+
+
+def finished(requests: Requests) -> set[str]:
+    return {span.name for span in requests.exporter.get_finished_spans()}
 
 
 @fit.point("cache", "get", peer="home")
@@ -154,6 +160,39 @@ def test_one_point_may_be_in_use_many_times_over(recorded_by: Requests) -> None:
     finished = recorded_by.exporter.get_finished_spans()
     assert sum(span.name == "cache get home" for span in finished) >= 2
     assert not trace.get_current_span().is_recording()
+
+
+@pytest.mark.parametrize("installed_here", [True, False])
+def test_a_block_may_be_left_in_another_context_than_it_was_entered_in(
+    recorded_by: Requests, caplog: pytest.LogCaptureFixture, *, installed_here: bool
+) -> None:
+    """As in a synchronous dependency of FastAPI that yields: one thread in, another one out."""
+    if not installed_here:
+        runtime.activate(None)
+    failure = ValueError("of the host")
+    quiet, failing = fit.point("cache", "get", peer="home"), fit.point("cache", "put", peer="home")
+    with recorded_by.request():
+        for block, raised in ((quiet, None), (failing, failure)):
+            copy_context().run(block.__enter__)
+            kind = type(raised) if raised else None
+            assert copy_context().run(block.__exit__, kind, raised, None) is None
+    ended = {s.name: s.status.is_ok for s in recorded_by.exporter.get_finished_spans()}
+    expected = {"cache get home": True, "cache put home": False} if installed_here else {}
+    assert {name: ok for name, ok in ended.items() if name.startswith("cache")} == expected
+    assert not caplog.records
+
+
+def test_what_was_left_elsewhere_leaves_blocks_around_it_alone(recorded_by: Requests) -> None:
+    outer, inner = fit.point("cache", "get", peer="home"), fit.point("cache", "put", peer="home")
+    with recorded_by.request():
+        with outer:
+            inner.__enter__()
+            elsewhere = threading.Thread(target=inner.__exit__, args=(None, None, None))
+            elsewhere.start()
+            elsewhere.join(10)
+            assert "cache put home" in finished(recorded_by)
+            assert "cache get home" not in finished(recorded_by)
+        assert "cache get home" in finished(recorded_by)
 
 
 def test_an_exception_of_the_host_passes_with_its_own_identity(recorded_by: Requests) -> None:
