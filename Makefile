@@ -15,7 +15,7 @@ stack: $(VENV)/.stack ## the same on Kafka, PostgreSQL and a Collector (docs/dep
 	$(BIN)/python -m deploy.stack $(ARGS)
 
 test: $(VENV)/.dev   ## run the tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (an hour or so)
 	$(BIN)/python -m tests.experiments.crash.soak $(ARGS)

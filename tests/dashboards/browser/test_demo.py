@@ -19,6 +19,8 @@ from ldfi.experiments.cli import demo
 from ldfi.experiments.cli.processes import Processes, free_port
 from tests.dashboards.browser.chromium import watching
 
+pytestmark = pytest.mark.long
+
 RATES = "boot=1,play=16,search=1"
 """Requests a second: mostly of the class that is explored."""
 

@@ -75,13 +75,18 @@ class At:
         return done.stderr
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "ldfi.experiments.cli", *words],
-            env={**os.environ, **self.env()},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        """What a shell runs in the background ignores SIGINT, and so does all that it starts."""
+        before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-m", "ldfi.experiments.cli", *words],
+                env={**os.environ, **self.env()},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
 
 
 def _texts(*streams: io.StringIO) -> tuple[str, ...]:

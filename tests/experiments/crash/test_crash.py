@@ -13,6 +13,8 @@ from tests.experiments.crash.assault import Plan
 from tests.experiments.crash.synthetic import assault
 from tests.experiments.crash.treated import noted
 
+pytestmark = pytest.mark.long
+
 SEED = 0
 PATHS = ("/boot", "/play", "/store", "/top")
 

@@ -18,7 +18,7 @@ from ldfi.experiments.store.database import Database
 from tests.experiments.applications import GIVEN, bearer, problem
 from tests.experiments.members import Member, until
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from ldfi.experiments.cli.main import app
 from ldfi.experiments.cli.processes import Processes, free_port
 from tests.experiments.scenarios.staging import DEVICE, LICENSE
 
+pytestmark = pytest.mark.long
+
 PATIENCE = 240.0
 """Seconds that a step may take on a machine that is busy with other things."""
 

@@ -13,6 +13,8 @@ import pytest
 from deploy.stack.kafka import Broker
 from tests.experiments.streams.assault import Assault
 
+pytestmark = pytest.mark.long
+
 SOAK = int(os.environ.get("LDFI_SOAK") or 0)
 
 

@@ -12,6 +12,8 @@ from tests.experiments.crash.assault import Plan
 from tests.experiments.streams.on_stack import assault
 from tests.experiments.streams.victims import TARGETS
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.timeout(900)
 def test_whatever_part_is_killed_everything_is_counted_once(tmp_path: Path) -> None:

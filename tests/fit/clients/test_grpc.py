@@ -14,7 +14,7 @@ from ldfi.fit.clients import grpc as ours
 from tests.fit.clients.contract import Requests, holds, seen, unharmed
 
 POINT = "api>rpc:Get:/shop.Prices"
-TIMEOUT = 0.3
+TIMEOUT = 1.0
 
 
 def serve() -> tuple[grpc.Server, int]:

@@ -13,7 +13,7 @@ from ldfi.fit.clients import grpc_aio as ours
 from tests.fit.clients.contract import Requests, holds, seen_async, unharmed
 from tests.fit.clients.test_grpc import serve
 
-TIMEOUT = 0.3
+TIMEOUT = 1.0
 
 
 @pytest.fixture(scope="module")
