@@ -13,6 +13,15 @@ Treated requests in which a fault fired are compared with control requests in wh
 have* fired, never with all: filtering one arm alone would break the randomisation. Each device
 counts once, with its first such request. What comes in while it settles still counts; what comes
 later changes no verdict.
+
+**The order.** A failure may be quicker to report than a success, or slower, and only outcomes that
+are exchangeable may be fed to the tests. So two things are kept apart. *When to stop* goes by what
+has been reported so far, as it comes: any rule will do that looks at nothing but requests that have
+begun. *The verdict* is given when everybody who began has reported or has had ``settle`` seconds to
+do so since the last edge stopped: the tests are then fed anew with all of it, in the order in which
+the requests began. What was admitted is all that counts, whoever was first to report; and that
+admission stopped is decided by requests that began earlier, so the e-value is one at a stopping
+time all the same.
 """
 
 from __future__ import annotations
@@ -21,7 +30,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare
-from ldfi.experiments.domain.judging.verdict import Tests, Verdict, tests_for
+from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
@@ -115,12 +125,15 @@ class Experiment:
     undisturbed: Observation | None = None
     """A control request that went right although a fault would have fired: what to compare with."""
     tests: Tests = field(init=False)
+    elsewhere: Counts = field(default_factory=Counts)
+    """What somebody else has counted so far (PromQL), instead of devices."""
     _counted: list[tuple[int, bool, bool]] = field(default_factory=list)
-    _late_failures: int = 0
     _aborting: bool = False
+    _quiet_since: float | None = None
+    """When the last edge had stopped for sure."""
 
     def __post_init__(self) -> None:
-        self.tests = tests_for(self.settings.rule, self.settings.thresholds)
+        self.tests = self._fresh_tests()
 
     @property
     def active(self) -> bool:
@@ -139,7 +152,7 @@ class Experiment:
     def arm(self, now: float, level: float = 1.0) -> None:
         """It has been armed, and may call ``harmful`` what is not with a chance of ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
-        self.tests = tests_for(self.settings.rule, self._thresholds())
+        self.tests = self._fresh_tests()
 
     def taken(self) -> None:
         """An edge has fetched its rule."""
@@ -169,18 +182,22 @@ class Experiment:
         if self.arms["treatment" if treated else "control"].add(observation):
             failed = not outcome.success
             self._counted.append((lineage.start, treated, failed))
-            self._late_failures += treated and failed and self.state == "settling"
             self.tests.add(treated=treated, failed=failed)
 
-    def count(self, arm: Arm, total: int, failures: int) -> None:
-        """Take in what somebody else has counted so far in one arm (``settings.promql``)."""
-        known = self.arms[arm]
-        if not self.active or total < known.elsewhere or failures < known.failures:
-            return  # a counter that falls was reset; what it says now cannot be compared
-        failed = min(failures - known.failures, total - known.elsewhere)
-        for number in range(total - known.elsewhere):
-            self.tests.add(treated=arm == "treatment", failed=number < failed)
-        known.elsewhere, known.failures = total, known.failures + failed
+    def count(self, totals: Counts) -> None:
+        """Take in what somebody else has counted so far in both arms (``settings.promql``).
+
+        A counter that falls was reset; what it says now cannot be compared and is left out.
+        """
+        more = totals.since(self.elsewhere)
+        if not self.active or more is None:
+            return
+        self.tests.look(more)
+        self.elsewhere += more
+        control, treatment = self.arms["control"], self.arms["treatment"]
+        control.elsewhere, control.failures = self.elsewhere.control, self.elsewhere.control_failed
+        treatment.elsewhere = self.elsewhere.treated
+        treatment.failures = self.elsewhere.treated_failed
 
     def outstanding(self) -> int:
         """Treated devices that have not reported yet, as far as the edges' counts are known."""
@@ -225,9 +242,10 @@ class Experiment:
         """
         if self.state != "settling" or self.disarmed_at is None or not disarmed:
             return False
-        waits = self._aborting or self.tests.verdict() != "harmful"
-        if waits and self.outstanding() and now < self.disarmed_at + self.settings.settle:
-            return False  # what hurts is known already, but a good outcome may be the faster one
+        self._quiet_since = now if self._quiet_since is None else self._quiet_since
+        everybody = self._aborting and not self.outstanding()
+        if not everybody and now < self._quiet_since + self.settings.settle:
+            return False
         self.ended_at = now
         if self._aborting:
             self.state = "aborted"
@@ -240,22 +258,19 @@ class Experiment:
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
     def _verdict(self) -> Verdict:
-        """The verdict, with what came in late and what never came taken into account.
+        """Give the verdict: see *the order*, above.
 
-        Failures are often slower than successes, so a ``tolerated`` that came first may have come
-        too early: where treated devices reported failures afterwards, the outcomes are taken once
-        more, in the order in which the requests began. And silence is no success: where so many
-        treated devices never reported that their failing would matter, nothing is tolerated.
+        Silence is no success: where so many treated devices never reported that their failing would
+        matter, nothing is tolerated.
         """
         if not self.arms["treatment"].total or not (self.good or self.bad):
             self.reason = "no fault fired"
             return "inconclusive"
-        verdict = self.tests.final()
-        if verdict == "tolerated" and self._late_failures:
-            self.tests = tests_for(self.settings.rule, self._thresholds())
+        if self.settings.promql is None:
+            self.tests = self._fresh_tests()
             for _, treated, failed in sorted(self._counted):
                 self.tests.add(treated=treated, failed=failed)
-            verdict = self.tests.final()
+        verdict = self.tests.final()
         if (
             verdict == "tolerated"
             and self.outstanding() > self.used * self.settings.thresholds.delta
@@ -263,6 +278,12 @@ class Experiment:
             self.reason = f"{self.outstanding()} of {self.used} treated devices never reported"
             return "inconclusive"
         return verdict
+
+    def _fresh_tests(self) -> Tests:
+        settings, thresholds = self.settings, self._thresholds()
+        if settings.promql is not None and settings.rule == "sequential":
+            return CountedTests(thresholds)
+        return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
 
     def _thresholds(self) -> Thresholds:
         thresholds = self.settings.thresholds

@@ -85,11 +85,51 @@ def test_a_counter_that_falls_is_not_believed(db: Database) -> None:
     campaign = world.engine.scheduler.start(definition, "ann", world.now)
     world.until_armed()
     (experiment,) = campaign.active()
-    experiment.count("treatment", 9, 9)
-    experiment.count("treatment", 5, 0)
-    experiment.count("treatment", 12, 10)
+    experiment.count(Counts(treated=9, treated_failed=9))
+    experiment.count(Counts(treated=5))
+    experiment.count(Counts(treated=12, treated_failed=10))
 
     assert (experiment.arms["treatment"].total, experiment.arms["treatment"].failures) == (12, 10)
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-1"])
+def test_what_is_no_count_ends_nothing(db: Database, value: str) -> None:
+    world = World(Engine(db, now=1000.0))
+    definition = Definition(replace(SETTINGS, promql=COUNTS))
+    campaign = world.engine.scheduler.start(definition, "ann", world.now)
+    world.until_armed()
+    (experiment,) = campaign.active()
+    with prometheus() as (url, metrics):
+        name = f'{{e="{experiment.id}",a="treatment"}}'
+        metrics.values[f"all{name}"] = metrics.values[f"bad{name}"] = float(value)
+        with pytest.raises(PrometheusError, match="must count requests"):
+            asyncio.run(_ask(url, experiment))
+
+    assert experiment.arms["treatment"].total == 0
+
+
+def test_the_watch_goes_on_whatever_one_experiment_does(db: Database) -> None:
+    world = World(Engine(db, now=1000.0))
+    definition = Definition(replace(SETTINGS, promql=COUNTS))
+    campaign = world.engine.scheduler.start(definition, "ann", world.now)
+    world.until_armed()
+    (experiment,) = campaign.active()
+
+    async def watched(url: str) -> None:
+        async with Prometheus(url) as prometheus:
+            watch = asyncio.create_task(counts.watch(prometheus, world.engine.scheduler))
+            async with asyncio.timeout(20):
+                while not experiment.arms["treatment"].total:
+                    await asyncio.sleep(0.05)
+                    assert not watch.done()
+            watch.cancel()
+
+    with prometheus() as (url, metrics):
+        name = f'{{e="{experiment.id}",a="treatment"}}'
+        metrics.values[f"bad{name}"] = float("nan")
+        metrics.values[f"all{name}"] = 7.0
+        threading.Timer(2.5, lambda: metrics.values.update({f"bad{name}": 0.0})).start()
+        asyncio.run(watched(url))
 
 
 def test_with_nothing_else_the_root_span_is_believed(db: Database) -> None:
