@@ -120,7 +120,7 @@ class Experiment:
     _aborting: bool = False
 
     def __post_init__(self) -> None:
-        self.tests = tests_for(self.settings.rule, self.settings.thresholds)
+        self.tests = tests_for(self.settings.rule, self.settings)
 
     @property
     def active(self) -> bool:
@@ -256,16 +256,13 @@ class Experiment:
             for _, treated, failed in sorted(self._counted):
                 self.tests.add(treated=treated, failed=failed)
             verdict = self.tests.final()
-        if (
-            verdict == "tolerated"
-            and self.outstanding() > self.used * self.settings.thresholds.delta
-        ):
+        if verdict == "tolerated" and self.outstanding() > self.used * self.settings.delta:
             self.reason = f"{self.outstanding()} of {self.used} treated devices never reported"
             return "inconclusive"
         return verdict
 
     def _thresholds(self) -> Thresholds:
-        thresholds = self.settings.thresholds
+        thresholds = self.settings
         if self.level is None:
             return thresholds
         return replace(thresholds, alpha_harmful=min(self.level, thresholds.alpha_harmful))

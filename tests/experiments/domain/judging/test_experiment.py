@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ldfi.experiments.domain.campaign.lesson import lesson_of
 from ldfi.experiments.domain.judging.experiment import Experiment, State
-from ldfi.experiments.domain.settings import Settings, Thresholds
+from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
@@ -92,7 +92,7 @@ class Life(RuleBasedStateMachine):
         self.counts = [0, 0, 0, 0]
         self.disarms = 0
 
-    settings: ClassVar[Settings] = Settings(thresholds=Thresholds(min_samples=4))
+    settings: ClassVar[Settings] = Settings(min_samples=4)
 
     @precondition(lambda self: self.experiment.state == "proposed")
     @rule()
