@@ -142,5 +142,5 @@ def test_a_declaration_says_what_a_type_is_made_of() -> None:
 
 def test_whoever_only_wants_help_does_not_wait_for_pydantic() -> None:
     program = "import sys, ldfi.experiments.domain.settings; print('pydantic' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.strip() == "False", done.stderr
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert said.stdout.strip() == b"False"
