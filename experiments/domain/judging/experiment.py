@@ -28,10 +28,12 @@ from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 
-State = Literal["proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"]
+ExperimentState = Literal[
+    "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"
+]
 Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]
 
-ACTIVE: frozenset[State] = frozenset({"armed", "observing", "settling"})
+ACTIVE: frozenset[ExperimentState] = frozenset({"armed", "observing", "settling"})
 """The states in which something may still be injected somewhere."""
 
 GUARDRAIL_SAMPLES = 10
@@ -95,7 +97,7 @@ class Experiment:
     level: float | None = None
     risk: float = 0.0
     version: int = 1
-    state: State = "proposed"
+    state: ExperimentState = "proposed"
     created_at: float = 0.0
     armed_at: float | None = None
     disarmed_at: float | None = None
