@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.outcome import Target, at_least, at_most, say
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
-from ldfi.experiments.pytest_plugin.loop import Execute, Explored, Finding, Run, Verdict
+from ldfi.experiments.pytest_plugin.loop import Execute, Explored, ExploredVerdict, Finding, Run
 from ldfi.fit.faults import Fault
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "storefront"
@@ -52,7 +52,7 @@ def try_everything(_: str, execute: Execute, bounds: Bounds, *__: Callable[[], b
         for each in failing
         if not any(smaller < each for smaller in failing)
     ]
-    verdict: Verdict = "harmful" if findings else "tolerated"
+    verdict: ExploredVerdict = "harmful" if findings else "tolerated"
     return Explored(verdict, runs=len(tried), findings=findings, exhaustive=len(tried), good=good)
 
 

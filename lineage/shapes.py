@@ -16,7 +16,7 @@ from ldfi.fit.features import Features
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.span import Trace
 
-Outcome = Literal["good", "failed", "refused"]
+ShapeOutcome = Literal["good", "failed", "refused"]
 EXEMPLARS = 5
 
 
@@ -26,7 +26,7 @@ class Shape:
 
     lineage: Lineage
     """Of the first request of this shape; stands for all of them."""
-    outcome: Outcome
+    outcome: ShapeOutcome
     hidden: bool
     """The request failed although its own root span says that it did not."""
     told: frozenset[str]
@@ -84,7 +84,7 @@ class Shapes:
     ) -> None:
         """Take one request. ``success``: what its user saw, where that is known."""
         failed = run.root_error if success is None else not success
-        outcome: Outcome = "failed" if failed else "good"
+        outcome: ShapeOutcome = "failed" if failed else "good"
         if success is None and run.refused and not failed:
             outcome = "refused"
         at = run.start

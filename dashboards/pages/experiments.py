@@ -36,7 +36,7 @@ from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.judging.experiment import State
+from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import NotFound
@@ -46,7 +46,7 @@ from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, 
 
 router = APIRouter(route_class=PageRoute)
 
-STATES: tuple[State, ...] = get_args(State)
+STATES: tuple[ExperimentState, ...] = get_args(ExperimentState)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 TIMELINE = 100
 
@@ -65,7 +65,7 @@ async def listing(
     engine: Running,
     db: Db,
     _caller: Viewer,
-    state: Annotated[State | None, Query()] = None,
+    state: Annotated[ExperimentState | None, Query()] = None,
     verdict: Annotated[Verdict | None, Query()] = None,
     request_class: Annotated[Filter, Query()] = None,
     cursor: Cursor = None,

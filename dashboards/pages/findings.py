@@ -24,13 +24,13 @@ from ldfi.experiments.api.new_campaign import Bounds
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.lifecycle import HURTING, State
+from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 router = APIRouter(route_class=PageRoute)
 
-STATES: tuple[State, ...] = get_args(State)
+STATES: tuple[FindingState, ...] = get_args(FindingState)
 EVIDENCE = 10
 """Experiments that tried just this, the newest, that are shown."""
 HISTORY = 100
@@ -41,7 +41,7 @@ async def listing(
     request: Request,
     db: Db,
     _caller: Viewer,
-    state: Annotated[State | None, Query()] = None,
+    state: Annotated[FindingState | None, Query()] = None,
     request_class: Annotated[Filter, Query()] = None,
     cursor: Cursor = None,
 ) -> Response:

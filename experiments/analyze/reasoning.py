@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from ldfi.experiments.analyze.report import ClassReport, Edge, Failure, Support, Tolerated
+from ldfi.experiments.analyze.report import ClassReport, Failure, GraphEdge, Support, Tolerated
 from ldfi.lineage.addresses import AddressBook
 from ldfi.lineage.blame import blame
 from ldfi.lineage.classes import RequestClass
@@ -165,10 +165,10 @@ def _callees(shapes: Iterable[Shape]) -> dict[str, str]:
     return {p: callee for p in sorted(points) if (callee := known.get(p) or book.callee(p))}
 
 
-def _edges(shapes: Iterable[Shape]) -> tuple[Edge, ...]:
+def _edges(shapes: Iterable[Shape]) -> tuple[GraphEdge, ...]:
     graph = lineage_graph((shape.lineage.tree, shape.count) for shape in shapes)
     return tuple(
-        Edge(above, point, data["calls"], data["failures"])
+        GraphEdge(above, point, data["calls"], data["failures"])
         for above, point, data in sorted(graph.edges(data=True), key=lambda edge: edge[:2])
     )
 

@@ -18,7 +18,7 @@ from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, Running, check_promql, live_campaign, live_experiments
 from ldfi.experiments.api.views import CampaignView, ExperimentView
-from ldfi.experiments.domain.campaign.campaign import Campaign, State
+from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as tried
 from ldfi.experiments.store.database import Database
@@ -52,7 +52,7 @@ async def listing(
     cursor: Cursor = None,
     limit: Limit = 50,
     state: Annotated[
-        State | SkipJsonSchema[None], Query(description="Only those in this state.")
+        CampaignState | SkipJsonSchema[None], Query(description="Only those in this state.")
     ] = None,
 ) -> Page[CampaignView]:
     """Every campaign, newest first."""

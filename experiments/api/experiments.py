@@ -18,7 +18,7 @@ from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.service import Db, Running, check_promql, live_campaign, live_experiments
 from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.judging.experiment import State
+from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import campaigns as stored
@@ -61,7 +61,7 @@ async def listing(
     cursor: Cursor = None,
     limit: Limit = 50,
     state: Annotated[
-        State | SkipJsonSchema[None], Query(description="Only those in this state.")
+        ExperimentState | SkipJsonSchema[None], Query(description="Only those in this state.")
     ] = None,
     verdict: Annotated[
         Verdict | SkipJsonSchema[None], Query(description="Only those that ended so.")

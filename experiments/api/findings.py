@@ -19,7 +19,7 @@ from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, Running, check_promql
 from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
 from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.campaign.lifecycle import State
+from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.scenarios.of_finding import scenario_of
 from ldfi.experiments.scenarios.scenario import Scenario
 from ldfi.experiments.store import campaigns as stored
@@ -53,7 +53,7 @@ async def listing(
     cursor: Cursor = None,
     limit: Limit = 50,
     state: Annotated[
-        State | SkipJsonSchema[None], Query(description="Only those in this state.")
+        FindingState | SkipJsonSchema[None], Query(description="Only those in this state.")
     ] = None,
     request_class: Annotated[Filter, Query(description="Only those of this class.")] = None,
 ) -> Page[FindingView]:

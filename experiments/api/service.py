@@ -36,7 +36,7 @@ Db = Annotated[Database, Depends(_database)]
 
 def check_promql(request: Request, bounds: Bounds) -> None:
     """Raises Problem 422 for outcomes counted by a Prometheus that this service does not have."""
-    if bounds.promql is not None and not request.app.state.counts_outcomes:
+    if bounds.settings().promql is not None and not request.app.state.counts_outcomes:
         raise Problem(422, "no-prometheus", "promql needs a Prometheus; set LDFI_PROMETHEUS_URL")
 
 

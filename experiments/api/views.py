@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.gates.gate import Gate, Verdict
+from ldfi.experiments.domain.gates.gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
@@ -265,7 +265,7 @@ class WhatIfView(View):
 class GateView(View):
     """Whether something may be taken down now, on top of what is down already."""
 
-    verdict: Verdict = Field(description="unknown: it is not proved to be safe.")
+    verdict: GateVerdict = Field(description="unknown: it is not proved to be safe.")
     down: list[str] = Field(description="The step, and what open maintenance windows name.")
     why: list[str] = Field(
         description="Reasons against it, or why nobody knows.",

@@ -68,7 +68,12 @@ def of_engine(engine: Engine, now: float) -> Iterator[Family]:
     yield family(EDGES, {(): len(engine.board.edges(now))})
     yield family(ARMED, {(): len(engine.board.armed())})
     yield family(
-        LIVE, {(state,): live[state] for state in get_args(experiment.State) if state not in _OVER}
+        LIVE,
+        {
+            (state,): live[state]
+            for state in get_args(experiment.ExperimentState)
+            if state not in _OVER
+        },
     )
     yield family(HALTED, {(): scheduler.halted is not None})
     yield family(BREACHED, {(): scheduler.breach is not None})

@@ -26,8 +26,7 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.safety import class_obstacle, first_window, touched, unsteady
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.domain.traffic.catalogue import Catalogue
-from ldfi.experiments.domain.traffic.catalogue import Change as ClassChange
+from ldfi.experiments.domain.traffic.catalogue import Catalogue, ClassChange
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.errors import Conflict, Halted, NotFound
 from ldfi.experiments.store import (

@@ -26,7 +26,7 @@ from ldfi.lineage.lineage import Lineage
 
 Passed = bool | None
 """None: the run says nothing (it was skipped, say)."""
-Verdict = Literal["harmful", "tolerated", "inconclusive", "broken"]
+ExploredVerdict = Literal["harmful", "tolerated", "inconclusive", "broken"]
 """``broken``: the test fails without any fault. ``inconclusive``: not everything was tried."""
 
 QUIET: Final = 2
@@ -79,7 +79,7 @@ class Finding:
 class Explored:
     """What came of exploring one test. ``reason`` says why where the verdict needs it."""
 
-    verdict: Verdict
+    verdict: ExploredVerdict
     reason: str = ""
     runs: int = 0
     findings: list[Finding] = field(default_factory=list)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ldfi.lineage.outline import Outline, Row, fired_in, side_by_side
 
-Verdict = Literal["fails", "fixed", "never-fired", "inconclusive"]
+ReproductionVerdict = Literal["fails", "fixed", "never-fired", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Reproduction:
         return frozenset().union(*(each.fired or () for each in self.treated))
 
     @property
-    def judged(self) -> tuple[Verdict, str]:
+    def judged(self) -> tuple[ReproductionVerdict, str]:
         """The verdict, and why."""
         treated, plain = self.treated, self.plain
         hurt, hurt_anyway = _failed(treated), _failed(plain)

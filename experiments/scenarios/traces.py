@@ -95,7 +95,7 @@ class Jaeger:
         return _outlined(trace_id, spans)
 
 
-class Listener:
+class SpanListener:
     """Spans that the target's services, or their Collector, export to us: OTLP over HTTP."""
 
     def __init__(self, quiet: float = QUIET) -> None:
@@ -124,9 +124,9 @@ class Listener:
 
 
 @contextmanager
-def listening(address: str, quiet: float = QUIET) -> Iterator[Listener]:
+def listening(address: str, quiet: float = QUIET) -> Iterator[SpanListener]:
     """Receive OTLP at ``HOST:PORT`` (``/v1/traces``). Raises InvalidScenario where none can be."""
-    listener = Listener(quiet)
+    listener = SpanListener(quiet)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -79,7 +79,7 @@ def arm(db: Database, change: Change, order: Order, limits: Limits) -> Armed | R
 
 def least_members(settings: Settings) -> int:
     """Fewer treated members than this could never lead to a verdict."""
-    return min(settings.members, settings.thresholds.min_samples)
+    return min(settings.members, settings.min_samples)
 
 
 def charged(session: Session, *conditions: ColumnElement[bool]) -> int:

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis
-from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, State, next_state
+from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, FindingState, next_state
 from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
@@ -62,7 +62,7 @@ def apply(
     """Write down what an experiment did to a finding."""
     identity = finding_id(request_class, finding.faults)
     row = change.session.get(FindingRow, identity)
-    was = None if row is None else cast(State, row.state)
+    was = None if row is None else cast(FindingState, row.state)
     if row is None:
         row = FindingRow(
             id=identity,
@@ -89,7 +89,7 @@ def apply(
 def acknowledge(change: Change, identity: str, note: str) -> FindingRow:
     """Somebody knows of it. Raises NotFound, or Conflict where it does not hurt (any more)."""
     row = load(change.session, identity)
-    was = cast(State, row.state)
+    was = cast(FindingState, row.state)
     if was not in HURTING:
         raise Conflict(f"finding {identity} is {was}: there is nothing to acknowledge")
     if (was, row.note) == ("acknowledged", note):
@@ -115,7 +115,7 @@ def link(change: Change, identity: str, tracker_url: str | None) -> FindingRow:
 
 
 def _tell(
-    change: Change, row: FindingRow, was: State | None, experiment: ExperimentRow | None
+    change: Change, row: FindingRow, was: FindingState | None, experiment: ExperimentRow | None
 ) -> None:
     """Tell people, and their tracker, of a new state."""
     faults = ", ".join(row.faults) + (" together" if len(row.faults) > 1 else "")

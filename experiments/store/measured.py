@@ -25,7 +25,7 @@ from ldfi.experiments.telemetry.exposition import Values, family
 from ldfi.experiments.telemetry.instruments import Metric
 
 NO_VERDICT: Final = "none"
-FINDING_STATES: Final = get_args(lifecycle.State)
+FINDING_STATES: Final = get_args(lifecycle.FindingState)
 
 UP = Metric("ldfi_database_up", "gauge", "1 where the database answered; else what follows misses.")
 CAMPAIGNS = Metric("ldfi_campaigns", "gauge", "Campaigns there ever were, by state.", ("state",))
@@ -68,7 +68,7 @@ def of_database(database: Database, limits: Limits, now: float) -> list[Family]:
 
 def _on_record(session: Session, limits: Limits, now: float) -> Iterator[Family]:
     campaigns = _counted(session, CampaignRow.state)
-    states = get_args(campaign.State)
+    states = get_args(campaign.CampaignState)
     yield family(CAMPAIGNS, {(state,): campaigns.get((state,), 0) for state in states})
     yield family(EXPERIMENTS, _ended(session))
     hurt = session.scalar(select(func.coalesce(func.sum(ExperimentRow.members_hurt), 0)))

@@ -25,11 +25,11 @@ from ldfi.experiments.domain.campaign.run import Runs, runs_of
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.catalogue import Change, KnownClass
+from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
 
-State = Literal["scheduled", "running", "paused", "finished", "stopped"]
+CampaignState = Literal["scheduled", "running", "paused", "finished", "stopped"]
 Gate = Callable[[str, Exploration], str | None]
 """Why no experiment may start on a class just now; None when one may."""
 
@@ -67,7 +67,7 @@ class Campaign:
     definition: Definition
     new_id: Callable[[], str]
     protected: tuple[str, ...] = ()
-    state: State = "running"
+    state: CampaignState = "running"
     reason: str = ""
     run: int = 1
     run_started_at: float = 0.0
@@ -248,7 +248,7 @@ class Campaign:
         """Long after its end: nothing that could still come in for it is counted any more."""
         self._by_id.pop(experiment.id, None)
 
-    def follow(self, changed: Change) -> bool:
+    def follow(self, changed: ClassChange) -> bool:
         """A class has changed, gone, or come back: whether what runs on it must be aborted."""
         known, name = changed.known, changed.known.name
         if name not in self.explorations:

@@ -29,7 +29,7 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.fit.faults import Fault
 
-FindingState = Literal["suspected", "open", "refuted", "fixed"]
+FindingNews = Literal["suspected", "open", "refuted", "fixed"]
 
 MAX_TRIES = 3
 """Inconclusive attempts after which a finding is neither confirmed nor verified any more."""
@@ -48,7 +48,7 @@ class FindingChange:
     """What an experiment did to a finding: it is new, or its state is."""
 
     faults: Hypothesis
-    state: FindingState
+    state: FindingNews
     traces: tuple[str, ...] = ()
 
 
@@ -64,7 +64,7 @@ class Exploration:
     protected: tuple[str, ...] = ()
     only: tuple[Hypothesis, ...] = ()
     finished: bool = False
-    states: dict[Hypothesis, FindingState] = field(default_factory=dict)
+    states: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     to_verify: list[Hypothesis] = field(default_factory=list)
     lessons: list[Lesson] = field(default_factory=list)
     _knowledge: Knowledge = field(init=False)

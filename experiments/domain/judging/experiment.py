@@ -28,10 +28,12 @@ from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 
-State = Literal["proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"]
+ExperimentState = Literal[
+    "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"
+]
 Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]
 
-ACTIVE: frozenset[State] = frozenset({"armed", "observing", "settling"})
+ACTIVE: frozenset[ExperimentState] = frozenset({"armed", "observing", "settling"})
 """The states in which something may still be injected somewhere."""
 
 GUARDRAIL_SAMPLES = 10
@@ -95,7 +97,7 @@ class Experiment:
     level: float | None = None
     risk: float = 0.0
     version: int = 1
-    state: State = "proposed"
+    state: ExperimentState = "proposed"
     created_at: float = 0.0
     armed_at: float | None = None
     disarmed_at: float | None = None
@@ -120,7 +122,7 @@ class Experiment:
     _aborting: bool = False
 
     def __post_init__(self) -> None:
-        self.tests = tests_for(self.settings.rule, self.settings.thresholds)
+        self.tests = tests_for(self.settings.rule, self.settings)
 
     @property
     def active(self) -> bool:
@@ -256,16 +258,13 @@ class Experiment:
             for _, treated, failed in sorted(self._counted):
                 self.tests.add(treated=treated, failed=failed)
             verdict = self.tests.final()
-        if (
-            verdict == "tolerated"
-            and self.outstanding() > self.used * self.settings.thresholds.delta
-        ):
+        if verdict == "tolerated" and self.outstanding() > self.used * self.settings.delta:
             self.reason = f"{self.outstanding()} of {self.used} treated devices never reported"
             return "inconclusive"
         return verdict
 
     def _thresholds(self) -> Thresholds:
-        thresholds = self.settings.thresholds
+        thresholds = self.settings
         if self.level is None:
             return thresholds
         return replace(thresholds, alpha_harmful=min(self.level, thresholds.alpha_harmful))

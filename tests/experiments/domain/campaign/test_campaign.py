@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.campaign import ENROLLED_AT_ONCE, Campaign
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.catalogue import Change, KnownClass
+from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.lineage.span import Span
 from ldfi.solver import Explorer, OutOfTime
@@ -158,7 +158,7 @@ def test_what_stands_in_the_way_of_all_classes_is_asked_for_once() -> None:
 
 def test_a_class_that_is_held_for_its_drift_says_so_until_it_is_released() -> None:
     campaign, classes = two_classes(Settings(min_traffic=5, on_drift="pause"))
-    assert not campaign.follow(Change("changed", classes["GET /a"]))
+    assert not campaign.follow(ClassChange("changed", classes["GET /a"]))
     for _ in range(2):
         campaign.enroll(classes, lambda _: ())
         assert propose(campaign, classes, 100.0) in ([], ["GET /b"])
