@@ -15,6 +15,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.domain.traffic.catalogue import Change as ClassChange
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import Conflict, Halted, NotFound
 from ldfi.experiments.store.database import SERVICE, Change, Database
@@ -446,6 +447,55 @@ def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
     world.steps(5)
     assert not world.rules()
     assert Engine(db, now=world.now).scheduler.state.halted == "now"
+
+
+def test_a_halt_that_the_database_cuts_short_ends_everything_at_the_next_step(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given two experiments that run at once
+    fragile = Call("root", (Step("critical", (Call("one"), Call("two"))),))
+    world = World(Engine(db, now=1000.0), {"/a": fragile, "/b": fragile})
+    campaign = start(world, replace(SETTINGS, treatment=0.1, control=0.1, concurrency=2))
+    while len(world.rules()) < 2:
+        world.step()
+    armed = campaign.active()
+    # When the database fails after the halt is on record, and before any of them is
+    away = OperationalError("COMMIT", {}, Exception("gone"))
+    with monkeypatch.context() as patch:
+        patch.setattr("ldfi.experiments.store.experiments.move", _raising(away))
+        with pytest.raises(OperationalError):
+            world.engine.scheduler.switch.halt("now", "ann", world.now)
+    assert not world.rules()
+    world.steps(12)
+    # Then both end as halted, and neither gets a verdict
+    assert [(each.state, each.reason) for each in armed] == [("aborted", "halted: now")] * 2
+
+
+def test_a_drift_is_told_to_every_campaign_although_the_database_fails_in_between(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given two campaigns on a class, of which the first has an experiment armed
+    world = a_world(db)
+    settings = replace(SETTINGS, on_drift="pause")
+    first, second = start(world, settings), start(world, settings)
+    while not (first.active() and second.explorations):
+        world.step()
+    # When its lineage changes, and the database is away just when the experiment is disarmed
+    drifted = ClassChange(
+        "changed", world.engine.catalogue.classes["GET /boot"], frozenset({"new"})
+    )
+    away = OperationalError("COMMIT", {}, Exception("gone"))
+    with monkeypatch.context() as patch:
+        patch.setattr(world.engine.catalogue, "changes", lambda: [drifted])
+        patch.setattr("ldfi.experiments.store.experiments.move", _raising(away))
+        with pytest.raises(OperationalError):
+            world.engine.tick(world.now + 0.6)
+    world.engine.board.clear()  # as the engine does
+    world.engine.tick(world.now + 1.2)
+    # Then both hold the class, and that is on record
+    assert first.held == second.held == {"GET /boot"}
+    with db.read() as session:
+        assert [row.held for row in session.scalars(select(CampaignRow))] == [["GET /boot"]] * 2
 
 
 def _raising(error: Exception) -> Callable[..., None]:
