@@ -237,7 +237,9 @@ def cost(entries: int, hours: float) -> tuple[Row, dict[str, Target]]:
     """The scheduler's share of a core."""
     limits = Limits(members_per_hour=340, members_per_day=8_000)
     with a_world(entries, limits, MONDAY, TICK_SECONDS) as world:
-        world.scheduler.start(Definition(Settings(member_budget=10**9)), "benchmark", world.now)
+        world.scheduler.commands.start(
+            Definition(Settings(member_budget=10**9)), "benchmark", world.now
+        )
         world.run(hours * HOUR, idle=TICK_SECONDS)
         rows = world.rows()
     seconds = hours * HOUR
@@ -336,7 +338,7 @@ def calendar() -> tuple[list[Row], dict[str, Target]]:
     limits = Limits(members_per_hour=100, members_per_day=10_000, max_concurrent=2)
     with a_world(80, limits, THURSDAY, 1.0) as world:
         names = {
-            world.scheduler.start(_small(what), "benchmark", world.now).id: name
+            world.scheduler.commands.start(_small(what), "benchmark", world.now).id: name
             for name, (_, what) in CAMPAIGNS.items()
         }
         world.run(7 * DAY, idle=120.0)

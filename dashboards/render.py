@@ -110,10 +110,10 @@ def _going_on(engine: Engine | None) -> dict[str, Any]:
     if engine is not None:
         scheduler = engine.scheduler
         state = {
-            "halted": scheduler.halted,
-            "breach": scheduler.breach,
+            "halted": scheduler.state.halted,
+            "breach": scheduler.state.breach,
             "armed_now": len(engine.board.armed()),
-            "windows": scheduler.windows,
+            "windows": scheduler.state.windows,
         }
     seen = hashlib.sha256(repr(sorted(state.items())).encode()).hexdigest()[:16]
     return {**state, "state_seen": seen}

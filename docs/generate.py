@@ -1,6 +1,8 @@
 """Writes the pages of the reference from the code: the command line and the HTTP API.
 
-python docs/generate.py            writes docs/reference/cli.md and api.md
+Of other pages it writes what stands between two marks (:data:`SECTIONS`).
+
+python docs/generate.py            writes docs/reference/cli.md and api.md, and the sections
 python docs/generate.py --check    exit code 1 when they are not what the code says
 """
 
@@ -19,22 +21,51 @@ from typer.models import ArgumentInfo, ParameterInfo
 
 from ldfi.experiments.api.app import create_app
 from ldfi.experiments.cli.main import app
+from ldfi.experiments.domain.gates.guards import CONTROL_GROUP, GUARDS
 from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.scenarios import scenario
 from ldfi.experiments.store.notifications import EVENTS
 
-HERE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+HERE = DOCS / "reference"
 MADE = "<!-- made by docs/generate.py: change the code, not this page -->"
+END = "<!-- end of what docs/generate.py makes -->"
 DOCUMENT: dict[str, Any] = create_app(Service(Tokens(""), "sqlite://")).openapi()
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page."""
+    """Every generated page, and every page of which a section is."""
     made = {"cli.md": command_line(), "api.md": api(), "formats.md": formats()}
-    return {HERE / name: "\n".join([MADE, "", *lines, ""]) for name, lines in made.items()}
+    whole = {HERE / name: "\n".join([MADE, "", *lines, ""]) for name, lines in made.items()}
+    return whole | {DOCS / name: _with_section(name, lines()) for name, lines in SECTIONS.items()}
+
+
+def _with_section(page: str, lines: list[str]) -> str:
+    """A page as it is, but with these lines between its two marks."""
+    before, begin, rest = (DOCS / page).read_text(encoding="utf-8").partition(MADE)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise ValueError(f"{page} has no section between {MADE!r} and {END!r}")
+    return "\n".join([before + begin, "", *lines, "", end + after])
+
+
+def guards() -> list[str]:
+    """The guards, and when each is asked."""
+    rows = [
+        (each.name, each.meaning, "yes" if each.early else "", "yes", "yes" if each.armed else "")
+        for each in GUARDS
+    ]
+    lines = [
+        "| guard | what must hold | before anything is proposed | when it is armed | while armed |",
+        "|---|---|---|---|---|",
+    ]
+    return lines + [f"| {' | '.join(row)} |" for row in [*rows, (*CONTROL_GROUP, "", "", "yes")]]
+
+
+SECTIONS = {"safety.md": guards}
 
 
 def command_line() -> list[str]:

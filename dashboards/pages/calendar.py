@@ -50,7 +50,7 @@ async def calendar(
     with db.read() as session:
         windows = maintenance.between(session, days[0].start, days[-1].end, MOST)
         begun = stored.between(session, days[0].start, days[-1].end, MOST)
-    live = [each for each in engine.scheduler.campaigns.values() if each.live()]
+    live = [each for each in engine.scheduler.state.campaigns.values() if each.live()]
     add_maintenance(days, windows, tz)
     add_blackouts(days, live)
     add_begun(days, begun, tz)

@@ -113,7 +113,7 @@ async def now(
 @router.post("/experiments/{experiment_id}/approve")
 async def approve(experiment_id: Id, engine: Running, caller: Operator) -> Response:
     """Let an experiment that waits for it be armed."""
-    engine.scheduler.approve(experiment_id, caller.name, time.time())
+    engine.scheduler.commands.approve(experiment_id, caller.name, time.time())
     return RedirectResponse(to_experiment(experiment_id), status_code=303)
 
 
@@ -125,7 +125,7 @@ async def reject(
     why, problems = read_as(Reason, {"reason": form.text("reason")})
     if why is None:
         return _page(request, engine, db, experiment_id, problems["reason"])
-    engine.scheduler.reject(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.reject(experiment_id, why.reason, caller.name, time.time())
     return RedirectResponse(to_experiment(experiment_id), status_code=303)
 
 
@@ -137,7 +137,7 @@ async def abort(
     why, problems = read_as(Reason, {"reason": form.text("reason")})
     if why is None:
         return _page(request, engine, db, experiment_id, problems["reason"])
-    engine.scheduler.abort(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.abort(experiment_id, why.reason, caller.name, time.time())
     return RedirectResponse(to_experiment(experiment_id), status_code=303)
 
 
@@ -147,7 +147,7 @@ def _found(session: Session, engine: Engine, experiment_id: str) -> Found:
     if row is not None:
         return Found(ExperimentView.of(row, live_experiments(engine).get(experiment_id)), row)
     try:
-        campaign, experiment = engine.scheduler.experiment(experiment_id)
+        campaign, experiment = engine.scheduler.state.experiment(experiment_id)
     except NotFound as error:
         raise NotFound(f"there is no experiment {experiment_id!r}") from error
     return Found(ExperimentView.live(experiment, campaign), None)

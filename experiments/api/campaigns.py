@@ -39,7 +39,7 @@ async def start(
 ) -> CampaignView:
     """Start a campaign, now or when its schedule says."""
     check_promql(request, new)
-    campaign = engine.scheduler.start(new.definition(), caller.name, time.time())
+    campaign = engine.scheduler.commands.start(new.definition(), caller.name, time.time())
     return _view(db, campaign.id, campaign)
 
 
@@ -75,7 +75,7 @@ async def stop(
     campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Stop a campaign for good; what is armed is disarmed at once."""
-    campaign = engine.scheduler.stop(campaign_id, why.reason, caller.name, time.time())
+    campaign = engine.scheduler.commands.stop(campaign_id, why.reason, caller.name, time.time())
     return _view(db, campaign_id, campaign)
 
 
@@ -84,14 +84,14 @@ async def pause(
     campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Let a campaign start nothing more for now; what is armed is disarmed at once."""
-    campaign = engine.scheduler.pause(campaign_id, why.reason, caller.name, time.time())
+    campaign = engine.scheduler.commands.pause(campaign_id, why.reason, caller.name, time.time())
     return _view(db, campaign_id, campaign)
 
 
 @router.post("/{campaign_id}/resume")
 async def resume(campaign_id: Id, engine: Running, db: Db, caller: Operator) -> CampaignView:
     """Let a paused campaign go on."""
-    campaign = engine.scheduler.unpause(campaign_id, caller.name, time.time())
+    campaign = engine.scheduler.commands.unpause(campaign_id, caller.name, time.time())
     return _view(db, campaign_id, campaign)
 
 
@@ -100,7 +100,7 @@ async def release(
     campaign_id: Id, held: ClassName, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Let a class that is held since its lineage changed be explored again."""
-    engine.scheduler.release(campaign_id, held.request_class, caller.name, time.time())
+    engine.scheduler.commands.release(campaign_id, held.request_class, caller.name, time.time())
     return _view(db, campaign_id, live_campaign(engine, campaign_id))
 
 

@@ -110,6 +110,6 @@ async def verify(
             name=f"verify {finding_id}",
             hypotheses=(frozenset(row.faults),),
         )
-    campaign = engine.scheduler.start(definition, caller.name, time.time())
+    campaign = engine.scheduler.commands.start(definition, caller.name, time.time())
     with db.read() as session:
         return CampaignView.of(stored.load(session, campaign.id), (0, 0, 0), campaign)

@@ -42,13 +42,13 @@ def check_promql(request: Request, bounds: Bounds) -> None:
 
 def live_campaign(engine: Engine, campaign_id: str) -> Campaign | None:
     """The campaign itself, while it is live."""
-    return engine.scheduler.campaigns.get(campaign_id)
+    return engine.scheduler.state.campaigns.get(campaign_id)
 
 
 def live_experiments(engine: Engine) -> dict[str, Experiment]:
     """Every experiment that is not over, by id."""
     return {
         experiment.id: experiment
-        for campaign in engine.scheduler.campaigns.values()
+        for campaign in engine.scheduler.state.campaigns.values()
         for experiment in campaign.running.values()
     }

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 
-from ldfi.experiments.control.scheduler import Scheduler
+from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.errors import ExperimentsError
 from ldfi.experiments.telemetry.prometheus import Prometheus
@@ -39,14 +39,13 @@ async def ask(prometheus: Prometheus, experiment: Experiment) -> None:
         experiment.count(arm, int(total or 0), int(failures or 0))
 
 
-async def watch(prometheus: Prometheus, scheduler: Scheduler) -> None:
+async def watch(prometheus: Prometheus, state: State) -> None:
     """Keep every active experiment that wants it informed, until cancelled."""
     while True:
         started = time.monotonic()
-        for campaign in list(scheduler.campaigns.values()):
-            for experiment in campaign.active():
-                try:
-                    await ask(prometheus, experiment)
-                except ExperimentsError as error:
-                    _log.warning("no counts for experiment %s: %s", experiment.id, error)
+        for _, experiment in list(state.active()):
+            try:
+                await ask(prometheus, experiment)
+            except ExperimentsError as error:
+                _log.warning("no counts for experiment %s: %s", experiment.id, error)
         await asyncio.sleep(max(0.0, LOOK_SECONDS - (time.monotonic() - started)))

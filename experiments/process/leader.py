@@ -81,8 +81,8 @@ def _beside(service: Service, db: Database, engine: Engine) -> list[Coroutine[An
     work = [engine.run()]
     if service.prometheus is not None:
         guardrails = Guardrails(service.prometheus, service.guardrails)
-        work.append(guardrails.watch(engine.scheduler))
-        work.append(counts.watch(service.prometheus, engine.scheduler))
+        work.append(guardrails.watch(engine.scheduler.state))
+        work.append(counts.watch(service.prometheus, engine.scheduler.state))
     if service.stream is not None:
         work.append(Events(service.stream, service.topics, service.partitions, db).run())
     if service.targets:
