@@ -18,7 +18,7 @@ SAVED_AT_ONCE = 5
 """Classes put on record in one step: all at once would hold up everything else."""
 
 
-class Drift:
+class DriftWatch:
     """Follows the catalogue. A change is kept until it is on record, and then until all campaigns
     know of it. Raises what the database raises."""
 

@@ -41,7 +41,7 @@ def restored(
     for name in sorted({each.request_class for each in rows} - campaign.held):
         _explore(session, campaign, catalogue, name, rows)
     for each in rows:
-        campaign.record.add(_lesson(each))
+        campaign.experience.add(_lesson(each))
     _count(session, campaign)
     return campaign
 

@@ -6,14 +6,14 @@ that is not on record with a lease; when keeping the record fails, the board is 
 
     Commands ──▶ Switch ──▶ Arming ──▶ Record         each may look to the right,
                  Passes ──────┘ ▲                     and all share a State
-                 Drift ─────────┘
+                 DriftWatch ────┘
 """
 
 from __future__ import annotations
 
 from ldfi.experiments.control.arming import Arming
 from ldfi.experiments.control.commands import Commands
-from ldfi.experiments.control.drift import Drift
+from ldfi.experiments.control.drift import DriftWatch
 from ldfi.experiments.control.passes import Passes
 from ldfi.experiments.control.record import Record
 from ldfi.experiments.control.rules_board import RulesBoard
@@ -58,7 +58,7 @@ class Scheduler:
         self.switch = Switch(db, board, catalogue, self._record, self._arming, self.state)
         self.commands = Commands(db, self._record, self._arming, self.switch, self.state)
         self._passes = Passes(db, board, catalogue, self._record, self._arming, self.state)
-        self._drift = Drift(db, catalogue, self._record, self._arming, self.state, now)
+        self._drift = DriftWatch(db, catalogue, self._record, self._arming, self.state, now)
         self._next_sync = 0.0
         self.switch.sync(now)
 

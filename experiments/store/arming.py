@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.gates.facts import Budget, Facts, touches
+from ldfi.experiments.domain.gates.facts import BudgetLeft, Facts, touches
 from ldfi.experiments.domain.gates.guards import BUDGET, objection
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
@@ -109,7 +109,7 @@ def _on_record(
     )
 
 
-def _tightest(session: Session, order: Order, limits: Limits, now: float) -> Budget:
+def _tightest(session: Session, order: Order, limits: Limits, now: float) -> BudgetLeft:
     """The budget of which the fewest members are left."""
     settings = order.experiment.settings
     run = (ExperimentRow.campaign_id == order.campaign_id, ExperimentRow.run == order.run)
@@ -119,7 +119,7 @@ def _tightest(session: Session, order: Order, limits: Limits, now: float) -> Bud
         (limits.members_per_hour - hour, "budget of the last hour"),
         (limits.members_per_day - day, "budget of the last day"),
     )
-    return Budget(name, left, least_members(settings))
+    return BudgetLeft(name, left, least_members(settings))
 
 
 def _put(change: Change, order: Order, members: int) -> None:

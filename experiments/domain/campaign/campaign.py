@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
+from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis
 from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of
-from ldfi.experiments.domain.campaign.record import Record
 from ldfi.experiments.domain.campaign.run import Runs, runs_of
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
@@ -77,7 +77,7 @@ class Campaign:
     waiting: dict[str, str] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
     fdr: OnlineFdr = field(init=False)
-    record: Record = field(default_factory=Record)
+    experience: Experience = field(default_factory=Experience)
     _by_id: dict[str, Experiment] = field(default_factory=dict)
     _retry_at: dict[str, float] = field(default_factory=dict)
     _held_until: float = 0.0
@@ -194,7 +194,7 @@ class Campaign:
                 self.waiting[name] = obstacle
                 continue
             self.waiting.pop(name, None)
-            exploration.expect(self.record)
+            exploration.expect(self.experience)
             plan = exploration.plan()
             if plan is not None:
                 proposed.append(self._experiment(classes[name], exploration, plan, now))
@@ -236,7 +236,7 @@ class Campaign:
             if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
                 self.fdr.discovered()
             lesson = lesson_of(experiment, exploration.traffic.usual_support())
-            self.record.add(lesson)
+            self.experience.add(lesson)
             changes = exploration.learn(lesson)
             runs = runs_of(experiment, lesson)
         experiment.good.clear()
@@ -301,7 +301,7 @@ class Campaign:
     ) -> Experiment:
         faults = exploration.expand(plan.hypothesis)
         names = [str(fault) for fault in faults]
-        risk = self.record.risk(names, self.settings.members)
+        risk = self.experience.risk(names, self.settings.members)
         experiment = Experiment(
             id=self.new_id(),
             request_class=exploration.name,

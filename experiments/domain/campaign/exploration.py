@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
-from ldfi.experiments.domain.campaign.record import Record
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
@@ -112,11 +112,13 @@ class Exploration:
         self.finished = plan is None
         return plan
 
-    def expect(self, record: Record) -> None:
+    def expect(self, experience: Experience) -> None:
         """Take into account what experience says of the faults of this class."""
         if self.settings.strategy == "likeliest":
             faults = (f"{kind}@{p}" for p in self._knowledge.points for kind in self.settings.kinds)
-            self._knowledge.explorer.expect({fault: record.likelihood(fault) for fault in faults})
+            self._knowledge.explorer.expect(
+                {fault: experience.likelihood(fault) for fault in faults}
+            )
 
     def expand(self, hypothesis: Hypothesis) -> tuple[Fault, ...]:
         """What has to be injected for it."""

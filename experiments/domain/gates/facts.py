@@ -23,7 +23,7 @@ class Touch:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetLeft:
     """The tightest budget: members ``left`` of it, and the ``least`` that could give a verdict."""
 
     name: str
@@ -54,7 +54,7 @@ class Facts:
     running: int = 0
     may_run: int = 1
     on_class: str | None = None
-    budget: Budget | None = None
+    budget: BudgetLeft | None = None
 
 
 def touches(

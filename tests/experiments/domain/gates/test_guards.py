@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.gates.facts import Budget, Facts, Touch, touches
+from ldfi.experiments.domain.gates.facts import BudgetLeft, Facts, Touch, touches
 from ldfi.experiments.domain.gates.guards import GUARDS, Guard, Moment, objection
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
@@ -34,7 +34,7 @@ FACTS = st.builds(
     running=st.integers(0, 6),
     may_run=st.integers(0, 6),
     on_class=st.none() | TEXT,
-    budget=st.none() | st.builds(Budget, TEXT, st.integers(-5, 30), st.integers(1, 20)),
+    budget=st.none() | st.builds(BudgetLeft, TEXT, st.integers(-5, 30), st.integers(1, 20)),
 )
 
 BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
@@ -54,7 +54,10 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "steady state": ({"success_rate": 0.85}, ("85%",)),
     "concurrency": ({"running": 4, "may_run": 4}, ("4 experiments", "at most 4")),
     "one experiment a class": ({"on_class": "e7"}, ("e7",)),
-    "budgets": ({"budget": Budget("budget of the last hour", 3, 10)}, ("3 members", "last hour")),
+    "budgets": (
+        {"budget": BudgetLeft("budget of the last hour", 3, 10)},
+        ("3 members", "last hour"),
+    ),
 }
 """For each guard: facts against it, and what its reason must show of them."""
 
@@ -125,7 +128,7 @@ def test_the_steady_state_has_a_bound(rate: float, holds: bool) -> None:
 
 @pytest.mark.parametrize(("left", "enough"), [(10, True), (9, False), (-2, False)])
 def test_a_budget_is_spent_when_too_few_are_left_for_a_verdict(left: int, enough: bool) -> None:
-    facts = Facts(budget=Budget("campaign's budget", left, 10))
+    facts = Facts(budget=BudgetLeft("campaign's budget", left, 10))
     against = objection(facts, "arming")
     assert (against is None) == enough
     if against is not None:
