@@ -20,22 +20,22 @@ STEADY = 0.9
 
 
 def class_obstacle(exploration: Exploration, limits: Limits) -> str | None:
-    """Why no experiment may start on this class now; None when one may."""
-    if matching(limits.protected_classes, [exploration.name]) is not None:
+    """Say why no experiment may start on this class now; None when one may."""
+    if matching(limits.protected_classes, [exploration.knowledge.name]) is not None:
         return "the class is protected"
     return unsteady(exploration)
 
 
 def unsteady(exploration: Exploration) -> str | None:
-    """Why the class's steady state does not hold; None when it does."""
-    rate = exploration.traffic.success_rate()
+    """Say why the class's steady state does not hold; None when it does."""
+    rate = exploration.knowledge.traffic.success_rate()
     return f"steady state does not hold: {rate:.0%} succeed" if rate < STEADY else None
 
 
 def touched(
     window: Maintenance, experiment: Experiment, exploration: Exploration | None
 ) -> str | None:
-    """What of the experiment a maintenance window touches; None when nothing.
+    """Name what of the experiment a maintenance window touches; None when nothing.
 
     Not only what it injects into: whatever the class relies on may be about to go away, and then
     one more failure could be one too many.
@@ -43,15 +43,15 @@ def touched(
     points = {fault.point for fault in experiment.faults}
     callees: dict[str, str] = {}
     if exploration is not None:
-        points |= exploration.traffic.usually_called()
-        callees = exploration.traffic.topology.callees
+        points |= exploration.knowledge.traffic.usually_called()
+        callees = exploration.knowledge.traffic.topology.callees
     return window.touches(sorted(points), callees)
 
 
 def first_window(
     windows: Iterable[Maintenance], experiment: Experiment, exploration: Exploration | None
 ) -> str | None:
-    """Why a maintenance window that has been opened must end a running experiment."""
+    """Say why a maintenance window that has been opened must end a running experiment."""
     for window in windows:
         name = touched(window, experiment, exploration)
         if name is not None:
