@@ -96,7 +96,7 @@ def _armed(engine: Engine) -> list[ExperimentView]:
 def _open_classes(engine: Engine) -> list[OpenClass]:
     """Where something is left to try, the most first."""
     found = [
-        OpenClass(name, campaign.id, exploration.open, campaign.waiting.get(name))
+        OpenClass(name, campaign.id, exploration.knowledge.open, campaign.waiting.get(name))
         for campaign in engine.scheduler.state.campaigns.values()
         if campaign.live()
         for name, exploration in campaign.explorations.items()

@@ -41,8 +41,8 @@ class ClassProgress(View):
             name=name,
             version=exploration.version,
             finished=exploration.finished,
-            open=exploration.open,
-            findings=[sorted(faults) for faults, _ in exploration.findings()],
+            open=exploration.knowledge.open,
+            findings=[sorted(faults) for faults, _ in exploration.knowledge.findings()],
             waiting=campaign.waiting.get(name),
             running=None if running is None else ExperimentView.live(running, campaign),
         )

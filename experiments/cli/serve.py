@@ -18,7 +18,9 @@ from ldfi.experiments.api.app import create_app
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.processes import end_with_parent
 from ldfi.experiments.errors import InvalidConfig
-from ldfi.experiments.notify.notification import Slack, Target, Webhook
+from ldfi.experiments.notify.slack import Slack
+from ldfi.experiments.notify.target import Target
+from ldfi.experiments.notify.webhook import Webhook
 from ldfi.experiments.process.config import Config, variable
 from ldfi.experiments.process.ingest import Ingest, worker_of
 from ldfi.experiments.process.service import ProcessRole, Service

@@ -75,8 +75,8 @@ class State:
 
 def of_class(facts: Facts, exploration: Exploration) -> Facts:
     """Return what the guards have to know of a campaign, and of one of its classes."""
-    rate = exploration.traffic.success_rate()
-    return replace(facts, request_class=exploration.name, success_rate=rate)
+    rate = exploration.knowledge.traffic.success_rate()
+    return replace(facts, request_class=exploration.knowledge.name, success_rate=rate)
 
 
 def new_id() -> str:

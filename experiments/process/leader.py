@@ -85,8 +85,7 @@ def _beside(service: Service, db: Database, engine: Engine) -> list[Coroutine[An
         work.append(counts.watch(service.prometheus, engine.scheduler.state))
     if service.stream is not None:
         work.append(Events(service.stream, service.topics, service.partitions, db).run())
-    if service.targets:
-        work.append(Outbox(db, service.targets, service.public_url).run())
+    work.append(Outbox(db, service.targets, service.public_url).run())
     return work
 
 

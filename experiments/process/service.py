@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 
 from ldfi.experiments.control.engine import OutcomeSource
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.notify.notification import Target
+from ldfi.experiments.notify.target import Target
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.prometheus import Prometheus

@@ -70,8 +70,8 @@ def touches(
         points = {fault.point for fault in experiment.faults}
         callees: dict[str, str] = {}
         if exploration is not None:
-            points |= exploration.traffic.usually_called()
-            callees = exploration.traffic.topology.callees
+            points |= exploration.knowledge.traffic.usually_called()
+            callees = exploration.knowledge.traffic.topology.callees
         name = window.touches(sorted(points), callees)
         if name is not None:
             found.append(Touch(name, window.owner, window.reason))

@@ -46,7 +46,7 @@ def failing_sets(program: Call, faults: list[str], size: int) -> set[Faults]:
 
 def found_by(campaign: Campaign) -> set[Faults]:
     (exploration,) = campaign.explorations.values()
-    return {faults for faults, _ in exploration.findings()}
+    return {faults for faults, _ in exploration.knowledge.findings()}
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -65,7 +65,7 @@ def test_errors_all_minimal_failing_sets_are_found(
     assert found_by(campaign) == failing_sets(program, errors, 2)
     # And its certificate is borne out by its evidence
     (exploration,) = campaign.explorations.values()
-    assert check(exploration.certificate()["certificate"]) == []
+    assert check(exploration.knowledge.certificate()["certificate"]) == []
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -128,7 +128,7 @@ def test_a_solver_out_of_time_ends_the_exploration_and_leaves_the_rest_open(
 
     (exploration,) = campaign.explorations.values()
     assert campaign.state == "finished"
-    assert exploration.certificate()["certificate"]["open"]
+    assert exploration.knowledge.certificate()["certificate"]["open"]
 
 
 def two_classes(bounds: Settings) -> tuple[Campaign, dict[str, KnownClass]]:

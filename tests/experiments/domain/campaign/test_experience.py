@@ -57,7 +57,7 @@ def test_likeliest_explores_to_the_same_end() -> None:
     )
     settings = Settings(kinds=("error",), strategy="likeliest", min_traffic=5)
     (exploration,) = explore(serving(program), settings).explorations.values()
-    assert {tuple(sorted(faults)) for faults, _ in exploration.findings()} == {
+    assert {tuple(sorted(faults)) for faults, _ in exploration.knowledge.findings()} == {
         ("error@layout",),
         ("error@playlist", "error@popular"),
     }
