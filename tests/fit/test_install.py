@@ -84,8 +84,9 @@ def test_installing_again_changes_nothing_and_uninstalling_restores(
 )
 def test_the_name_is_the_one_that_spans_carry(environment: dict[str, str], name: str) -> None:
     program = """
-import json, fit
-from fit import runtime
+import json
+from ldfi import fit
+from ldfi.fit import runtime
 fit.install()
 print(json.dumps({"name": runtime.active().service}))
 """
@@ -94,7 +95,8 @@ print(json.dumps({"name": runtime.active().service}))
 
 def test_a_library_is_patched_when_it_is_imported_and_none_is_imported_for_it() -> None:
     program = f"""
-import json, sys, fit
+import json, sys
+from ldfi import fit
 fit.install("api")
 heavy = [name for name in {sorted(LIBRARIES)} if name in sys.modules]
 import redis, grpc, sqlalchemy, kafka, aiohttp, urllib3, httpcore
@@ -115,7 +117,7 @@ print(json.dumps({{"heavy": heavy, "patched": all(marked), "listening": listenin
 def test_opentelemetry_instrument_switches_it_on() -> None:
     program = """
 import json, httpcore
-from fit import runtime
+from ldfi.fit import runtime
 patched = hasattr(httpcore.ConnectionPool.handle_request, "_fit_original")
 active = runtime.active()
 print(json.dumps({"patched": patched, "name": active.service if active else None}))
