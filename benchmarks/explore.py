@@ -166,7 +166,7 @@ def _random_set(app: AppBoot, rng: random.Random) -> frozenset[str]:
 
 
 def summary(name: str, max_size: int, campaigns: list[Campaign]) -> dict[str, object]:
-    """One row: means over the seeds."""
+    """Sum up one row: means over the seeds."""
 
     def average(value: Callable[[Campaign], float]) -> float:
         return round(mean(map(value, campaigns)), 2)
@@ -192,7 +192,7 @@ def summary(name: str, max_size: int, campaigns: list[Campaign]) -> dict[str, ob
 
 
 def rows(seeds: int) -> Iterator[dict[str, object]]:
-    """The table."""
+    """Make the rows of the table."""
     big = [app_boot(seed) for seed in range(seeds)]
     for max_size in (2, 3):
         for name, strategy, blame, nature in (
@@ -257,7 +257,7 @@ def main() -> int:
 
 
 def targets(table: list[dict[str, Any]]) -> dict[str, Target]:
-    """What the table has to show."""
+    """Hold the table against what it has to show."""
     wanted = {
         f"{row['strategy']}, size {row['max_size']}": row
         for row in table

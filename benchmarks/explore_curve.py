@@ -25,7 +25,7 @@ class Point:
 
 
 def curve(seeds: int, *, blame: bool) -> list[Point]:
-    """Experiments against failed experiments as the cap on the union grows."""
+    """Count experiments against failed experiments as the cap on the union grows."""
     points = []
     for cap in CAPS:
         campaigns = [

@@ -32,13 +32,13 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page."""
+    """Make every generated page."""
     made = {"cli.md": command_line(), "api.md": api(), "formats.md": formats()}
     return {HERE / name: "\n".join([MADE, "", *lines, ""]) for name, lines in made.items()}
 
 
 def command_line() -> list[str]:
-    """Every command with its arguments and options."""
+    """Write down every command with its arguments and options."""
     lines = [
         "# Commands and options",
         "",
@@ -95,14 +95,14 @@ def _parameters(callback: Callable[..., Any]) -> Iterator[Parameter]:
 
 
 def _flag(name: str, told: ParameterInfo, kind: str) -> str:
-    """As it is written. Within ``Annotated``, Typer keeps the first of its names as ``default``."""
+    """Write a flag as it is typed. In ``Annotated``, Typer keeps its first name as ``default``."""
     names = [each for each in (told.default, *(told.param_decls or ())) if isinstance(each, str)]
     long = f"--{name.replace('_', '-')}"
     return names[0] if names else long if kind else f"{long}/--no-{long[2:]}"
 
 
 def _kind(annotation: Any) -> str:
-    """What stands for a value: its choices, or its type; nothing for a switch."""
+    """Say what stands for a value: its choices, or its type; nothing for a switch."""
     plain = [each for each in get_args(annotation) if each is not type(None)]
     if get_origin(annotation) is Literal:
         return "|".join(map(str, plain))
@@ -125,7 +125,7 @@ def _default(told: ParameterInfo, default: Any) -> str:
 
 
 def api() -> list[str]:
-    """Every operation and every document of the API."""
+    """Write down every operation and every document of the API."""
     lines = [
         "# HTTP API",
         "",
@@ -150,7 +150,7 @@ def api() -> list[str]:
 
 
 def formats() -> list[str]:
-    """Where each format is described, and the fields of those that are read from the code."""
+    """Say where each format is described, and the fields of those that are read from the code."""
     lines = [
         "# Formats",
         "",
@@ -219,7 +219,7 @@ def _fields(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """A schema in a few words, with a link where it has a name."""
+    """Describe a schema in a few words, with a link where it has a name."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{_anchor(name)})" if _shown(schema["$ref"]) else str(name)
@@ -237,14 +237,14 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _shown(reference: str) -> bool:
-    """Whether what is referred to has a section of its own."""
+    """Tell whether what is referred to has a section of its own."""
     kind, name = reference.split("/")[-2:]
     kinds = {"schemas": DOCUMENT["components"]["schemas"], "$defs": scenario.schema()["$defs"]}
     return bool(kinds[kind].get(name, {}).get("properties"))
 
 
 def _anchor(heading: str) -> str:
-    """As mkdocs makes them of headings."""
+    """Turn a heading into its anchor, as mkdocs does."""
     kept = (c if c.isalnum() or c in "_- " else "" for c in heading.lower())
     return "".join(kept).strip().replace(" ", "-")
 
@@ -254,7 +254,7 @@ def _code(text: Any) -> str:
 
 
 def _prose(text: str | None) -> str:
-    """As it is, but what looks like a tag is not one."""
+    """Keep a text as it is, but what looks like a tag is not one."""
     return (text or "").strip().replace("<", "&lt;")
 
 

@@ -99,7 +99,7 @@ _open_visits: ContextVar[tuple[_Visit | None, ...]] = ContextVar("fit_open_visit
 
 
 def _start(parts: Parts) -> trace.Span | None:
-    """The span of a call; None where ``fit`` is not installed, or fails."""
+    """Start the span of a call; None where ``fit`` is not installed, or fails."""
     active = runtime.active()
     if active is None:
         return None

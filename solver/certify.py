@@ -29,7 +29,7 @@ class Progress:
 
 
 def certify(now: Hypotheses, progress: Progress) -> Certificate:
-    """The certificate. Raises InvalidRecord if two faults have the same name."""
+    """Write the certificate. Raises InvalidRecord if two faults have the same name."""
     language, equation = now.language, now.equation
     _distinct(language.names)
     minimal = minimal_failing_sets(now)
@@ -96,7 +96,7 @@ def certify(now: Hypotheses, progress: Progress) -> Certificate:
 
 
 def named(sets: Iterable[Faults]) -> list[list[str]]:
-    """Sets of faults by name, each sorted, smaller ones first."""
+    """List sets of faults by name, each sorted, smaller ones first."""
     return sorted((_names(each) for each in sets), key=lambda each: (len(each), each))
 
 

@@ -140,7 +140,7 @@ class Explorer:
         self._equation.add_good(frozenset(failed), frozenset(support), "observed", traces)
 
     def propose(self) -> Faults | None:
-        """The next experiment; None when nothing is left within the bounds.
+        """Propose the next experiment; None when nothing is left within the bounds.
 
         An empty set says that nothing is known yet: run it with nothing injected. Raises OutOfTime.
         """
@@ -156,7 +156,7 @@ class Explorer:
         return None if chosen is None else self._language.faults(chosen)
 
     def recheck(self) -> Faults | None:
-        """A set that was inferred to be safe but never tried, by lot; None if none was met.
+        """Draw by lot a set that was inferred to be safe but never tried; None if none was met.
 
         Trying a few of these and recording what happens measures how far "more faults never help"
         holds; the certificate gives the rate.
@@ -223,7 +223,7 @@ class Explorer:
         return self._as_faults(larger(now, minimal_failing_sets(now)))
 
     def minimal_failing_sets(self) -> tuple[Faults, ...]:
-        """Every inclusion-minimal failing set within ``max_size``, implied ones included."""
+        """List every inclusion-minimal failing set within ``max_size``, implied ones included."""
         return self._as_faults(minimal_failing_sets(self._now()))
 
     @property
@@ -248,7 +248,7 @@ class Explorer:
         return bool(self.violations)
 
     def judge(self, faults: Iterable[Hashable]) -> Judgement:
-        """What is known of exactly these faults together: whether the outcome would fail."""
+        """Judge exactly these faults together by what is known: whether the outcome would fail."""
         now = self._now()
         expansion = self._language.expand(faults)
         if now.equation.is_failing(expansion):
@@ -256,15 +256,15 @@ class Explorer:
         return "safe" if now.equation.is_safe(expansion) else "open"
 
     def expect(self, likelihoods: Mapping[Any, float]) -> None:
-        """From now on take these to be the likelihoods of being harmful (for ``likeliest``)."""
+        """Take these from now on as the likelihoods of being harmful (for ``likeliest``)."""
         self._likelihoods.update(likelihoods)
 
     def open_hypotheses(self, limit: int | None = None) -> tuple[Faults, ...]:
-        """The minimal open hypotheses, at most ``limit`` of them."""
+        """List the minimal open hypotheses, at most ``limit`` of them."""
         return self._as_faults(list(islice(self._now().minimal(), limit)))
 
     def open_count(self, limit: int = 10_000) -> int:
-        """How many minimal hypotheses are open; counting ends at ``limit``."""
+        """Count the minimal hypotheses that are open, up to ``limit``."""
         return sum(1 for _ in islice(self._now().minimal(), limit))
 
     def add_domain(self, name: Hashable, members: Collection[Hashable]) -> None:
@@ -284,11 +284,11 @@ class Explorer:
         self._language.protect(faults)
 
     def imply(self, stronger: Hashable, weaker: Hashable) -> None:
-        """It was seen that ``stronger`` makes ``weaker`` happen too."""
+        """Record that ``stronger`` was seen to make ``weaker`` happen too."""
         self._language.imply(stronger, weaker)
 
     def certificate(self) -> Certificate:
-        """What is known now, in a form that :mod:`ldfi.solver.check` verifies by itself."""
+        """Write down what is known now, so that :mod:`ldfi.solver.check` verifies it by itself."""
         with Deadline(self.time_limit) as deadline:
             listed = list(islice(self._now().minimal(stop=lambda: deadline.passed), LISTED + 1))
             all_listed = len(listed) <= LISTED and not deadline.passed
@@ -353,7 +353,8 @@ class Explorer:
             )
 
     def _acquit(self, tried: int) -> None:
-        """Blame is worth one experiment: whatever came of it, the suspect is not tried again."""
+        """Drop what was tried from the suspects: blame is worth one experiment, whatever came of
+        it."""
         self._suspects = [
             suspect
             for suspect in self._suspects
@@ -362,7 +363,7 @@ class Explorer:
         ]
 
     def _reduce(self, search: Search) -> int | None:
-        """The next step from a failing set that is not minimal yet; None if there is none."""
+        """Find the next step from a failing set that is not minimal yet; None if there is none."""
         now, equation = search.now, search.now.equation
         for suspect in reversed(self._suspects[:]):
             tried = extend(suspect.blamed, suspect.failing, search)

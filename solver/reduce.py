@@ -20,7 +20,7 @@ experiments of six per finding and costs no more experiments in all."""
 
 
 def inside(failing: int, search: Search) -> list[int]:
-    """The open hypotheses inside a failing set (a mask of point faults)."""
+    """List the open hypotheses inside a failing set (a mask of point faults)."""
     now = search.now
     reach = failing | now.equation.down
     variables = 0
@@ -31,7 +31,7 @@ def inside(failing: int, search: Search) -> list[int]:
 
 
 def part_of(open_inside: list[int], search: Search) -> int:
-    """A set of variables that contains a share of these hypotheses, at least one."""
+    """Choose a set of variables that contains a share of these hypotheses, at least one."""
     now = search.now
     variables = sorted({each for hypothesis in open_inside for each in members(hypothesis)})
     search.rng.shuffle(variables)
@@ -55,7 +55,7 @@ def part_of(open_inside: list[int], search: Search) -> int:
 
 
 def extend(suspect: int, failing: int, search: Search) -> int | None:
-    """The suspect (mask of variables), extended within the failing set until it is a hypothesis."""
+    """Extend the suspect (mask of variables) within the failing set until it is a hypothesis."""
     now = search.now
     everything = (1 << len(now.sets)) - 1
     hit = 0

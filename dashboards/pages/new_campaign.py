@@ -79,7 +79,7 @@ _EMPTY_MEANS_NONE: Final = frozenset({"max_union", "approve_above"})
 
 @router.get("/new")
 async def ask(request: Request, engine: Running, _caller: Operator) -> Response:
-    """The form, with what the API takes by default."""
+    """Show the form, with what the API takes by default."""
     defaults = NewCampaign.model_validate({}).model_dump(mode="json")
     values: dict[str, Any] = {name: _shown(value) for name, value in defaults.items()}
     values |= {"timezone": viewers_zone(request).key, "cron": "", "hours": ("", ""), "days": []}
@@ -100,7 +100,7 @@ async def create(
 
 
 def _document(form: Form) -> dict[str, Any]:
-    """What the form asks for, as the API would be asked."""
+    """Turn the form into what the API would be asked."""
     document: dict[str, Any] = {
         "name": form.text("name"),
         "classes": [*form.every("class"), *form.lines("patterns")],
@@ -135,7 +135,7 @@ def _blackouts(form: Form) -> list[dict[str, str]]:
 
 
 def _again(form: Form) -> dict[str, Any]:
-    """What was typed, as it was typed."""
+    """Show again what was typed, as it was typed."""
     names = [field.name for field in (*WHO, *HOW)]
     return {
         **{name: form.text(name) for name in (*names, "name", "max_size", "cron", "timezone")},
@@ -174,7 +174,7 @@ def _form(
 
 
 def _at_fields(problems: Mapping[str, str]) -> dict[str, str]:
-    """The problems by the field of the form that they belong to; the rest under ``""``."""
+    """Sort the problems by the field of the form that they belong to; the rest under ``""``."""
     fields = {field.name for field in (*WHO, *HOW, *CHECKS)} | {"name", "max_size", "kinds"}
     found: dict[str, str] = {}
     for name, what in problems.items():

@@ -72,7 +72,7 @@ class Health(BaseModel):
 
 
 def create_app(service: Service) -> FastAPI:
-    """The service as an ASGI application."""
+    """Make the service as an ASGI application."""
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -159,12 +159,12 @@ def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
 
     @health.get("/healthz", name="alive")
     async def healthz() -> Health:
-        """The process answers."""
+        """Answer, if the process can."""
         return Health(status="ok")
 
     @health.get("/readyz", name="ready", responses={503: {}})
     async def readyz(request: Request) -> Health:
-        """The service takes spans and hands out rules, or knows who does."""
+        """Tell whether the service takes spans and hands out rules, or knows who does."""
         engine: Engine | None = request.app.state.engine
         if engine is None:
             forwarder: Forwarder = request.app.state.forwarder
@@ -179,7 +179,7 @@ def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
 
     @about.get("/api/v1/openapi.json", name="openapi")
     async def document(_caller: auth.Viewer) -> dict[str, Any]:
-        """This API, described for programs (OpenAPI 3.1)."""
+        """Describe this API for programs (OpenAPI 3.1)."""
         return app.openapi()
 
     return health, about

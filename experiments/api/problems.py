@@ -151,7 +151,7 @@ class Problem(Exception):  # noqa: N818
 
 
 def problem_of(error: ExperimentsError) -> Problem | None:
-    """The problem that one of our errors is to callers; None for a failure of the service."""
+    """Find the problem that one of our errors is to callers; None for a failure of the service."""
     for known, kind in _OF_ERROR:
         if isinstance(error, known):
             return Problem(KINDS[kind].status, kind, str(error))
@@ -198,7 +198,7 @@ def install(app: FastAPI) -> None:
 
 
 def _allow(request: Request, error: HTTPException) -> Mapping[str, str] | None:
-    """Every method of the path: Starlette names those of the first route there only."""
+    """List every method of the path: Starlette names those of the first route there only."""
     allowed = getattr(request.app.state, "allowed", None)
     return error.headers if allowed is None else {"Allow": ", ".join(allowed(request))}
 
@@ -231,7 +231,7 @@ class _Incidents:
 
 
 def _incident(kind: str, request: Request, error: Exception) -> Response:
-    """The caller gets a number, the log gets the details under the same number."""
+    """Give the caller a number, and the log the details under the same number."""
     incident = secrets.token_hex(8)
     _log.error(
         "incident %s: %s %s failed", incident, request.method, request.url.path, exc_info=error
@@ -257,7 +257,8 @@ def _document(kind: str, detail: str) -> dict[str, Any]:
 def _written(
     document: Mapping[str, Any], status: int, headers: Mapping[str, str] | None
 ) -> Response:
-    """ASCII only: what a caller sent, lone surrogates say, may come back in a message."""
+    """Write a problem, in ASCII only: what a caller sent, lone surrogates say, may come back in
+    it."""
     challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     return Response(
         json.dumps(document), status, {**challenge, **(headers or {})}, media_type=MEDIA_TYPE
@@ -265,7 +266,7 @@ def _written(
 
 
 def described(status: int) -> dict[str, Any]:
-    """The problems of one status as a response object of OpenAPI."""
+    """Describe the problems of one status as a response object of OpenAPI."""
     kinds = {name: kind for name, kind in KINDS.items() if kind.status == status}
     examples = {
         name: {"value": _document(name, kind.meaning), "summary": kind.meaning}
@@ -289,7 +290,7 @@ _HEADERS = {
 
 
 def page() -> str:
-    """``docs/problems.md``, made of the table above (``make docs`` runs this module)."""
+    """Write ``docs/problems.md`` from the table above (``make docs`` runs this module)."""
     rows = [
         f'| <a id="{name}"></a>`{name}` | {kind.status} | {kind.meaning} |'
         for name, kind in KINDS.items()

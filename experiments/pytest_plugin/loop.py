@@ -148,7 +148,7 @@ class _Search:
         return bool(seen)
 
     def _observe(self, lineage: Lineage) -> None:
-        """A good run in which nothing was injected.
+        """Learn from a good run in which nothing was injected.
 
         What failed by itself is not put apart as nature's experiment: fakes answer every time as
         they do this time, and the test is about just that.
@@ -232,6 +232,6 @@ class _Search:
 
 
 def exhaustive(points: int, bounds: Bounds) -> int:
-    """How many sets of at most ``max_size`` faults there are, at most one at each point."""
+    """Count the sets of at most ``max_size`` faults, at most one at each point."""
     kinds = len(bounds.kinds)
     return sum(comb(points, size) * kinds**size for size in range(1, bounds.max_size + 1))

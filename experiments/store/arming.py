@@ -78,18 +78,19 @@ def arm(db: Database, change: Change, order: Order, limits: Limits) -> Armed | R
 
 
 def least_members(settings: Settings) -> int:
-    """Fewer treated members than this could never lead to a verdict."""
+    """Count the treated members with fewer than which no verdict could ever be reached."""
     return min(settings.members, settings.thresholds.min_samples)
 
 
 def charged(session: Session, *conditions: ColumnElement[bool]) -> int:
-    """The members charged to the experiments that meet these conditions."""
+    """Count the members charged to the experiments that meet these conditions."""
     total = func.coalesce(func.sum(ExperimentRow.members_charged), 0)
     return int(session.scalar(select(total).where(*conditions)) or 0)
 
 
 def within(since: float) -> ColumnElement[bool]:
-    """Experiments that may have exposed somebody since then: it goes by their end, if any."""
+    """Choose experiments that may have exposed somebody since then: it goes by their end, if
+    any."""
     return or_(ExperimentRow.ended_at.is_(None), ExperimentRow.ended_at > since)
 
 
@@ -108,7 +109,7 @@ def _forbidden(session: Session, order: Order, now: float) -> str | None:
 
 
 def _left(session: Session, order: Order, limits: Limits, now: float) -> tuple[int, str]:
-    """Members left of the tightest budget, and which one that is."""
+    """Count the members left of the tightest budget, and name that."""
     settings = order.experiment.settings
     run = (ExperimentRow.campaign_id == order.campaign_id, ExperimentRow.run == order.run)
     budgets = [
@@ -145,7 +146,7 @@ def _put(change: Change, order: Order, members: int) -> None:
 
 
 def new_row(experiment: Experiment, campaign_id: str, run: int) -> ExperimentRow:
-    """The record of an experiment that is not armed yet."""
+    """Make the record of an experiment that is not armed yet."""
     return ExperimentRow(
         id=experiment.id,
         campaign_id=campaign_id,
