@@ -159,9 +159,11 @@ def read_lease(document: object, asked_at: float) -> Lease:
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, FitError) as error:
         raise MalformedRules(f"rules not understood: {type(error).__name__}: {error}") from error
     if len({rule.experiment for rule in rules}) < len(rules):
-        raise MalformedRules("rules not understood: an experiment has two of them")
+        raise MalformedRules("rules not understood: two are of the same experiment")
     if len(version) > _MAX_VERSION:
-        raise MalformedRules(f"rules not understood: a version of {len(version)} characters")
+        raise MalformedRules(
+            f"rules not understood: a version of {len(version)} characters, over {_MAX_VERSION}"
+        )
     return Lease(rules, asked_at + min(seconds, MAX_LEASE_SECONDS), version)
 
 
@@ -174,7 +176,7 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
 
 def _read_experiment(value: object) -> str:
     if not isinstance(value, str) or not _EXPERIMENT.fullmatch(value):
-        raise ValueError(f"{str(value)[:80]!r} names no experiment")
+        raise ValueError(f"{str(value)[:80]!r} cannot be the id of an experiment")
     return value
 
 

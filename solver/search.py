@@ -95,7 +95,9 @@ class Search:
     def _least(self, found: list[int]) -> list[int]:
         self.optimal = not self.deadline.passed
         if not found and self.deadline.passed:
-            raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
+            raise OutOfTime(
+                "no hypothesis was found within time_limit, and none ruled out; allow more time"
+            )
         least = min((each.bit_count() for each in found), default=0)
         return [each for each in found if each.bit_count() == least]
 
@@ -115,7 +117,9 @@ class Search:
                 best, least = each, self.cost(each)
         self.optimal = not self.deadline.passed
         if best is None and not self.optimal:
-            raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
+            raise OutOfTime(
+                "no hypothesis was found within time_limit, and none ruled out; allow more time"
+            )
         return best
 
     def retries(self) -> list[int]:

@@ -150,7 +150,9 @@ def _found(session: Session, engine: Engine, experiment_id: str) -> Found:
     try:
         campaign, experiment = engine.scheduler.experiment(experiment_id)
     except NotFound as error:
-        raise NotFound(f"there is no experiment {experiment_id!r}") from error
+        raise NotFound(
+            f"there is no experiment {experiment_id!r}; /experiments lists them"
+        ) from error
     return Found(ExperimentView.live(experiment, campaign), None)
 
 

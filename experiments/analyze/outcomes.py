@@ -46,7 +46,9 @@ def read_outcomes(path: Path) -> dict[str, Told]:
             elif not found:
                 break
     if not found:
-        raise ValueError(f"{path} holds no outcomes of requests")
+        raise ValueError(
+            f"{path} holds no outcomes; write a line of JSON for each, with trace_id and success"
+        )
     return found
 
 

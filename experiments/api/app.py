@@ -174,7 +174,9 @@ def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
             return Health(status="standby")
         stalled = time.time() - engine.ticked_at
         if stalled >= STALLED:
-            raise problems.Problem(503, "not-ready", f"no tick for {stalled:.0f} s")
+            raise problems.Problem(
+                503, "not-ready", f"the scheduler has made no step for {stalled:.0f} s"
+            )
         return Health(status="ready")
 
     @about.get("/api/v1/openapi.json", name="openapi")

@@ -41,7 +41,7 @@ async def show(trace_id: TraceId, engine: Running, _caller: Viewer) -> ReplayVie
     """
     lineage = engine.replays.get(trace_id)
     if lineage is None:
-        raise NotFound(f"no replayed request of trace {trace_id!r} has come in lately")
+        raise NotFound(f"no replayed request of trace {trace_id!r} has come in within ten minutes")
     return ReplayView(
         trace_id=trace_id,
         service=lineage.service,

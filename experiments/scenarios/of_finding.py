@@ -33,7 +33,7 @@ def scenario_of(session: Session, finding_id: str) -> Scenario:
     made."""
     finding = session.get(FindingRow, finding_id)
     if finding is None:
-        raise NotFound(f"there is no finding {finding_id!r}")
+        raise NotFound(f"there is no finding {finding_id!r}; `ldfi findings` lists them")
     kept = session.get(ClassRow, finding.request_class)
     known = None if kept is None else KnownClass.from_json(kept.document)
     experiment = _convicting(session, finding)

@@ -33,7 +33,7 @@ def load(session: Session, identity: str) -> FindingRow:
     """Load the record of one finding. Raises NotFound."""
     row = session.get(FindingRow, identity)
     if row is None:
-        raise NotFound(f"there is no finding {identity!r}")
+        raise NotFound(f"there is no finding {identity!r}; `ldfi findings` lists them")
     return row
 
 

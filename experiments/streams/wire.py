@@ -112,7 +112,7 @@ class ObservationReader:
         if known is None:
             known = learn_in_full(Trace("", tuple(self._spans(shape))))
             if known is None:
-                raise ValueError("its spans are no tree")
+                raise ValueError("its spans do not hang together in one tree")
             if not known.experiment:
                 if len(self._shapes) >= REMEMBERED:
                     self._shapes.clear()

@@ -136,7 +136,9 @@ def _protobuf(raw: IO[bytes]) -> Iterator[Batch]:
         yield decode_protobuf(body)
     except UnreadableTraces:
         if _is_text(body):
-            raise UnreadableTraces("text that is no JSON is no trace data") from None
+            raise UnreadableTraces(
+                "this is text but no JSON: no format of traces that is read here"
+            ) from None
         raise
 
 
