@@ -73,7 +73,7 @@ class Shapes:
         self._shapes: dict[_Key, Shape] = {}
 
     def __iter__(self) -> Iterator[Shape]:
-        """Every shape, in an order that depends only on what they are."""
+        """List every shape, in an order that depends only on what they are."""
         return iter(sorted(self._shapes.values(), key=_rank))
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class Shapes:
             self._take(shape)
 
     def renamed(self, rename: Callable[[Lineage], Lineage]) -> Shapes:
-        """The same traffic with points named differently; shapes may fall together."""
+        """Rename the points of the same traffic; shapes may fall together."""
         result = Shapes(self.limit, self.spans)
         result.overflow = self.overflow
         for shape in self._shapes.values():

@@ -22,7 +22,7 @@ _HURTS = "open|acknowledged|regressed"
 
 
 def _trips(metric: str) -> str:
-    """How often a switch went off and on again within the hour before: two changes each."""
+    """Count how often a switch went off and on again within the hour before: two changes each."""
     return f"max(ceil(changes({metric}[1h]) / 2))"
 
 

@@ -42,7 +42,7 @@ async def calendar(
     _caller: Viewer,
     start: Annotated[date | None, Query(alias="from", description="In the first week.")] = None,
 ) -> Response:
-    """Four weeks from this one, or from that of ``from``."""
+    """Show four weeks from this one, or from that of ``from``."""
     now, tz = time.time(), viewers_zone(request)
     today = wall(now, tz).date()
     first = monday(min(max(start or today, _EARLIEST), _LATEST))

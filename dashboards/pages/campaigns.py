@@ -40,7 +40,7 @@ async def listing(
     state: Annotated[CampaignState | None, Query()] = None,
     cursor: Cursor = None,
 ) -> Response:
-    """Every campaign, newest first."""
+    """List every campaign, newest first."""
     query = select(CampaignRow)
     if state is not None:
         query = query.where(CampaignRow.state == state)
@@ -71,7 +71,7 @@ async def show(
     _caller: Viewer,
     cursor: Cursor = None,
 ) -> Response:
-    """One campaign: class by class, and its experiments, newest first."""
+    """Show one campaign: class by class, and its experiments, newest first."""
     live, running = live_campaign(engine, campaign_id), live_experiments(engine)
     with db.read() as session:
         row = stored.load(session, campaign_id)

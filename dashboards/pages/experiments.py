@@ -70,7 +70,7 @@ async def listing(
     request_class: Annotated[Filter, Query()] = None,
     cursor: Cursor = None,
 ) -> Response:
-    """Every experiment, newest first."""
+    """List every experiment, newest first."""
     wanted = {"state": state, "verdict": verdict, "request_class": request_class}
     query = select(ExperimentRow).options(defer(ExperimentRow.lesson))
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
@@ -92,7 +92,7 @@ async def listing(
 async def show(
     experiment_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
 ) -> Response:
-    """One experiment: control against treatment, and why it ended."""
+    """Show one experiment: control against treatment, and why it ended."""
     return _page(request, engine, db, experiment_id)
 
 
@@ -100,7 +100,8 @@ async def show(
 async def now(
     experiment_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
 ) -> Response:
-    """What changes while it runs, to be put into its page. When it is over, that is loaded anew."""
+    """Show what changes while it runs, to be put into its page. When it is over, that is loaded
+    anew."""
     with db.read() as session:
         found = _found(session, engine, experiment_id)
     current = now_of(found.view)
@@ -142,14 +143,16 @@ async def abort(
 
 
 def _found(session: Session, engine: Engine, experiment_id: str) -> Found:
-    """Raises NotFound."""
+    """Find an experiment on record, or one that is still running. Raises NotFound."""
     row = session.get(ExperimentRow, experiment_id)
     if row is not None:
         return Found(ExperimentView.of(row, live_experiments(engine).get(experiment_id)), row)
     try:
         campaign, experiment = engine.scheduler.state.experiment(experiment_id)
     except NotFound as error:
-        raise NotFound(f"there is no experiment {experiment_id!r}") from error
+        raise NotFound(
+            f"there is no experiment {experiment_id!r}; /experiments lists them"
+        ) from error
     return Found(ExperimentView.live(experiment, campaign), None)
 
 
@@ -198,7 +201,7 @@ def _page(
 def _lineage(
     request: Request, engine: Engine, session: Session, view: ExperimentView
 ) -> tuple[LineageGraph | None, Mapping[str, str]]:
-    """The hypothesis drawn on the lineage of its class, while the class is known."""
+    """Draw the hypothesis on the lineage of its class, while the class is known."""
     known = engine.catalogue.classes.get(view.request_class)
     if known is None:
         return None, {}
@@ -209,7 +212,7 @@ def _lineage(
 
 
 def _chart(now: Now, decides: Any) -> dict[str, Any] | None:
-    """What the script draws of the evidence, and goes on drawing."""
+    """Write what the script draws of the evidence, and goes on drawing."""
     if decides is None:
         return None
     return {

@@ -39,7 +39,7 @@ class Field:
 
 
 def _field(name: str) -> Field:
-    """The field for a setting, in the words in which the setting was declared."""
+    """Make the field for a setting, in the words in which the setting was declared."""
     setting = SETTINGS[name]
     about = setting.about
     unit = f"{about.unit.capitalize()}." if about.unit else ""
@@ -75,7 +75,7 @@ _EMPTY_MEANS_NONE: Final = tuple(name for name in _TYPED if SETTINGS[name].optio
 
 @router.get("/new")
 async def ask(request: Request, engine: Running, _caller: Operator) -> Response:
-    """The form, with what the API takes by default."""
+    """Show the form, with what the API takes by default."""
     defaults = NewCampaign.model_validate({}).model_dump(mode="json")
     values: dict[str, Any] = {name: _shown(value) for name, value in defaults.items()}
     values |= {"timezone": viewers_zone(request).key, "cron": "", "hours": ("", ""), "days": []}
@@ -96,7 +96,7 @@ async def create(
 
 
 def _document(form: Form) -> dict[str, Any]:
-    """What the form asks for, as the API would be asked."""
+    """Turn the form into what the API would be asked."""
     document: dict[str, Any] = {
         "name": form.text("name"),
         "classes": [*form.every("class"), *form.lines("patterns")],
@@ -130,7 +130,7 @@ def _blackouts(form: Form) -> list[dict[str, str]]:
 
 
 def _again(form: Form) -> dict[str, Any]:
-    """What was typed, as it was typed."""
+    """Show again what was typed, as it was typed."""
     return {
         **{name: form.text(name) for name in (*_TYPED, "name", "cron", "timezone")},
         **{name: bool(form.every(name)) for name in _TICKED},
@@ -169,7 +169,7 @@ def _form(
 
 
 def _at_fields(problems: Mapping[str, str]) -> dict[str, str]:
-    """The problems by the field of the form that they belong to; the rest under ``""``."""
+    """Sort the problems by the field of the form that they belong to; the rest under ``""``."""
     fields = {*_TYPED, *_TICKED, "name", "kinds"}
     found: dict[str, str] = {}
     for name, what in problems.items():

@@ -49,7 +49,7 @@ class OpenClass:
 
 @router.get("/")
 async def overview(request: Request, engine: Running, db: Db, _caller: Viewer) -> Response:
-    """Everything at a glance."""
+    """Show everything at a glance."""
     now = time.time()
     limits = engine.scheduler.state.limits
     with db.read() as session:
@@ -85,7 +85,7 @@ async def overview(request: Request, engine: Running, db: Db, _caller: Viewer) -
 
 
 def _armed(engine: Engine) -> list[ExperimentView]:
-    """What is being injected, or was until a moment ago and is still being counted."""
+    """List what is being injected, or was until a moment ago and is still being counted."""
     return [
         ExperimentView.live(experiment, campaign)
         for campaign in engine.scheduler.state.campaigns.values()
@@ -94,7 +94,7 @@ def _armed(engine: Engine) -> list[ExperimentView]:
 
 
 def _open_classes(engine: Engine) -> list[OpenClass]:
-    """Where something is left to try, the most first."""
+    """List the classes where something is left to try, the most first."""
     found = [
         OpenClass(name, campaign.id, exploration.knowledge.open, campaign.waiting.get(name))
         for campaign in engine.scheduler.state.campaigns.values()

@@ -19,7 +19,7 @@ MOST_HYPOTHESES = 1000
 
 
 def report_on(each: RequestClass, max_size: int) -> ClassReport:
-    """Everything that can be said about one class."""
+    """Report everything that can be said about one class."""
     good = [shape for shape in each.shapes if shape.outcome == "good"]
     counts = Counter[str]()
     for shape in each.shapes:
@@ -48,7 +48,7 @@ def report_on(each: RequestClass, max_size: int) -> ClassReport:
 
 
 def _hypotheses(good: Iterable[Shape], max_size: int) -> tuple[tuple[str, ...], ...]:
-    """Sets of errors that hit every clause. Delays are left out: traces do not try them."""
+    """List sets of errors that hit every clause. Delays are left out: traces do not try them."""
     lessons = Lessons()
     for shape in good:
         lessons.add(shape.lineage, shape.count)
@@ -145,7 +145,8 @@ def _most_harmful(failed: frozenset[str], harm: dict[str, float]) -> frozenset[s
 
 
 def _harm(bad: Iterable[Shape], good: Iterable[Shape]) -> dict[str, float]:
-    """Point → of the requests in which it failed, the share that failed as a whole."""
+    """Measure for each point: of the requests in which it failed, the share that failed as a
+    whole."""
     failed, total = Counter[str](), Counter[str]()
     for shapes, hurt in ((bad, True), (good, False)):
         for shape in shapes:

@@ -99,7 +99,7 @@ class Analysis:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """Write it as plain JSON data."""
         data = asdict(self)
         data["skipped"] = {**self.skipped, "unread file": len(self.unread)}
         for given, report in zip(data["classes"], self.classes, strict=True):

@@ -55,7 +55,7 @@ async def listing(
         CampaignState | SkipJsonSchema[None], Query(description="Only those in this state.")
     ] = None,
 ) -> Page[CampaignView]:
-    """Every campaign, newest first."""
+    """List every campaign, newest first."""
     query = select(CampaignRow)
     if state is not None:
         query = query.where(CampaignRow.state == state)
@@ -66,7 +66,7 @@ async def listing(
 
 @router.get("/{campaign_id}")
 async def show(campaign_id: Id, engine: Running, db: Db, _caller: Viewer) -> CampaignView:
-    """A campaign: how far it is, class by class."""
+    """Show a campaign: how far it is, class by class."""
     return _view(db, campaign_id, live_campaign(engine, campaign_id))
 
 
@@ -114,7 +114,7 @@ async def experiments(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[ExperimentView]:
-    """The experiments of a campaign, newest first, with control against treatment."""
+    """List the experiments of a campaign, newest first, with control against treatment."""
     live = live_experiments(engine)
     with db.read() as session:
         stored.load(session, campaign_id)
@@ -127,7 +127,7 @@ async def experiments(
 async def certificates(
     campaign_id: Id, engine: Running, db: Db, _caller: Viewer
 ) -> list[dict[str, Any]]:
-    """One certificate for each class: what was proved, from what, and what stayed open."""
+    """Show one certificate for each class: what was proved, from what, and what stayed open."""
     live = live_campaign(engine, campaign_id)
     if live is not None:
         return live.certificates()

@@ -68,7 +68,7 @@ async def listing(
     ] = None,
     request_class: Annotated[Filter, Query(description="Only those on this class.")] = None,
 ) -> Page[ExperimentView]:
-    """Every experiment, newest first."""
+    """List every experiment, newest first."""
     query = select(ExperimentRow)
     wanted = {"state": state, "verdict": verdict, "request_class": request_class}
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
@@ -80,7 +80,7 @@ async def listing(
 
 @router.get("/{experiment_id}")
 async def show(experiment_id: Id, engine: Running, db: Db, _caller: Viewer) -> ExperimentView:
-    """One experiment, with control against treatment and the course of the evidence."""
+    """Show one experiment, with control against treatment and the course of the evidence."""
     return _view(engine, db, experiment_id)
 
 

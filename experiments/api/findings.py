@@ -57,7 +57,7 @@ async def listing(
     ] = None,
     request_class: Annotated[Filter, Query(description="Only those of this class.")] = None,
 ) -> Page[FindingView]:
-    """Every finding, newest first; those that were refuted as well."""
+    """List every finding, newest first; those that were refuted as well."""
     wanted = {"state": state, "request_class": request_class}
     query = select(FindingRow)
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
@@ -69,14 +69,15 @@ async def listing(
 
 @router.get("/{finding_id}")
 async def show(finding_id: Id, db: Db, _caller: Viewer) -> FindingView:
-    """One finding."""
+    """Show one finding."""
     with db.read() as session:
         return finding_view(findings.load(session, finding_id))
 
 
 @router.get("/{finding_id}/scenario", response_model_exclude_defaults=True)
 async def scenario(finding_id: Id, db: Db, _caller: Viewer) -> Scenario:
-    """The finding as a scenario: to be kept beside the code and replayed (docs/scenarios.md)."""
+    """Show the finding as a scenario: to be kept beside the code and replayed
+    (docs/scenarios.md)."""
     with db.read() as session:
         return scenario_of(session, finding_id)
 

@@ -47,7 +47,7 @@ class IdempotentRoute(GuardedRoute):
     """A route that honours the header where it changes something. Its answers must be whole."""
 
     def handler(self) -> Handler:
-        """The route's own work, done at most once per key."""
+        """Wrap the route's own work so that it is done at most once per key."""
         handle = super().handler()
 
         async def handle_once(request: Request) -> Response:
@@ -91,7 +91,8 @@ async def _once(request: Request, slot: Slot, handle: Handler) -> Response:
 
 
 async def _quietly(work: Callable[..., None], *arguments: Any) -> None:
-    """What was done is done: that it could not be noted must not turn the answer into an error."""
+    """Do work whose failure is only logged: what was done is done, and the answer stays what it
+    is."""
     try:
         await run_in_threadpool(work, *arguments)
     except Exception:  # noqa: BLE001 - see above
@@ -148,7 +149,7 @@ async def _fingerprint(request: Request, caller: Caller) -> str:
 
 
 def _answer(response: Response) -> KeptAnswer | None:
-    """What to keep of a response; None when it is an error, a stream, or no text."""
+    """Choose what to keep of a response; None when it is an error, a stream, or no text."""
     body = getattr(response, "body", None)
     if body is None or response.status_code >= 400:
         return None

@@ -88,7 +88,7 @@ class NewMaintenance(Document):
 
 @router.get("/status")
 async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
-    """Whether anything is halted or armed, what the budgets have left, what was dropped."""
+    """Show whether anything is halted or armed, what the budgets have left, what was dropped."""
     now = time.time()
     limits = engine.scheduler.state.limits
     with db.read() as session:
@@ -156,7 +156,7 @@ async def maintenance(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[MaintenanceView]:
-    """Maintenance windows, newest first, those that are over as well."""
+    """List maintenance windows, newest first, those that are over as well."""
     with db.read() as session:
         return page(
             session,
@@ -178,7 +178,7 @@ async def gate(
         int, Query(ge=0, le=1, description="Failures to be survived on top of the step.")
     ] = 1,
 ) -> GateView:
-    """May this be taken down, or would it leave a class one failure from pain?"""
+    """Say whether this may be taken down, or would leave a class one failure from pain."""
     known = []
     for each in _classes(engine, None):
         await asyncio.sleep(0)  # the watch goes on in between
@@ -205,7 +205,8 @@ async def whatif(
         Filter, Query(description="A class or a pattern; null: every class.")
     ] = None,
 ) -> list[WhatIfView]:
-    """With these down, which single further failure would now hurt? From the evidence alone."""
+    """List the single further failures that would hurt now with these down, by the evidence
+    alone."""
     answers = []
     for known in _classes(engine, request_class):
         await asyncio.sleep(0)  # the watch goes on in between
@@ -225,7 +226,7 @@ async def audit(
     limit: Limit = 50,
     subject: Annotated[Filter, Query(description="Only what was done to this id.")] = None,
 ) -> Page[AuditView]:
-    """Who did what, to what, why and when; newest first."""
+    """List who did what, to what, why and when; newest first."""
     query = select(AuditRow)
     if subject is not None:
         query = query.where(AuditRow.subject == subject)
@@ -236,7 +237,7 @@ async def audit(
 
 
 def _classes(engine: Engine, pattern: str | None) -> list[KnownClass]:
-    """The classes that a name or pattern asks for, in order of their names."""
+    """Find the classes that a name or pattern asks for, in order of their names."""
     wanted = None if pattern is None else (pattern,)
     return [
         known

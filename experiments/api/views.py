@@ -35,7 +35,7 @@ class ClassProgress(View):
 
     @classmethod
     def of(cls, campaign: Campaign, name: str, exploration: Exploration) -> ClassProgress:
-        """As it stands now."""
+        """Show it as it stands now."""
         running = campaign.running.get(name)
         return cls(
             name=name,
@@ -75,7 +75,7 @@ class ExperimentView(View):
 
     @classmethod
     def of(cls, row: ExperimentRow, live: Any = None) -> ExperimentView:
-        """From its record; ``live`` is the experiment itself, while it is not over."""
+        """Show it from its record; ``live`` is the experiment itself, while it is not over."""
         view = cls.model_validate(row)
         if live is not None:
             view.state, view.reason, view.counts = live.state, live.reason, counts_of(live)
@@ -83,7 +83,7 @@ class ExperimentView(View):
 
     @classmethod
     def live(cls, experiment: Any, campaign: Campaign) -> ExperimentView:
-        """From the experiment itself."""
+        """Show it from the experiment itself."""
         return cls(
             id=experiment.id,
             campaign_id=campaign.id,
@@ -132,7 +132,7 @@ class CampaignView(View):
     def of(
         cls, row: CampaignRow, totals: tuple[int, int, int], live: Campaign | None
     ) -> CampaignView:
-        """From its record, and from the campaign itself while it is live."""
+        """Show it from its record, and from the campaign itself while it is live."""
         experiments, exposed, failed = totals
         view = cls(
             **{name: getattr(row, name) for name in _CAMPAIGN_COLUMNS},
@@ -157,7 +157,7 @@ _CAMPAIGN_COLUMNS = (
 
 
 def _certified(item: dict[str, Any]) -> ClassProgress:
-    """A class of a campaign that is over, from its certificate."""
+    """Show a class of a campaign that is over, from its certificate."""
     certificate = item["certificate"]
     return ClassProgress(
         name=item["request_class"],
@@ -205,7 +205,7 @@ class ClassView(View):
 
     @classmethod
     def of(cls, known: KnownClass, now: float) -> ClassView:
-        """As it stands now."""
+        """Show it as it stands now."""
         traffic = known.traffic
         return cls(
             name=known.name,
@@ -241,7 +241,7 @@ class MaintenanceView(View):
 
     @classmethod
     def of(cls, window: Maintenance) -> MaintenanceView:
-        """A window in the words of the API."""
+        """Show a window in the words of the API."""
         return cls.model_validate(window)
 
 
@@ -258,7 +258,7 @@ class WhatIfView(View):
 
     @classmethod
     def of(cls, answer: WhatIf) -> WhatIfView:
-        """An answer in the words of the API."""
+        """Show an answer in the words of the API."""
         return cls.model_validate(answer)
 
 
@@ -275,7 +275,7 @@ class GateView(View):
 
     @classmethod
     def of(cls, answer: Gate) -> GateView:
-        """An answer in the words of the API."""
+        """Show an answer in the words of the API."""
         return cls.model_validate(answer)
 
 
@@ -291,12 +291,12 @@ class AuditView(View):
 
     @classmethod
     def of(cls, row: AuditRow) -> AuditView:
-        """A row in the words of the API."""
+        """Show a row in the words of the API."""
         return cls.model_validate(row)
 
 
 def finding_view(row: FindingRow) -> FindingView:
-    """A row in the words of the API."""
+    """Show a row in the words of the API."""
     return FindingView.model_validate(row)
 
 

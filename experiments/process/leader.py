@@ -96,6 +96,6 @@ def _begun(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 
 def note_end(task: asyncio.Task[None]) -> None:
-    """None of them ends by itself; one that does has died of something nobody thought of."""
+    """Log a task that ended: none does by itself, so it has died of something nobody thought of."""
     if not task.cancelled() and (error := task.exception()) is not None:
         _log.critical("a part of the service has died", exc_info=error)

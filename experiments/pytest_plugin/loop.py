@@ -149,7 +149,7 @@ class _Search:
         return bool(seen)
 
     def _observe(self, lineage: Lineage) -> None:
-        """A good run in which nothing was injected.
+        """Learn from a good run in which nothing was injected.
 
         What failed by itself is not put apart as nature's experiment: fakes answer every time as
         they do this time, and the test is about just that.

@@ -76,25 +76,26 @@ def arm(db: Database, change: Change, order: Order, limits: Limits) -> Armed | R
 
 
 def least_members(settings: Settings) -> int:
-    """Fewer treated members than this could never lead to a verdict."""
+    """Count the treated members with fewer than which no verdict could ever be reached."""
     return min(settings.members, settings.min_samples)
 
 
 def charged(session: Session, *conditions: ColumnElement[bool]) -> int:
-    """The members charged to the experiments that meet these conditions."""
+    """Count the members charged to the experiments that meet these conditions."""
     total = func.coalesce(func.sum(ExperimentRow.members_charged), 0)
     return int(session.scalar(select(total).where(*conditions)) or 0)
 
 
 def within(since: float) -> ColumnElement[bool]:
-    """Experiments that may have exposed somebody since then: it goes by their end, if any."""
+    """Choose experiments that may have exposed somebody since then: it goes by their end, if
+    any."""
     return or_(ExperimentRow.ended_at.is_(None), ExperimentRow.ended_at > since)
 
 
 def _on_record(
     session: Session, order: Order, others: Sequence[ExperimentRow], now: float
 ) -> Facts:
-    """The facts of an order, with what is on record now. ``others``: what is armed."""
+    """Gather the facts of an order, with what is on record now. ``others``: what is armed."""
     campaign = session.get(CampaignRow, order.campaign_id)
     halted = switches.halted(session)
     windows = maintenance.open_windows(session, now)
@@ -110,7 +111,7 @@ def _on_record(
 
 
 def _tightest(session: Session, order: Order, limits: Limits, now: float) -> BudgetLeft:
-    """The budget of which the fewest members are left."""
+    """Find the budget of which the fewest members are left."""
     settings = order.experiment.settings
     run = (ExperimentRow.campaign_id == order.campaign_id, ExperimentRow.run == order.run)
     hour, day = charged(session, within(now - HOUR)), charged(session, within(now - DAY))
@@ -142,7 +143,7 @@ def _put(change: Change, order: Order, members: int) -> None:
 
 
 def new_row(experiment: Experiment, campaign_id: str, run: int) -> ExperimentRow:
-    """The record of an experiment that is not armed yet."""
+    """Make the record of an experiment that is not armed yet."""
     return ExperimentRow(
         id=experiment.id,
         campaign_id=campaign_id,

@@ -66,7 +66,7 @@ IN_DATABASE: Final = (
 
 
 def of_database(database: Database, limits: Limits, now: float) -> list[Family]:
-    """What is on record; where the database does not answer, just that."""
+    """Measure what is on record; where the database does not answer, say just that."""
     try:
         with database.read() as session:
             return [family(UP, {(): 1}), *_on_record(session, limits, now)]
