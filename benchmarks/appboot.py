@@ -57,19 +57,20 @@ class AppBoot:
     minimal_failing_sets: frozenset[frozenset[str]]
 
     def run(self, faults: frozenset[str]) -> Outcome:
-        """One request under these faults."""
+        """Run one request under these faults."""
         fired: set[str] = set()
         done, support, blame = _call(self.root, faults, fired)
         return Outcome(done, frozenset(support) if done else frozenset(), blame, frozenset(fired))
 
     def natural(self, requests: int, rng: random.Random, rate: float) -> Iterator[Outcome]:
-        """Requests in which every call fails by itself at this rate; the good ones teach."""
+        """Run requests in which every call fails by itself at this rate; the good ones teach."""
         for _ in range(requests):
             yield self.run(frozenset(point for point in self.points if rng.random() < rate))
 
 
 def app_boot(seed: int, *, size: tuple[int, int] = (80, 150), planted: int = 5) -> AppBoot:
-    """A tree of ``size`` points with ``planted`` minimal failing sets, one or two of them pairs."""
+    """Draw a tree of ``size`` points with ``planted`` minimal failing sets, one or two of them
+    pairs."""
     rng = random.Random(seed)
     count = rng.randint(*size)
     pairs = rng.randint(1, 2)
@@ -110,7 +111,7 @@ def app_boot(seed: int, *, size: tuple[int, int] = (80, 150), planted: int = 5) 
 def _call(
     call: Call, faults: frozenset[str], fired: set[str]
 ) -> tuple[bool, set[str], frozenset[str]]:
-    """Whether the call succeeded, with the support below it, or what is to blame."""
+    """Make a call: whether it succeeded, with the support below it, or what is to blame."""
     if call.name in faults:
         fired.add(call.name)
         return False, set(), frozenset({call.name})

@@ -78,7 +78,7 @@ AUDITED = 6
 
 
 def needs(site: Site, costs: Costs) -> Needs:
-    """The formulas of docs/capacity.md."""
+    """Compute the formulas of docs/capacity.md."""
     share = min(1.0, site.samples / (site.rarest * site.requests * DAY))
     kept = site.requests * (share + site.failed * (1 - share))
     spans = kept * site.spans
@@ -124,7 +124,7 @@ def _spans_of(body: bytes) -> int:
 
 
 def _observations(shop: Shop, each: int) -> list[Observation]:
-    """So many requests of every class, in turns, one in twenty with a call that failed."""
+    """Make so many requests of every class, in turns, one in twenty with a call that failed."""
     runs = {p: (shop.serve(p, frozenset()), shop.serve(p, frozenset(), 1)) for p in shop.paths}
     return [
         Observation(

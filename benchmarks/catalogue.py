@@ -55,12 +55,12 @@ class Entries:
 
     @classmethod
     def of(cls, count: int, seed: int = 0) -> Entries:
-        """So many entries."""
+        """Make so many entries."""
         rng = random.Random(seed)
         return cls([_ways(rng, number) for number in range(count)])
 
     def requests(self, each: int, seed: int) -> Iterator[Observation]:
-        """So many requests of each entry, in any order."""
+        """Make so many requests of each entry, in any order."""
         rng = random.Random(seed)
         order = [number for number in range(len(self.ways)) for _ in range(each)]
         rng.shuffle(order)
@@ -105,7 +105,7 @@ def _run(number: int, calls: frozenset[int], failed: int = -1, query: str = "") 
 
 
 def _word(number: int) -> str:
-    """A word that looks like no identifier."""
+    """Make a word that looks like no identifier."""
     return "".join("abcdefghij"[int(digit)] for digit in f"{number:04}")
 
 
@@ -126,7 +126,7 @@ class Simply:
 
 
 def cost(observe: Callable[[Observation, float], None], requests: Iterator[Observation]) -> float:
-    """Microseconds of CPU time for a request, their making not counted."""
+    """Measure microseconds of CPU time for a request, their making not counted."""
     spent, count = 0.0, 0
     while batch := [each for each, _ in zip(requests, range(20_000), strict=False)]:
         begin = time.process_time()
@@ -161,7 +161,8 @@ class Discovering:
 
 
 def walking(run: Lineage, times: int = 2_000) -> tuple[float, float]:
-    """Microseconds for a topology to learn a trace: of a new shape, and of one seen before."""
+    """Measure microseconds for a topology to learn a trace: of a new shape, and of one seen
+    before."""
     begin = time.process_time()
     for _ in range(times):
         Topology().learn(run)
@@ -174,7 +175,8 @@ def walking(run: Lineage, times: int = 2_000) -> tuple[float, float]:
 
 
 def memory(count: int, each: int) -> tuple[float, float]:
-    """Kilobytes for a class after so many requests of each entry: in memory, and written down.
+    """Measure kilobytes for a class after so many requests of each entry: in memory, and written
+    down.
 
     What goes when the catalogue goes, nothing else being left that shares its sets of points.
     """

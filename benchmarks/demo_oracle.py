@@ -65,7 +65,7 @@ class Sink(ThreadingHTTPServer):
         Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Services that end hang up; that is no news."""
+        """Ignore it: services that end hang up; that is no news."""
 
     def take(self, body: bytes) -> None:
         """Read one export."""
@@ -116,7 +116,7 @@ class Oracle:
     requests: int = 0
 
     async def request(self, faults: Faults) -> tuple[str, str | None]:
-        """One request under these faults: its trace, and what a device would call it."""
+        """Send one request under these faults: its trace, and what a device would call it."""
         wanted = ask(self.kind, self.chance, sampled=1.0)
         device = self.chance.choice(DEVICES)
         context = encode(
@@ -197,16 +197,17 @@ class Oracle:
         return (await self.request(faults))[1] is not None
 
     def faults(self) -> list[Fault]:
-        """Every fault of every point seen so far."""
+        """List every fault of every point seen so far."""
         return [Fault(point, kind) for point in sorted(self.points) for kind in KINDS]
 
     def minimal(self) -> set[Faults]:
-        """The minimal failing sets, with ``delay`` written as ``error`` where that fails too."""
+        """List the minimal failing sets, with ``delay`` written as ``error`` where that fails
+        too."""
         canonical = {as_errors(s) if as_errors(s) in self.failing else s for s in self.failing}
         return {s for s in canonical if not any(contains(s, o) for o in canonical - {s})}
 
     def open_pairs(self) -> list[Faults]:
-        """Pairs at two points that contain no known failing set."""
+        """List pairs at two points that contain no known failing set."""
         known = self.minimal()
         return [
             pair
@@ -216,14 +217,14 @@ class Oracle:
         ]
 
     def domains(self) -> dict[str, Faults]:
-        """Peers with more than one caller, as errors at every point of theirs."""
+        """List peers with more than one caller, as errors at every point of theirs."""
         peers: dict[str, set[Fault]] = {}
         for point in self.points:
             peers.setdefault(Point.parse(point).peer, set()).add(Fault(point, "error"))
         return {peer: frozenset(s) for peer, s in peers.items() if peer and len(s) > 1}
 
     def union(self) -> Faults:
-        """A random largest set of faults, one for each point, without a known failing set."""
+        """Draw a largest set of faults, one for each point, without a known failing set."""
         known, united = self.minimal(), frozenset[Fault]()
         points = sorted(self.points)
         self.chance.shuffle(points)
@@ -240,17 +241,18 @@ DEVICES = fleet(400)
 
 
 def as_errors(faults: Faults) -> Faults:
-    """The same points, failing at once."""
+    """Make the same points fail at once."""
     return frozenset(Fault(fault.point, "error") for fault in faults)
 
 
 def contains(faults: Faults, smaller: Faults) -> bool:
-    """Whether ``faults`` does at least what ``smaller`` does; a delay does what an error does."""
+    """Tell whether ``faults`` does at least what ``smaller`` does; a delay does what an error
+    does."""
     return all(f in faults or Fault(f.point, "delay") in faults for f in smaller)
 
 
 async def explore(oracle: Oracle, pairs: int | None, unions: int) -> None:
-    """Singles and shared peers, pairs, unions; again while new points appear."""
+    """Explore singles and shared peers, pairs, unions; again while new points appear."""
     await oracle.learn_points()
     known = -1
     while known != len(oracle.points):
@@ -267,18 +269,18 @@ async def explore(oracle: Oracle, pairs: int | None, unions: int) -> None:
 
 
 def show(oracle: Oracle, what: str) -> None:
-    """Progress, on standard error."""
+    """Show progress, on standard error."""
     found = sorted(map(name, oracle.minimal()))
     sys.stderr.write(f"{CLASSES[oracle.kind]}: {what}; failing: {found}\n")
 
 
 def name(faults: Faults) -> list[str]:
-    """A set as the weaknesses are written."""
+    """Name a set as the weaknesses are written."""
     return sorted(map(str, faults))
 
 
 def expected(oracle: Oracle) -> set[Faults]:
-    """The written-down weaknesses of a class, shared peers spelt out."""
+    """Read the written-down weaknesses of a class, shared peers spelt out."""
     written = json.loads(WEAKNESSES.read_text())
     sets = set()
     for entry in (e for e in written if e["class"] == CLASSES[oracle.kind]):
@@ -291,7 +293,7 @@ def expected(oracle: Oracle) -> set[Faults]:
 
 
 def report(oracle: Oracle) -> dict[str, Any]:
-    """What was found in one class, against what is written."""
+    """Report what was found in one class, against what is written."""
     found, written = oracle.minimal(), expected(oracle)
     return {
         "points": len(oracle.points),
@@ -309,7 +311,7 @@ def report(oracle: Oracle) -> dict[str, Any]:
 
 
 async def examine(gateway: str, sink: Sink, options: argparse.Namespace) -> dict[str, Any]:
-    """All classes, one after the other."""
+    """Examine all classes, one after the other."""
     reports = {}
     async with httpx.AsyncClient(base_url=gateway, timeout=None, trust_env=False) as client:  # noqa: S113
         for kind in options.classes.split(","):
@@ -321,7 +323,7 @@ async def examine(gateway: str, sink: Sink, options: argparse.Namespace) -> dict
 
 
 def main() -> int:
-    """Exit status 0 when what fails is exactly what is written."""
+    """Examine the demo; exit status 0 when what fails is exactly what is written."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true")
@@ -354,7 +356,7 @@ def main() -> int:
 
 
 def targets(rows: list[dict[str, Any]]) -> dict[str, Target]:
-    """What fails is what is written, and fails every time."""
+    """Hold the rows against the targets: what fails is what is written, and fails every time."""
     return {
         f"{what}: {row['class']}": at_most(len(row[what]), 0)
         for row in rows

@@ -36,7 +36,7 @@ DEVICE = b"x-device-id"
 
 
 def rules(count: int) -> tuple[Rule, ...]:
-    """Rules of one class, each yielding to those before it."""
+    """Make rules of one class, each yielding to those before it."""
     armed: list[Rule] = []
     for number in range(count):
         faults = (Fault(f"api>http:GET:service-{number}/things/*", "error"),)
@@ -52,15 +52,15 @@ class Held(RulesPoll):
     """A poll that holds what it is given, and asks nobody."""
 
     def start(self) -> None:
-        """Nothing to start."""
+        """Do nothing: there is nothing to start."""
 
 
 async def _bare(scope: Any, receive: Any, send: Any) -> None:
-    """The application: nothing at all, so that only the edge is left to time."""
+    """Do nothing at all as the application, so that only the edge is left to time."""
 
 
 def device_of(armed: tuple[Rule, ...], arm: str | None) -> str:
-    """A device in one arm of the last rule, or in no arm of any."""
+    """Find a device in one arm of the last rule, or in no arm of any."""
     lease = Lease(armed)
     for number in range(10_000_000):
         device = f"device-{number}"
@@ -71,7 +71,7 @@ def device_of(armed: tuple[Rule, ...], arm: str | None) -> str:
 
 
 def request(*headers: tuple[bytes, bytes]) -> dict[str, Any]:
-    """A request as a browser sends it."""
+    """Make a request as a browser sends it."""
     usual = [
         (b"host", b"www.example.org"),
         (b"user-agent", b"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
@@ -91,7 +91,7 @@ def request(*headers: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 def microseconds(app: Any, scope: dict[str, Any], runs: int) -> float:
-    """The time of one call, in the best of so many runs of a hundred."""
+    """Measure the time of one call, in the best of so many runs of a hundred."""
 
     async def run() -> float:
         times = []
@@ -106,7 +106,7 @@ def microseconds(app: Any, scope: dict[str, Any], runs: int) -> float:
 
 
 def decisions(armed: tuple[Rule, ...], runs: int) -> list[dict[str, Any]]:
-    """What the edge adds to requests of several kinds."""
+    """Measure what the edge adds to requests of several kinds."""
     poll = Held("http://127.0.0.1:9", "")
     poll.hold(Lease(armed, steady() + 3600))
     app = fit.EdgeMiddleware(_bare, poll)
@@ -125,7 +125,8 @@ def decisions(armed: tuple[Rule, ...], runs: int) -> list[dict[str, Any]]:
 
 
 def polling(armed: tuple[Rule, ...], times: int) -> dict[str, Any]:
-    """The processor time of one poll whose answer has not changed, over HTTP on loopback."""
+    """Measure the processor time of one poll whose answer has not changed, over HTTP on
+    loopback."""
     document = {"version": "v", "lease_seconds": 10, "rules": [rule.to_json() for rule in armed]}
     body = json.dumps(document).encode()
 

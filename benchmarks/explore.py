@@ -13,25 +13,19 @@ of the good runs even where it cannot.
 from __future__ import annotations
 
 import argparse
-import json
-import random
 import sys
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from itertools import combinations
+from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.appboot import AppBoot, app_boot
+from benchmarks.appboot import app_boot
+from benchmarks.explore_campaign import Campaign, campaign, exhaustive
+from benchmarks.explore_curve import curve, plot
 from benchmarks.outcome import Target, at_least, at_most, say
-from ldfi.solver import Explorer
-from ldfi.solver.check import check
 
 SEEDS = 30
-PATIENCE = 1500
-"""Experiments after which ``random`` is stopped."""
 SMALL = (20, 26)
 """Points of the trees that exhaustive search is tried on."""
 NATURE = (500, 0.003)
@@ -39,134 +33,8 @@ NATURE = (500, 0.003)
 the requests carry an error, as in production."""
 
 
-@dataclass(frozen=True)
-class Campaign:
-    """One exploration of one tree."""
-
-    points: int
-    planted: int
-    experiments: int
-    failed: int
-    first: int
-    last: int
-    all_found: bool
-    certified: bool
-    bound: int
-    weak_bound: int
-    largest: int
-    harmed: int
-    """Faults injected in failed experiments, all together."""
-    seconds: float
-
-
-def campaign(
-    app: AppBoot,
-    *,
-    strategy: str,
-    max_size: int,
-    seed: int,
-    blame: bool,
-    cap: int | None = None,
-    nature: tuple[int, float] = (0, 0.0),
-) -> Campaign:
-    """Explore one tree to the end."""
-    started = time.perf_counter()
-    explorer = Explorer(
-        max_size=max_size,
-        strategy="smallest" if strategy == "random" else strategy,
-        seed=seed,
-        max_union=cap,
-        time_limit=None,
-    )
-    explorer.observe(app.run(frozenset()).support)
-    rng = random.Random(seed)
-    for request in app.natural(nature[0], rng, nature[1]):
-        if request.succeeded:
-            explorer.observe(request.support, failed=request.fired)
-    failed = first = last = largest = harmed = 0
-    found = 0
-    while explorer.experiments < PATIENCE:
-        if strategy == "random":
-            faults = _random_set(app, rng)
-            if explorer.open_count(1) == 0:
-                break
-        else:
-            proposal = explorer.propose()
-            if proposal is None:
-                break
-            faults = frozenset(map(str, proposal))
-        outcome = app.run(faults)
-        if outcome.succeeded:
-            explorer.record(injected=faults, succeeded=True, support=outcome.support)
-        else:
-            failed += 1
-            harmed += len(faults)
-            explorer.record(
-                injected=faults, succeeded=False, blame=outcome.blame if blame else None
-            )
-            if len(explorer.findings) > found:
-                found = len(explorer.findings)
-                last = explorer.experiments
-                first = first or last
-        largest = max(largest, len(faults))
-    certificate = explorer.certificate()
-    complete = certificate.complete and check(json.loads(certificate.to_json())) == []
-    bound = certificate.data["lower_bound"]
-    return Campaign(
-        points=len(app.points),
-        planted=len(app.minimal_failing_sets),
-        experiments=explorer.experiments,
-        failed=failed,
-        first=first,
-        last=last,
-        all_found=set(explorer.findings) == app.minimal_failing_sets,
-        certified=complete,
-        bound=bound["total"],
-        weak_bound=bound["failing"] + max(len(bound["packing"]) - 1, 0),
-        largest=largest,
-        harmed=harmed,
-        seconds=time.perf_counter() - started,
-    )
-
-
-def exhaustive(app: AppBoot, max_size: int) -> Campaign:
-    """Try every set that contains no known failing one."""
-    started = time.perf_counter()
-    found: list[frozenset[str]] = []
-    count = first = last = 0
-    for size in range(1, max_size + 1):
-        for each in combinations(app.points, size):
-            faults = frozenset(each)
-            if not any(known <= faults for known in found):
-                count += 1
-                if not app.run(faults).succeeded:
-                    found.append(faults)
-                    last = count
-                    first = first or last
-    bound = len(found) + 1
-    return Campaign(
-        points=len(app.points),
-        planted=len(app.minimal_failing_sets),
-        experiments=count,
-        failed=len(found),
-        first=first,
-        last=last,
-        all_found=set(found) == app.minimal_failing_sets,
-        certified=True,
-        bound=bound,
-        weak_bound=bound,
-        largest=max_size,
-        harmed=sum(map(len, found)),
-        seconds=time.perf_counter() - started,
-    )
-
-
-def _random_set(app: AppBoot, rng: random.Random) -> frozenset[str]:
-    return frozenset(rng.sample(app.points, rng.randint(1, 8)))
-
-
 def summary(name: str, max_size: int, campaigns: list[Campaign]) -> dict[str, object]:
-    """One row: means over the seeds."""
+    """Make one row: means over the seeds."""
 
     def average(value: Callable[[Campaign], float]) -> float:
         return round(mean(map(value, campaigns)), 2)
@@ -192,7 +60,7 @@ def summary(name: str, max_size: int, campaigns: list[Campaign]) -> dict[str, ob
 
 
 def rows(seeds: int) -> Iterator[dict[str, object]]:
-    """The table."""
+    """Make the table."""
     big = [app_boot(seed) for seed in range(seeds)]
     for max_size in (2, 3):
         for name, strategy, blame, nature in (
@@ -244,9 +112,6 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--plot", help="write the curve to this PNG file")
     arguments = parser.parse_args()
-    # Imported here because the curve measures by what this module defines.
-    from benchmarks.explore_curve import curve, plot
-
     table = list(rows(arguments.seeds))
     drawn = [curve(arguments.seeds, blame=blame) for blame in (True, False)]
     if arguments.plot:
@@ -257,7 +122,7 @@ def main() -> int:
 
 
 def targets(table: list[dict[str, Any]]) -> dict[str, Target]:
-    """What the table has to show."""
+    """Say what the table has to show."""
     wanted = {
         f"{row['strategy']}, size {row['max_size']}": row
         for row in table

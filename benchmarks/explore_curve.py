@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks.appboot import app_boot
-from benchmarks.explore import campaign
+from benchmarks.explore_campaign import campaign
 
 CAPS = (1, 2, 4, 8, 10, 16, 32, 64, None)
 
@@ -25,7 +25,7 @@ class Point:
 
 
 def curve(seeds: int, *, blame: bool) -> list[Point]:
-    """Experiments against failed experiments as the cap on the union grows."""
+    """Measure experiments against failed ones as the cap on the union grows."""
     points = []
     for cap in CAPS:
         campaigns = [

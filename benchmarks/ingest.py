@@ -179,7 +179,7 @@ def _count(body: bytes) -> int:
 
 
 def pipeline(bodies: Iterator[bytes], watch: Callable[[int], None] = lambda _: None) -> Shapes:
-    """What the ingest role does. ``watch`` is called with the number of spans so far."""
+    """Do what the ingest role does. ``watch`` is called with the number of spans so far."""
     assembler, shapes = Assembler(quiet=2.0, max_age=60.0), Shapes()
     spans, popped = 0, 0.0
     for body in bodies:
@@ -203,13 +203,13 @@ def _collect(traces: list[Any], shapes: Shapes) -> None:
 
 
 def bare(bodies: Iterator[bytes]) -> None:
-    """The yardstick."""
+    """Parse and do nothing else: the yardstick."""
     for body in bodies:
         ExportTraceServiceRequest.FromString(body)
 
 
 def walk(bodies: Iterator[bytes]) -> None:
-    """What it costs merely to look at every attribute through the generated classes."""
+    """Look at every attribute through the generated classes, for what that alone costs."""
     for body in bodies:
         for group in ExportTraceServiceRequest.FromString(body).resource_spans:
             for scope in group.scope_spans:
@@ -219,7 +219,7 @@ def walk(bodies: Iterator[bytes]) -> None:
 
 
 def speed(rounds: Iterable[list[bytes]]) -> dict[str, float]:
-    """Microseconds of CPU time for one span, best of the rounds, both in turns."""
+    """Measure microseconds of CPU time for one span, best of the rounds, both in turns."""
     ways: dict[str, Callable[[Iterator[bytes]], object]]
     ways = {"bare": bare, "walk": walk, "pipeline": pipeline}
     best = dict.fromkeys(ways, float("inf"))
@@ -233,7 +233,7 @@ def speed(rounds: Iterable[list[bytes]]) -> dict[str, float]:
 
 
 def memory(traffic: Traffic, spans: int) -> list[tuple[int, float]]:
-    """Resident megabytes at ten moments of a run over so many spans."""
+    """Measure resident megabytes at ten moments of a run over so many spans."""
     seen: list[tuple[int, float]] = []
 
     def watch(done: int) -> None:
@@ -250,7 +250,7 @@ def _resident() -> float:
 
 
 def profile(bodies: list[bytes]) -> list[tuple[str, float]]:
-    """Where the pipeline's time goes: function → share, the largest first."""
+    """Find where the pipeline's time goes: from function to share, the largest first."""
     profiler = cProfile.Profile()
     profiler.runcall(pipeline, iter(bodies))
     entries: Any = pstats.Stats(profiler).stats  # type: ignore[attr-defined]

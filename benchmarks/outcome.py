@@ -18,12 +18,12 @@ Target = dict[str, Any]
 
 
 def at_most(value: float, target: float) -> Target:
-    """A value that shall not be larger."""
+    """Hold a value against a target that it shall not exceed."""
     return {"value": value, "target": target, "met": value <= target}
 
 
 def at_least(value: float, target: float) -> Target:
-    """A value that shall not be smaller."""
+    """Hold a value against a target that it shall reach."""
     return {"value": value, "target": target, "met": value >= target}
 
 
@@ -50,7 +50,7 @@ def say(
 
 
 def _alike(rows: Sequence[Row]) -> Iterable[tuple[tuple[str, ...], list[Row]]]:
-    """Rows with the same columns stand in one table."""
+    """Group rows with the same columns, which stand in one table."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row), []).append(row)

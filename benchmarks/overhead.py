@@ -78,7 +78,7 @@ def _run(coroutine: Any) -> None:
 
 
 def cases() -> list[Case]:
-    """Every client: its wrapper around a call that does nothing."""
+    """Make every client's case: its wrapper around a call that does nothing."""
     request = httpcore.Request("GET", "http://ratings/titles/17?page=2")
     pool = SimpleNamespace(host="ratings", port=80)
     client_request = SimpleNamespace(method="GET", url=URL("http://ratings/titles/17?page=2"))
@@ -124,7 +124,7 @@ def cases() -> list[Case]:
 
 @contextmanager
 def carrying(*, armed: bool) -> Iterator[None]:
-    """A request with a user's baggage, and with a context that means another point."""
+    """Carry a request with a user's baggage, and with a context that means another point."""
     around = baggage.set_baggage("user", "u1", context.Context())
     if armed:
         elsewhere = [Fault(f"api>http:GET:elsewhere/{i}", "error") for i in range(10)]
@@ -138,7 +138,7 @@ def carrying(*, armed: bool) -> Iterator[None]:
 
 
 def took(call: Callable[[], Any], times: int) -> float:
-    """Microseconds of one call."""
+    """Measure microseconds of one call."""
     began = time.perf_counter()
     for _ in range(times):
         call()
@@ -146,7 +146,7 @@ def took(call: Callable[[], Any], times: int) -> float:
 
 
 def measure(span: Callable[[], Any], case: Case, rounds: int, times: int) -> dict[str, Any]:
-    """One client's row: what it costs, and that as a share of a span."""
+    """Measure one client's row: what it costs, and that as a share of a span."""
     name, without, with_point = case
     costs, shares = [], []
     for _ in range(rounds):
@@ -161,7 +161,7 @@ def measure(span: Callable[[], Any], case: Case, rounds: int, times: int) -> dic
 
 
 def never_seen() -> Case:
-    """httpx with another path each time."""
+    """Make a case of httpx with another path each time."""
     numbers = count()
     wrapped = httpx._sync(_nothing)
 
@@ -172,7 +172,8 @@ def never_seen() -> Case:
 
 
 def growth(calls: int) -> int:
-    """Bytes that are still allocated after so many calls at one point, armed elsewhere or not."""
+    """Measure bytes that are still allocated after so many calls at one point, armed elsewhere
+    or not."""
     passed = [with_point for _, _, with_point in cases()]
 
     def run(times: int) -> None:

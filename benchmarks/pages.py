@@ -58,7 +58,7 @@ def main() -> int:
 
 @contextmanager
 def served() -> Iterator[tuple[str, Seeded]]:
-    """The service over a full database."""
+    """Serve the service over a full database."""
     with tempfile.TemporaryDirectory() as folder, Processes(Path(folder)) as processes:
         database = f"sqlite:///{folder}/ldfi.sqlite3"
         known = seed(database)
@@ -73,7 +73,8 @@ def served() -> Iterator[tuple[str, Seeded]]:
 
 
 def painted(visitor: Watched, name: str, path: str, visits: int) -> Row:
-    """One page, again and again; the first visit fills the browser's cache and does not count."""
+    """Measure one page, again and again; the first visit fills the browser's cache and does not
+    count."""
     visitor.visit(path)
     seen: list[dict[str, float]] = []
     for _ in range(visits):
@@ -90,7 +91,7 @@ def painted(visitor: Watched, name: str, path: str, visits: int) -> Row:
 
 
 def drawn(visitor: Watched) -> Row:
-    """The large lineage, closed and open."""
+    """Measure the large lineage, closed and open."""
     page = visitor.visit(f"/classes/{quote(large.CLASS, safe='')}")
     graph = page.locator("[data-lineage].drawn")
     graph.wait_for()
@@ -103,7 +104,7 @@ def drawn(visitor: Watched) -> Row:
 def outcome(
     paints: list[Row], drawings: list[Row]
 ) -> tuple[dict[str, list[Row]], dict[str, Target]]:
-    """Tables and targets."""
+    """Make the tables and hold them against the targets."""
     slowest: Any = max(paints, key=_paint)
     opened = statistics.median(float(str(each["open_ms"])) for each in drawings)
     return {"pages": paints, "lineage": drawings}, {

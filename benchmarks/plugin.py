@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.outcome import Target, at_least, at_most, say
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
-from ldfi.experiments.pytest_plugin.loop import Execute, Explored, Finding, Run, Verdict
+from ldfi.experiments.pytest_plugin.loop import Execute, Explored, ExploredVerdict, Finding, Run
 from ldfi.fit.faults import Fault
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "storefront"
@@ -32,14 +32,15 @@ Document = dict[str, Any]
 
 
 def pytest_configure() -> None:
-    """As a plugin of pytest's: tests are explored by trying everything."""
+    """Replace exploring by trying everything, as a plugin of pytest's."""
     from ldfi.experiments.pytest_plugin import protocol
 
     vars(protocol)["explore"] = try_everything
 
 
 def try_everything(_: str, execute: Execute, bounds: Bounds, *__: Callable[[], bool]) -> Explored:
-    """Every set of faults at points that any of these runs called, and the minimal that fail."""
+    """Try every set of faults at points that any of these runs called; find the minimal that
+    fail."""
     good = execute(())
     called, tried = set(good.lineage.called), dict[frozenset[Fault], Run]()
     while todo := [each for each in _sets(called, bounds) if each not in tried]:
@@ -52,7 +53,7 @@ def try_everything(_: str, execute: Execute, bounds: Bounds, *__: Callable[[], b
         for each in failing
         if not any(smaller < each for smaller in failing)
     ]
-    verdict: Verdict = "harmful" if findings else "tolerated"
+    verdict: ExploredVerdict = "harmful" if findings else "tolerated"
     return Explored(verdict, runs=len(tried), findings=findings, exhaustive=len(tried), good=good)
 
 
@@ -66,7 +67,7 @@ def _sets(called: set[str], bounds: Bounds) -> list[frozenset[Fault]]:
 
 
 def explored(project: Path, *options: str) -> list[Document]:
-    """What the tests of a project come to."""
+    """Run the tests of a project, and read what they come to."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
@@ -84,12 +85,12 @@ def explored(project: Path, *options: str) -> list[Document]:
 
 
 def found(document: Document) -> set[frozenset[str]]:
-    """The findings of a test, in point faults."""
+    """List the findings of a test, in point faults."""
     return {frozenset(each["injected"]) for each in document["findings"]}
 
 
 def compare(project: Path) -> tuple[list[Document], dict[str, Target]]:
-    """A row for each test, and the targets."""
+    """Make a row for each test, and hold them against the targets."""
     rows = []
     for by_plugin, by_force in zip(
         explored(project), explored(project, "-p", "benchmarks.plugin"), strict=True

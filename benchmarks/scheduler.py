@@ -73,7 +73,7 @@ class Shop:
         self.paths = {f"/shelves/{_word(number)}": number for number in range(entries)}
 
     def serve(self, path: str, faults: frozenset[str], failed: int = -1) -> Lineage:
-        """One request. Faults that are reached fire; ``failed`` fails by nature."""
+        """Serve one request. Faults that are reached fire; ``failed`` fails by nature."""
         spans = [self._span("root", None, 0, "server", 1, method="GET", path=path)]
         for i in range(CALLS):
             outer = f"api>http:GET:dependency-{i}{path}/items/*"
@@ -96,7 +96,7 @@ class Shop:
 
     @staticmethod
     def good(run: Lineage, faults: frozenset[str]) -> bool:
-        """Whether the user got what was asked for: not when the first call failed or hung."""
+        """Tell whether the user got what was asked for: not when the first call failed or hung."""
         return not any(">http:GET:dependency-0/" in p for p in run.failed) and not any(
             fault.startswith("delay@") and "dependency-0" in fault for fault in faults
         )
@@ -107,7 +107,7 @@ class Shop:
         return Span("0" * 32, name, above, at, 1000 - at, what)
 
     def catalogue(self, each: int = 120) -> Catalogue:
-        """What is known after so many requests of each entry, one in twenty with a failed call."""
+        """Learn from so many requests of each entry, one in twenty with a failed call."""
         catalogue = Catalogue()
         for path, number in self.paths.items():
             runs = [self.serve(path, frozenset()), self.serve(path, frozenset(), number % 11 + 1)]
@@ -119,7 +119,7 @@ class Shop:
 
 
 def _word(number: int) -> str:
-    """A word that looks like no identifier."""
+    """Make a word that looks like no identifier."""
     return "".join("abcdefghij"[int(digit)] for digit in f"{number:04}")
 
 
@@ -148,7 +148,7 @@ class Edge:
         self.used = {name: self.used.get(name, 0) for name in armed}
 
     def admits(self, rule: Rule) -> bool:
-        """Whether one more device may be treated; it is counted."""
+        """Tell whether one more device may be treated; it is counted."""
         if rule.members is None or self.used[rule.experiment] >= rule.members:
             return False
         self.used[rule.experiment] += 1
@@ -192,7 +192,7 @@ class World:
             self.now += self._tick if self.now < busy else idle
 
     def _devices(self) -> None:
-        """Of every armed experiment, two devices of each arm ask at one of the edges."""
+        """Let two devices of each arm of every armed experiment ask at one of the edges."""
         edge = self._edges[self._serial % len(self._edges)]
         for rule in edge.rules.values():
             for _ in range(2):
@@ -216,7 +216,7 @@ class World:
         self.scheduler.observe(Observation(run, outcome))
 
     def rows(self) -> list[ExperimentRow]:
-        """Every experiment on record, as it was armed."""
+        """List every experiment on record, as it was armed."""
         with self.db.read() as session:
             query = select(ExperimentRow).where(ExperimentRow.armed_at.is_not(None))
             return list(session.scalars(query.order_by(ExperimentRow.armed_at)))
@@ -224,7 +224,7 @@ class World:
 
 @contextmanager
 def a_world(entries: int, limits: Limits, now: float, tick: float) -> Iterator[World]:
-    """A world with an empty database."""
+    """Make a world with an empty database."""
     with tempfile.TemporaryDirectory() as folder:
         db = Database(f"sqlite:///{Path(folder) / 'ldfi.sqlite3'}")
         try:
@@ -234,10 +234,12 @@ def a_world(entries: int, limits: Limits, now: float, tick: float) -> Iterator[W
 
 
 def cost(entries: int, hours: float) -> tuple[Row, dict[str, Target]]:
-    """The scheduler's share of a core."""
+    """Measure the scheduler's share of a core."""
     limits = Limits(members_per_hour=340, members_per_day=8_000)
     with a_world(entries, limits, MONDAY, TICK_SECONDS) as world:
-        world.scheduler.start(Definition(Settings(member_budget=10**9)), "benchmark", world.now)
+        world.scheduler.commands.start(
+            Definition(Settings(member_budget=10**9)), "benchmark", world.now
+        )
         world.run(hours * HOUR, idle=TICK_SECONDS)
         rows = world.rows()
     seconds = hours * HOUR
@@ -277,7 +279,7 @@ class Hours:
     changes: bool = True
 
     def allow(self, at: float) -> bool:
-        """Whether an experiment may be armed at this moment."""
+        """Tell whether an experiment may be armed at this moment."""
         ahead = HOUR if self.changes and at >= CHANGE else 2 * HOUR
         day, second = divmod(at + ahead - MONDAY, DAY)
         minute = second / 60
@@ -327,16 +329,16 @@ CAMPAIGNS = {
 
 
 def _small(what: Definition) -> Definition:
-    """With experiments of few members, so that the budget of an hour is for several."""
+    """Take few members an experiment, so that the budget of an hour is for several."""
     return replace(what, settings=replace(what.settings, member_budget=10**9, members=25))
 
 
 def calendar() -> tuple[list[Row], dict[str, Target]]:
-    """Whether no experiment is armed outside of its hours, over the week of the change."""
+    """Check that no experiment is armed outside of its hours, over the week of the change."""
     limits = Limits(members_per_hour=100, members_per_day=10_000, max_concurrent=2)
     with a_world(80, limits, THURSDAY, 1.0) as world:
         names = {
-            world.scheduler.start(_small(what), "benchmark", world.now).id: name
+            world.scheduler.commands.start(_small(what), "benchmark", world.now).id: name
             for name, (_, what) in CAMPAIGNS.items()
         }
         world.run(7 * DAY, idle=120.0)

@@ -29,14 +29,14 @@ LIMIT = 2.0
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Seconds of CPU time that a call takes: what else the machine does must not count."""
+    """Measure seconds of CPU time that a call takes: what else the machine does must not count."""
     started = time.process_time()
     call()
     return time.process_time() - started
 
 
 def supports(count: int, faults: int, size: tuple[int, int], seed: int) -> list[frozenset[str]]:
-    """Random supports; a small core is in most of them, as the critical calls of a page are."""
+    """Draw supports; a small core is in most of them, as the critical calls of a page are."""
     rng = random.Random(seed)
     names = [f"f{number:03d}" for number in range(faults)]
     core = names[:6]
@@ -91,7 +91,7 @@ def next_hypothesis(kind: str, max_size: int, seed: int = 0) -> dict[str, object
 
 
 def hard_instances(count: int = 10) -> dict[str, object]:
-    """60 elements, 400 sets: the proof that nothing smaller exists can take minutes."""
+    """Solve 60 elements, 400 sets: the proof that nothing smaller exists can take minutes."""
     seconds, optimal, nothing = [], 0, 0
     for seed in range(count):
         rng = random.Random(seed)
@@ -122,7 +122,7 @@ def hard_instances(count: int = 10) -> dict[str, object]:
 
 
 def listing(faults: int, count: int, size: tuple[int, int], seed: int = 0) -> dict[str, object]:
-    """All minimal hitting sets up to size 3, three ways, on the same input."""
+    """List all minimal hitting sets up to size 3, three ways, on the same input."""
     sets = [sorted(each) for each in supports(count, faults, size, seed)]
     numbers = [[int(name[1:]) for name in each] for each in sets]
     found: dict[str, set[frozenset[int]]] = {}
@@ -165,7 +165,7 @@ def listing(faults: int, count: int, size: tuple[int, int], seed: int = 0) -> di
 
 
 def _by_cp_sat(sets: list[list[int]], faults: int) -> set[frozenset[int]]:
-    """Size by size; what is found is blocked with its supersets."""
+    """Solve size by size; what is found is blocked with its supersets."""
     from ortools.sat.python import cp_model
 
     found: set[frozenset[int]] = set()
@@ -187,7 +187,7 @@ def _by_cp_sat(sets: list[list[int]], faults: int) -> set[frozenset[int]]:
                 self.solutions: list[frozenset[int]] = []
 
             def on_solution_callback(self) -> None:
-                """Called by CP-SAT."""
+                """Keep a solution; called by CP-SAT."""
                 self.solutions.append(
                     frozenset(n for n, each in enumerate(self.variables) if self.value(each))
                 )
@@ -220,7 +220,7 @@ def main() -> int:
 
 
 def targets(rows: list[dict[str, Any]]) -> dict[str, Target]:
-    """What the rows have to show."""
+    """Hold the rows against what they have to show."""
     medians = [row[f"{who}_median_ms"] for row in rows for who in ("smallest", "union")
                if f"{who}_median_ms" in row and "call tree" in row["measure"]]  # fmt: skip
     (hard,) = (row for row in rows if row["measure"] == "hard")

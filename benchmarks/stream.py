@@ -53,7 +53,7 @@ QUIET = 1.0
 
 
 def messages(spans: int) -> Iterator[tuple[str, bytes, bytes]]:
-    """Half, key and value of each message."""
+    """Make half, key and value of each message."""
     for body in Traffic(groups=10).bodies(spans):
         group = ExportTraceServiceRequest.FromString(body).resource_spans[0]
         by_trace: defaultdict[bytes, list[Any]] = defaultdict(list)
@@ -87,7 +87,7 @@ def fill(stream: KafkaStream, topics: Topics, spans: int) -> dict[str, int]:
 
 
 def work(address: str, prefix: str, share: int, profiled: bool) -> None:
-    """One worker, in a process of its own: joins, waits to be told, reads what there is."""
+    """Work as one worker, in a process of its own: join, wait to be told, read what there is."""
     gc.set_threshold(50_000, 20, 100)
     worker = Worker(KafkaStream([address]), Topics(prefix), Patience(quiet=QUIET))
     consumer = worker._consumer._consumer  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ def _await_go(told: threading.Event) -> None:
 
 
 def _shares(profiler: cProfile.Profile) -> dict[str, float]:
-    """Where the time went, as shares of the whole; waiting left out."""
+    """Tell where the time went, as shares of the whole; waiting left out."""
     entries: Any = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
     spent: Counter[str] = Counter()
     for (file, _, name), entry in entries.items():
@@ -153,7 +153,7 @@ def _place(file: str, name: str) -> str:
 
 
 def measure(broker: kafka.Broker, spans: int, workers: int, profiled: bool) -> dict[str, Any]:
-    """A group of so many workers reads so many spans, from topics of its own."""
+    """Let a group of so many workers read so many spans, from topics of its own."""
     cores = sorted(os.sched_getaffinity(0))
     stream, topics = KafkaStream([broker.address]), Topics(broker.prefix())
     stream.ensure(topics.partitions(PARTITIONS))
@@ -213,7 +213,7 @@ def _places_for(broker: kafka.Broker, cores: list[int], workers: int) -> str:
 
 
 def _cpu(pid: int) -> float:
-    """Seconds of processor time that a process has taken."""
+    """Read the seconds of processor time that a process has taken."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -69,7 +69,7 @@ def simulate(
     looks: int = LOOKS,
     rule: VerdictRule = "sequential",
 ) -> tuple[Verdict, int]:
-    """The verdict of one experiment at these failure rates, and its treated devices."""
+    """Simulate one experiment at these failure rates: its verdict, and its treated devices."""
     tests = tests_for(rule, thresholds)
     for devices in range(1, looks + 1):
         tests.add(treated=False, failed=rng.random() < control)
@@ -81,7 +81,7 @@ def simulate(
 
 
 def speed(control: float, treated: float, times: int, rng: random.Random) -> dict[str, Any]:
-    """How soon an effect is decided, with the default thresholds."""
+    """Measure how soon an effect is decided, with the default thresholds."""
     runs = [simulate(control, treated, rng, Thresholds()) for _ in range(times)]
     verdicts = [verdict for verdict, _ in runs]
     devices = sorted(looks for _, looks in runs)
@@ -96,7 +96,8 @@ def speed(control: float, treated: float, times: int, rng: random.Random) -> dic
 
 
 def alarms(rate: float, times: int, rng: random.Random) -> dict[str, Any]:
-    """How often no effect at all is called harmful at α = 0.05, if nothing stops the looking."""
+    """Measure how often no effect at all is called harmful at α = 0.05, if nothing stops the
+    looking."""
     patient = Thresholds(alpha_harmful=0.05, alpha_tolerated=1e-300, min_samples=1)
     wrong = sum(simulate(rate, rate, rng, patient)[0] == "harmful" for _ in range(times))
     return {"rate": rate, "looks": LOOKS, "false_harmful": wrong / times}
@@ -108,8 +109,8 @@ def campaign(
     window: int,
     rule: VerdictRule = "sequential",
 ) -> Iterator[Tried]:
-    """Ten days of experiments, ``SIDE_BY_SIDE`` of them at a time: their levels are fixed when they
-    start, so none knows what those beside it will find."""
+    """Simulate ten days of experiments, ``SIDE_BY_SIDE`` of them at a time: their levels are
+    fixed when they start, so none knows what those beside it will find."""
     for _ in range(DAYS * A_DAY // SIDE_BY_SIDE):
         started = [
             levels.next_level() if isinstance(levels, OnlineFdr) else levels
@@ -132,7 +133,7 @@ def _experiment(rng: random.Random, level: float, window: int, rule: VerdictRule
 
 
 def many(name: str, campaigns: list[list[Tried]]) -> dict[str, Any]:
-    """One way to decide, over all its campaigns."""
+    """Sum up one way to decide, over all its campaigns."""
     everything = [tried for each in campaigns for tried in each]
     harmful = [tried for tried in everything if tried.harmful]
     days = len(campaigns) * DAYS
@@ -149,13 +150,14 @@ def many(name: str, campaigns: list[list[Tried]]) -> dict[str, Any]:
 
 
 def false_share(tried: list[Tried]) -> float:
-    """The share of false ones among the discoveries of one campaign; 0 where there are none."""
+    """Measure the share of false ones among a campaign's discoveries; 0 where there are none."""
     discoveries = [each for each in tried if each.verdict == "harmful"]
     return sum(not each.harmful for each in discoveries) / max(1, len(discoveries))
 
 
 def power(window: int, tried: list[Tried]) -> Iterator[dict[str, Any]]:
-    """What was found of the harmful ones, and what it took; and the price of the harmless ones."""
+    """Measure what was found of the harmful ones, and what it took; and the price of harmless
+    ones."""
     for low, high in STRENGTHS:
         alike = [each for each in tried if each.harmful and low <= each.treated < high]
         yield {"window": window, **_price(f"{low:.0%} to {high:.0%}", alike)}
@@ -211,7 +213,7 @@ def _e_lond(window: int) -> str:
 def _steps(
     times: int, campaigns: int, rng: random.Random
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Everything to simulate, as pieces that progress can be counted in."""
+    """List everything to simulate, as pieces that progress can be counted in."""
     for control, treated in EFFECTS:
         yield "speed", partial(speed, control, treated, times, rng)
     for rate in RATES:

@@ -67,7 +67,8 @@ def install(app: FastAPI) -> None:
 
 
 def _have_missing_pages(app: FastAPI) -> None:
-    """Whoever looks for a page that is not there is told so on one; programs get a document."""
+    """Show whoever looks for a page that is not there a page that says so; programs get a
+    document."""
     document = app.exception_handlers[HTTPException]
 
     @app.exception_handler(HTTPException)

@@ -28,7 +28,7 @@ class Assets(StaticFiles):
         super().__init__(directory=FOLDER)
 
     def file_response(self, *arguments: Any, **named: Any) -> Response:
-        """A file, to be kept for good where it was asked for by its digest."""
+        """Serve a file, to be kept for good where it was asked for by its digest."""
         response = super().file_response(*arguments, **named)
         scope: Scope = named["scope"] if "scope" in named else arguments[2]
         by_digest = scope["query_string"].startswith(b"v=")
@@ -40,6 +40,6 @@ class Assets(StaticFiles):
 
 @cache
 def asset(name: str) -> str:
-    """The address of a file. Raises FileNotFoundError for one that is not there."""
+    """Name the address of a file. Raises FileNotFoundError for one that is not there."""
     digest = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()
     return f"{PREFIX}/{name}?v={digest[:12]}"

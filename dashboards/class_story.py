@@ -68,7 +68,7 @@ class ClassStory:
 
 
 def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, Any]) -> ClassStory:
-    """``certificate``: of this knowledge."""
+    """Tell the story of a class. ``certificate``: of this knowledge."""
     roles = roles_of(knowledge)
     callees = known.traffic.topology.callees
     survived = known.traffic.survived()
@@ -93,7 +93,7 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
 
 
 def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None) -> Stand:
-    """A certificate (its ``data``), in numbers and words."""
+    """Say in numbers and words where a certificate (its ``data``) stands."""
     good = certificate["evidence"]["good"]
     return Stand(
         complete=bool(certificate["open_complete"]) and not certificate["open"],
@@ -147,7 +147,7 @@ class PointStory:
 def point_story(
     known: KnownClass, knowledge: Knowledge, certificate: dict[str, Any], point: str
 ) -> PointStory:
-    """The history of one point: what its failing did, by nature or by injection."""
+    """Tell the history of one point: what its failing did, by nature or by injection."""
     topology, callees = known.traffic.topology, known.traffic.topology.callees
     role = roles_of(knowledge).get(point, "untested")
     good = known.traffic.good
@@ -177,7 +177,7 @@ def _tried(certificate: dict[str, Any], point: str, callees: dict[str, str]) -> 
 
 
 def _others(faults: Sequence[str], point: str, callees: dict[str, str]) -> str:
-    """The faults of a run in words, this point's own short."""
+    """Say the faults of a run in words, this point's own short."""
     real = [fault for fault in faults if not fault.startswith("shared@")]
     own = [f"it {_verb(fault)}" for fault in real if _has([fault], point)]
     return " and ".join([*own, *(said_fault(f, callees) for f in real if not _has([f], point))])

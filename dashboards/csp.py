@@ -36,7 +36,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 def confined(response: Response) -> Response:
-    """The same response with these headers, and kept nowhere unless it says otherwise."""
+    """Add these headers to a response, which is kept nowhere unless it says otherwise."""
     for name, value in HEADERS.items():
         response.headers[name] = value
     response.headers.setdefault("Cache-Control", "no-store")

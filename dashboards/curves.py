@@ -20,13 +20,13 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 240, 44, 28, 12, 12
 
 
 def thresholds_of(thresholds: Thresholds, level: float | None) -> tuple[float, float]:
-    """log₁₀ of the evidence that decides: for harmful, and for tolerated."""
+    """Compute log₁₀ of the evidence that decides: for harmful, and for tolerated."""
     alpha = thresholds.alpha_harmful if level is None else min(level, thresholds.alpha_harmful)
     return -math.log10(alpha), -math.log10(thresholds.alpha_tolerated)
 
 
 def evidence_picture(curve: Sequence[CurvePoint], harmful: float, tolerated: float) -> Markup:
-    """Both tests' evidence by the treated devices paired so far, and their thresholds."""
+    """Draw both tests' evidence by the treated devices paired so far, and their thresholds."""
     last = max((point[0] for point in curve), default=0) or 1
     values = [value for point in curve for value in point[1:]]
     high = max([harmful, tolerated, *values]) + 0.3
@@ -52,7 +52,7 @@ def evidence_picture(curve: Sequence[CurvePoint], harmful: float, tolerated: flo
 
 
 def looks_picture(looks: Sequence[Look]) -> Markup:
-    """Consistency and hit rate of a class at its complete samples; a line where it drifted."""
+    """Draw consistency and hit rate of a class at its complete samples; a line where it drifted."""
     height, width = 120, 640
     first, span = looks[0].at, (looks[-1].at - looks[0].at) or 1.0
 
@@ -84,7 +84,7 @@ def looks_picture(looks: Sequence[Look]) -> Markup:
 
 
 def interval_bar(low: float, rate: float, high: float, arm: str) -> Markup:
-    """A rate between 0 and 1, and how well it is known."""
+    """Draw a rate between 0 and 1, and how well it is known."""
     width = 160.0
     return Markup(
         '<svg class="interval {}" viewBox="0 0 160 12" aria-hidden="true">'
@@ -120,7 +120,7 @@ def _tick(at: float, value: float) -> Markup:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """At most six whole powers of ten."""
+    """Choose at most six whole powers of ten."""
     step = max(1, math.ceil((high - low) / 6))
     first = math.ceil(low / step) * step
     return [float(value) for value in range(first, math.floor(high) + 1, step)]

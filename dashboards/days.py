@@ -46,7 +46,7 @@ class Day:
 
 
 def days_from(first: date, count: int, tz: ZoneInfo) -> list[Day]:
-    """``count`` days from ``first`` on, as long as each is where the clock is changed."""
+    """List ``count`` days from ``first`` on, as long as each is where the clock is changed."""
     return [
         Day(day, _midnight(day, tz), _midnight(day + timedelta(days=1), tz))
         for day in (first + timedelta(days=number) for number in range(count))
@@ -54,7 +54,7 @@ def days_from(first: date, count: int, tz: ZoneInfo) -> list[Day]:
 
 
 def monday(day: date) -> date:
-    """The Monday of that week."""
+    """Find the Monday of that week."""
     return day - timedelta(days=day.weekday())
 
 
@@ -110,7 +110,8 @@ def add_begun(days: Sequence[Day], rows: Iterable[CampaignRow], tz: ZoneInfo) ->
 def _due(
     schedule: Schedule, days: Sequence[Day], now: float, tz: ZoneInfo
 ) -> Iterator[tuple[Day, str]]:
-    """On which days, and when by the clock, it is due; the last of a day may stand for more."""
+    """List on which days, and when by the clock, it is due; the last of a day may stand for
+    more."""
     moment = schedule.next_after(max(now, days[0].start - 1))
     for day in days:
         listed = 0
@@ -133,7 +134,7 @@ def _moments(blackout: Blackout, tz: ZoneInfo) -> tuple[float, float]:
 
 
 def _span(day: Day, start: float, end: float, tz: ZoneInfo) -> str:
-    """From when to when on that day, by the clock; empty for all of it."""
+    """Say from when to when on that day, by the clock; empty for all of it."""
     since = _clock(start, tz) if start > day.start else ""
     until = _clock(end, tz) if end < day.end else ""
     if since and until:

@@ -13,7 +13,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_as(model: type[Model], fields: Mapping[str, Any]) -> tuple[Model | None, dict[str, str]]:
-    """The document that these texts make, or what is wrong with each field, by its name.
+    """Read the document that these texts make, or say what is wrong with each field, by its name.
 
     What lies deeper is named with dots: ``calendar.hours``. What is wrong with the document as a
     whole has an empty name.
@@ -29,7 +29,7 @@ def read_as(model: type[Model], fields: Mapping[str, Any]) -> tuple[Model | None
 
 
 def required(model: type[Model], fields: Mapping[str, Any]) -> Model:
-    """The same for forms so small that their problem is a page. Raises Problem 422."""
+    """Read a form so small that its problem is a page. Raises Problem 422."""
     document, problems = read_as(model, fields)
     if document is None:
         said = "; ".join(f"{name}: {what}" if name else what for name, what in problems.items())

@@ -47,7 +47,8 @@ class EvidenceKept:
         self._kept: OrderedDict[tuple[str, int], Evidence] = OrderedDict()
 
     def of(self, session: Session, known: KnownClass) -> Evidence:
-        """Everything known of a class: one query, and one more where it has to be worked out."""
+        """Read everything known of a class: one query, and one more where it has to be worked
+        out."""
         key, now = (known.name, known.version), time.monotonic()
         newest = select(func.max(ExperimentRow.ended_at)).where(
             ExperimentRow.request_class == known.name
@@ -67,13 +68,13 @@ class EvidenceKept:
 
 
 def evidence_kept(request: Request) -> EvidenceKept:
-    """That of this application."""
+    """Return the kept evidence of this application."""
     kept: EvidenceKept = request.app.state.evidence_kept
     return kept
 
 
 def _newest(session: Session, name: str) -> list[dict[str, Any]]:
-    """What its newest experiments taught, in their order."""
+    """Read what its newest experiments taught, in their order."""
     query = (
         select(ExperimentRow.lesson)
         .where(

@@ -81,7 +81,7 @@ class Thresholds:
 
 
 def now_of(view: ExperimentView) -> Now:
-    """An experiment as it stands."""
+    """Show an experiment as it stands."""
     counts = view.counts
     arms = tuple(_arm(name, counts[name]) for name in ("control", "treatment") if name in counts)
     return Now(
@@ -99,26 +99,26 @@ def now_of(view: ExperimentView) -> Now:
 
 
 def thresholds(settings: Settings | None, view: ExperimentView) -> Thresholds | None:
-    """What the evidence had to reach; None where it was not weighed (rule ``threshold``)."""
+    """Say what the evidence had to reach; None where it was not weighed (rule ``threshold``)."""
     if settings is None or settings.rule != "sequential":
         return None
-    return Thresholds(*thresholds_of(settings.thresholds, view.level))
+    return Thresholds(*thresholds_of(settings, view.level))
 
 
 def evidence_of(now: Now, decides: Thresholds | None) -> Markup | None:
-    """The evidence as a picture, where there is any."""
+    """Draw the evidence, where there is any."""
     if decides is None or len(now.curve) < 2:
         return None
     return evidence_picture(now.curve, decides.harmful, decides.tolerated)
 
 
 def said_faults(view: ExperimentView, callees: Mapping[str, str]) -> list[str]:
-    """What was tried, in words."""
+    """Say in words what was tried."""
     return [said_fault(fault, callees) for fault in view.hypothesis]
 
 
 def runs_beside(runs: Runs) -> SideBySide | None:
-    """The requests that were kept; a treated one is also shown by itself."""
+    """Draw the requests that were kept; a treated one is also shown by itself."""
     if runs.treated is None:
         return None
     if runs.control is None:

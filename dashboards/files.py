@@ -16,7 +16,7 @@ from ldfi.dashboards.render import environment
 
 
 def page_file(request: Request, template: str, name: str, **shown: Any) -> HTMLResponse:
-    """A template that extends ``file.html``, to be saved as ``name``.
+    """Render a template that extends ``file.html``, to be saved as ``name``.
 
     It links to the service only where ``LDFI_PUBLIC_URL`` says how that is reached.
     """
@@ -40,7 +40,7 @@ def page_file(request: Request, template: str, name: str, **shown: Any) -> HTMLR
 
 @cache
 def _style() -> Markup:
-    """Our own sheets. They are no text of anybody else's, so they are not escaped."""
+    """Read our own sheets. They are no text of anybody else's, so they are not escaped."""
     return Markup("\n").join(
         Markup((FOLDER / name).read_text(encoding="utf-8"))  # noqa: S704
         for name in ("style.css", "detail.css")

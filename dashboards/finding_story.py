@@ -63,7 +63,8 @@ def finding_story(
     history: Sequence[AuditRow],
     callees: Mapping[str, str],
 ) -> FindingStory:
-    """``experiments``: those that tried just this, the newest first."""
+    """Tell the story of a finding. ``experiments``: those that tried just this, the newest
+    first."""
     harmful = next((each for each in experiments if each.verdict == "harmful"), None)
     runs = runs_shown(harmful)
     named = {**callees, **callees_of(runs)}
@@ -102,19 +103,19 @@ def _commands(identity: str) -> Iterator[tuple[str, str]]:
 
 
 def runs_shown(experiment: ExperimentRow | None) -> Runs:
-    """The two requests that were kept of an experiment; none of one that taught nothing."""
+    """Find the two requests that were kept of an experiment; none of one that taught nothing."""
     lesson: dict[str, Any] | None = experiment.lesson if experiment is not None else None
     return Runs.from_json((lesson or {}).get("runs"))
 
 
 def callees_of(runs: Runs) -> dict[str, str]:
-    """What the points of these runs reach."""
+    """Tell what the points of these runs reach."""
     shown = [run for run in (runs.control, runs.treated) if run is not None]
     return {call.point: call.callee for run in shown for call in run.calls if call.callee}
 
 
 def _detail(run: Run | None) -> str:
-    """What the device of the request shown said. A wait that nobody feels is left out."""
+    """Say what the device of the request shown said. A wait that nobody feels is left out."""
     if run is None or run.success:
         return ""
     said = []

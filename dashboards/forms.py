@@ -20,20 +20,20 @@ class Form:
         self._fields = fields
 
     def text(self, name: str, default: str = "") -> str:
-        """The first value of a field."""
+        """Return the first value of a field."""
         return self._fields.get(name, [default])[0].strip()
 
     def every(self, name: str) -> list[str]:
-        """The values of a field that may be there many times, less those left empty."""
+        """List the values of a field that may be there many times, less those left empty."""
         return [each.strip() for each in self._fields.get(name, []) if each.strip()]
 
     def lines(self, name: str) -> list[str]:
-        """The lines of a field that has some, less those left empty."""
+        """List the lines of a field that has some, less those left empty."""
         return [each.strip() for each in self.text(name).splitlines() if each.strip()]
 
 
 async def read_form(request: Request) -> Form:
-    """The form that a request carries. Raises Problem 415 or 422."""
+    """Read the form that a request carries. Raises Problem 415 or 422."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if body and kind != MEDIA_TYPE:

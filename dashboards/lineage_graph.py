@@ -66,7 +66,7 @@ class LineageGraph:
         return grouped
 
     def to_json(self) -> dict[str, Any]:
-        """What the script draws. Everything in it is text or a number; nothing is markup."""
+        """Write what the script draws. Everything in it is text or a number; nothing is markup."""
         place = {node.point: f"p{number}" for number, node in enumerate(self.nodes)}
         services = {service: f"s{number}" for number, service in enumerate(self.services)}
         return {
@@ -99,7 +99,7 @@ class LineageGraph:
 def class_graph(
     traffic: Traffic, roles: Mapping[str, Role], faults: Iterable[str] = ()
 ) -> LineageGraph:
-    """A class: every point it was ever seen to reach. ``faults``: those of a hypothesis."""
+    """Draw a class: every point it was ever seen to reach. ``faults``: those of a hypothesis."""
     topology, good, reached = traffic.topology, traffic.good, traffic.reached()
     marked = _marked(faults, topology)
     nodes = [
@@ -116,7 +116,7 @@ def class_graph(
 
 
 def difference(good: Run, bad: Run) -> LineageGraph:
-    """Two runs laid over each other: what became in the bad one of each point of either."""
+    """Lay two runs over each other: what became in the bad one of each point of either."""
     standings = standings_of(good, bad)
     callees = {call.point: call.callee for run in (good, bad) for call in run.calls if call.callee}
     fired = {call.point: call.fired for call in bad.calls if call.fired}
@@ -134,7 +134,7 @@ def difference(good: Run, bad: Run) -> LineageGraph:
 
 
 def standings_of(good: Run, bad: Run) -> dict[str, str]:
-    """What became of each point in the bad run, beside the good one.
+    """Tell what became of each point in the bad run, beside the good one.
 
     ``injected``: it was made to fail; ``failed``: it failed, and had not; ``stood-in``: called only
     here, and well; ``not-reached``: called only in the good run; ``same``.
@@ -152,7 +152,8 @@ def standings_of(good: Run, bad: Run) -> dict[str, str]:
 
 
 def _by_point(run: Run) -> dict[str, tuple[bool, bool]]:
-    """Point → (no call of it succeeded, a fault was injected into one)."""
+    """Tell for each point whether no call of it succeeded, and whether a fault was injected into
+    one."""
     found: dict[str, tuple[bool, bool]] = {}
     for call in run.calls:
         failed, fired = found.get(call.point, (True, False))
@@ -174,7 +175,8 @@ def _sorted(nodes: Iterable[Node]) -> tuple[Node, ...]:
 
 
 def _edges(topology: Topology, points: Iterable[str]) -> Iterable[Edge]:
-    """Who is called right within whom: of the points above, the one with all the others above."""
+    """Find who is called right within whom: of the points above, the one with all the others
+    above."""
     for point in points:
         for path in sorted(topology.paths.get(point, ()), key=sorted):
             if not path:
@@ -185,7 +187,7 @@ def _edges(topology: Topology, points: Iterable[str]) -> Iterable[Edge]:
 
 
 def _marked(faults: Iterable[str], topology: Topology) -> dict[str, list[str]]:
-    """Point → the kinds of fault there; a fault domain is down at each of its points."""
+    """List the kinds of fault at each point; a fault domain is down at each of its points."""
     marked: dict[str, list[str]] = {}
     for fault in faults:
         kind, _, where = fault.partition("@")

@@ -10,42 +10,42 @@ _OURS: Final = re.compile(r"/(?![/\\])[^\x00-\x20\x7f\\]*")
 
 
 def to_campaign(campaign_id: str) -> str:
-    """The page of a campaign."""
+    """Link to the page of a campaign."""
     return f"/campaigns/{quote(campaign_id, safe='')}"
 
 
 def to_class(name: str) -> str:
-    """The page of a request class; its name may hold anything."""
+    """Link to the page of a request class; its name may hold anything."""
     return f"/classes/{quote(name, safe='')}"
 
 
 def to_experiment(experiment_id: str) -> str:
-    """The page of an experiment."""
+    """Link to the page of an experiment."""
     return f"/experiments/{quote(experiment_id, safe='')}"
 
 
 def to_finding(finding_id: str) -> str:
-    """The page of a finding."""
+    """Link to the page of a finding."""
     return f"/findings/{quote(finding_id, safe='')}"
 
 
 def to_certificate(campaign_id: str) -> str:
-    """The page of a campaign's certificates."""
+    """Link to the page of a campaign's certificates."""
     return f"/certificates/{quote(campaign_id, safe='')}"
 
 
 def to_trace(template: str, trace_id: str) -> str | None:
-    """Where a trace can be looked at (``LDFI_TRACE_URL``); None where nobody has said."""
+    """Link to where a trace can be looked at (``LDFI_TRACE_URL``); None where nobody has said."""
     return web(template.replace("{trace_id}", quote(trace_id, safe="")))
 
 
 def web(url: str) -> str | None:
-    """``url`` where it leads to a web page; None for anything else, a script above all."""
+    """Keep ``url`` where it leads to a web page; None for anything else, a script above all."""
     return url if url.startswith(("https://", "http://")) else None
 
 
 def to_subject(what: str, subject: str) -> str | None:
-    """The page of what an audit row is about; None where it has none."""
+    """Link to the page of what an audit row is about; None where it has none."""
     kind = what.partition(" ")[0]
     makers = {
         "campaign": to_campaign,
@@ -58,5 +58,5 @@ def to_subject(what: str, subject: str) -> str | None:
 
 
 def ours(path: str) -> str:
-    """``path`` where it is one of this site, else the overview: nobody is sent elsewhere."""
+    """Keep ``path`` where it is one of this site, else the overview: nobody is sent elsewhere."""
     return path if _OURS.fullmatch(path) else "/"

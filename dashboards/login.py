@@ -23,7 +23,7 @@ router = APIRouter(route_class=PageRoute)
 async def login(
     request: Request, to: Annotated[str, Query(alias="next", max_length=2000)] = "/"
 ) -> Response:
-    """The form. Whoever is logged in already goes on."""
+    """Show the form. Whoever is logged in already goes on."""
     if getattr(request.state, "caller", None) is not None:
         return RedirectResponse(ours(to), status_code=303)
     return _form(request, to)
@@ -57,7 +57,8 @@ async def log_out(request: Request) -> Response:
 
 
 def _form(request: Request, to: str, problem: str = "") -> Response:
-    """The form, in a session of nobody's: its CSRF token must have been given to this browser."""
+    """Show the form, in a session of nobody's: its CSRF token must have been given to this
+    browser."""
     begun = Response()
     known = getattr(request.state, "session", None)
     request.state.session = known or sessions(request).begin(begun, request)

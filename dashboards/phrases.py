@@ -21,7 +21,7 @@ _FEATURES: Final = {"method": "the method", "path": "the path", "device": "the d
 
 
 def said_point(point: str, callees: Mapping[str, str] | None = None) -> str:
-    """``api's call to ratings (GET /titles/*)``; a name that is none of ours stays as it is."""
+    """Say ``api's call to ratings (GET /titles/*)``; a name that is none of ours stays as it is."""
     read = Point.parse(point)
     callee = (callees or {}).get(point) or read.peer
     if read.kind == "function" and read.caller != "unknown":
@@ -39,7 +39,7 @@ def said_point(point: str, callees: Mapping[str, str] | None = None) -> str:
 
 
 def said_fault(fault: str, callees: Mapping[str, str] | None = None) -> str:
-    """``api's call to ratings (GET /titles/*) fails``; a fault domain ``is down``."""
+    """Say ``api's call to ratings (GET /titles/*) fails``; a fault domain ``is down``."""
     kind, _, where = fault.partition("@")
     kind = kind.partition(":")[0]
     if fault.startswith(DOWN):
@@ -48,20 +48,20 @@ def said_fault(fault: str, callees: Mapping[str, str] | None = None) -> str:
 
 
 def said_together(faults: Iterable[str], callees: Mapping[str, str] | None = None) -> str:
-    """All of them in one sentence."""
+    """Say all of them in one sentence."""
     said = [said_fault(fault, callees) for fault in faults]
     return listed(said)
 
 
 def listed(words: Iterable[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """Join words as ``a``, ``a and b``, ``a, b and c``."""
     *first, last = [*words] or ["nothing"]
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def said_predicate(predicate: Predicate) -> str:
-    """``Requests in which the method is GET, the path is /boot and there is no query parameter
-    “page”.``"""
+    """Say ``Requests in which the method is GET, the path is /boot and there is no query
+    parameter “page”.``"""
     if not predicate.conditions:
         return "Every request."
     return f"Requests in which {listed(map(_condition, predicate.conditions))}."
@@ -80,7 +80,7 @@ def _condition(condition: Condition) -> str:
 
 
 def said_outcome(counts: Mapping[str, Any]) -> str:
-    """What users saw: how many devices failed in either arm. Empty where nobody was treated."""
+    """Say what users saw: how many devices failed in either arm. Empty where nobody was treated."""
     treated, control = counts.get("treatment"), counts.get("control")
     if not treated or not control or not treated["devices"]:
         return ""

@@ -38,7 +38,8 @@ NAVIGATION: Final = (
 
 @cache
 def environment() -> Environment:
-    """Our templates, with the filters of :mod:`ldfi.dashboards.words` and the links."""
+    """Make the environment of our templates, with the filters of :mod:`ldfi.dashboards.words`
+    and the links."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -63,7 +64,7 @@ def environment() -> Environment:
 
 
 def rendered(request: Request, template: str, status: int = 200, **shown: Any) -> HTMLResponse:
-    """A page. Besides what is ``shown`` it has what every page shows: see ``base.html``.
+    """Render a page. Besides what is ``shown`` it has what every page shows: see ``base.html``.
 
     Whether anything is halted or armed only the process with the engine can say; so a page asks for
     it (``Running``), and is made where it is. Login and errors do without.
@@ -73,7 +74,7 @@ def rendered(request: Request, template: str, status: int = 200, **shown: Any) -
 
 
 def error_page(request: Request, problem: Problem) -> HTMLResponse:
-    """A problem, for people."""
+    """Render a problem, for people."""
     response = rendered(
         request,
         "error.html",
@@ -104,22 +105,22 @@ def _everywhere(request: Request) -> dict[str, Any]:
 
 
 def _going_on(engine: Engine | None) -> dict[str, Any]:
-    """What is halted, breached, armed and under maintenance. ``state_seen`` tells two such apart:
-    whoever has seen one need not be shown it again."""
+    """Tell what is halted, breached, armed and under maintenance. ``state_seen`` tells two such
+    apart: whoever has seen one need not be shown it again."""
     state: dict[str, Any] = {"halted": None, "breach": None, "armed_now": 0, "windows": []}
     if engine is not None:
         scheduler = engine.scheduler
         state = {
-            "halted": scheduler.halted,
-            "breach": scheduler.breach,
+            "halted": scheduler.state.halted,
+            "breach": scheduler.state.breach,
             "armed_now": len(engine.board.armed()),
-            "windows": scheduler.windows,
+            "windows": scheduler.state.windows,
         }
     seen = hashlib.sha256(repr(sorted(state.items())).encode()).hexdigest()[:16]
     return {**state, "state_seen": seen}
 
 
 def state_seen(engine: Engine) -> str:
-    """What a page that is up to date has as its ``state_seen``."""
+    """Tell what a page that is up to date has as its ``state_seen``."""
     seen: str = _going_on(engine)["state_seen"]
     return seen

@@ -27,7 +27,7 @@ ROLES: Final[Mapping[Role, str]] = {
 
 
 def roles_of(knowledge: Knowledge) -> dict[str, Role]:
-    """Every point that good requests of the class were ever seen to reach, with its role."""
+    """Give every point that good requests of the class were ever seen to reach its role."""
     usual = knowledge.traffic.usually_called()
     return {point: _role(point, knowledge, usual) for point in sorted(knowledge.points)}
 

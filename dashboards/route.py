@@ -31,7 +31,7 @@ class PageRoute(GuardedRoute):
         super().__init__(path, endpoint, **{**options, "include_in_schema": False})
 
     def get_route_handler(self) -> Handler:
-        """What FastAPI calls for a request."""
+        """Make what FastAPI calls for a request."""
         guarded, guards = super().get_route_handler(), self.guards()
 
         async def page(request: Request) -> Response:
@@ -53,7 +53,7 @@ class PageRoute(GuardedRoute):
         return page
 
     def handler(self) -> Handler:
-        """The route's own work. The body is read by then."""
+        """Wrap the route's own work. The body is read by then."""
         handle = super().handler()
 
         async def meant(request: Request) -> Response:
@@ -65,7 +65,7 @@ class PageRoute(GuardedRoute):
 
 
 def _asked_to_log_in(request: Request) -> Response:
-    """To the login page, and from there back to where they wanted to go.
+    """Send them to the login page, and from there back to where they wanted to go.
 
     A browser that follows a link from elsewhere sends no ``SameSite=Strict`` cookie. It is told to
     ask again, now from a page of ours, and then sends it.
@@ -82,7 +82,7 @@ def _asked_to_log_in(request: Request) -> Response:
 
 
 async def _check_csrf(request: Request) -> None:
-    """Raises Problem 403 for a form that was not one of ours, or of another session."""
+    """Refuse a form that was not one of ours, or of another session: raises Problem 403."""
     session: Session | None = getattr(request.state, "session", None)
     sent = request.headers.get(CSRF_HEADER) or (await read_form(request)).text(CSRF_FIELD)
     if session is None or not hmac.compare_digest(sent.encode(), session.csrf.encode()):

@@ -42,19 +42,19 @@ class SideBySide:
 
 
 def side_by_side(good: Run, bad: Run) -> SideBySide:
-    """Both runs; in the good one the calls are marked that the bad one never made."""
+    """Draw both runs; in the good one the calls are marked that the bad one never made."""
     standings = standings_of(good, bad)
     only = {point: each for point, each in standings.items() if each == "not-reached"}
     return SideBySide(_branches(good, only), _branches(bad, standings))
 
 
 def alone(run: Run) -> list[Branch]:
-    """One run by itself: what was injected, and what failed."""
+    """Draw one run by itself: what was injected, and what failed."""
     return _branches(run, {})
 
 
 def _branches(run: Run, standings: Mapping[str, str]) -> list[Branch]:
-    """Equal calls next to each other become one branch with a count."""
+    """Draw calls as branches; equal ones next to each other become one with a count."""
     top: list[Branch] = []
     placed: list[Branch] = []
     for call in run.calls:
@@ -72,7 +72,7 @@ def _branches(run: Run, standings: Mapping[str, str]) -> list[Branch]:
 
 
 def _of(call: RunCall, standings: Mapping[str, str]) -> str:
-    """Of a point tried several times, each call says how it went itself."""
+    """Say how a call stands; of a point tried several times, each call says how it went itself."""
     if call.fired:
         return "injected"
     standing = standings.get(call.point, "same")

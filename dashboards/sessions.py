@@ -68,12 +68,12 @@ class Sessions:
         return self._session(who, number)
 
     def signed(self, who: str, number: str) -> str:
-        """What the cookie of a session holds."""
+        """Sign what the cookie of a session holds."""
         text: str = self._signer.dumps([who, number])
         return text
 
     def of(self, request: Request) -> Session | None:
-        """The session of a request; None where there is none, or it is over, or forged."""
+        """Find the session of a request; None where there is none, or it is over, or forged."""
         try:
             who, number = self._signer.loads(request.cookies.get(COOKIE, ""), max_age=LASTS)
         except (BadData, ValueError, TypeError):
@@ -93,7 +93,7 @@ class Sessions:
 
 
 def sessions(request: Request) -> Sessions:
-    """The sessions of this application."""
+    """Return the sessions of this application."""
     found: Sessions = request.app.state.sessions
     return found
 

@@ -12,7 +12,8 @@ ELSEWHERE = ""
 
 
 def systems_of(classes: Iterable[KnownClass]) -> dict[str, list[str]]:
-    """System → the points that reach it, in order of their names; those that reach none last."""
+    """List, for each system, the points that reach it, in order of their names; those that reach
+    none last."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for known in classes:
         topology = known.traffic.topology

@@ -18,17 +18,17 @@ _KINDS: Final = {"error": "fails", "delay": "is too slow", "down": "is down"}
 
 
 def moment(at: float | None) -> Markup:
-    """A time (Unix seconds) to the minute."""
+    """Show a time (Unix seconds) to the minute."""
     return _time(at, "%d %b %Y, %H:%M", "minute")
 
 
 def second(at: float | None) -> Markup:
-    """A time (Unix seconds) to the second."""
+    """Show a time (Unix seconds) to the second."""
     return _time(at, "%d %b %Y, %H:%M:%S", "second")
 
 
 def ago(at: float | None) -> Markup:
-    """A time (Unix seconds); with the script, how long ago that is."""
+    """Show a time (Unix seconds); with the script, how long ago that is."""
     return _time(at, "%d %b %Y, %H:%M", "ago")
 
 
@@ -45,7 +45,7 @@ def _time(at: float | None, form: str, show: str) -> Markup:
 
 
 def duration(seconds: float) -> str:
-    """A length of time, in its two largest units."""
+    """Say a length of time, in its two largest units."""
     left = round(seconds)
     parts = []
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
@@ -56,14 +56,14 @@ def duration(seconds: float) -> str:
 
 
 def took(seconds: float) -> str:
-    """How long one request or call took, or an experiment: to three digits."""
+    """Say how long one request or call took, or an experiment: to three digits."""
     if seconds < 1:
         return f"{1000 * seconds:.3g} ms"
     return f"{seconds:.3g} s" if seconds < 100 else duration(seconds)
 
 
 def power(exponent: float) -> str:
-    """Ten to the power of this, for evidence: what matters is how many digits it has."""
+    """Write ten to the power of this, for evidence: what matters is how many digits it has."""
     if exponent < 2:
         return f"{10**exponent:.2g}"
     if exponent < 7:
@@ -72,29 +72,29 @@ def power(exponent: float) -> str:
 
 
 def number(value: float) -> str:
-    """A number with its thousands told apart."""
+    """Write a number with its thousands told apart."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
 
 
 def share(value: float) -> str:
-    """A share between 0 and 1, as per cent."""
+    """Write a share between 0 and 1 as per cent."""
     percent = 100 * value
     return f"{percent:.0f} %" if percent in {0, 100} else f"{percent:.3g} %"
 
 
 def breakable(text: str) -> Markup:
-    """A long name that may be broken where its parts end."""
+    """Break a long name where its parts end, if need be."""
     return Markup("<wbr>").join(_PARTS.findall(text))
 
 
 def fault(text: str) -> str:
-    """A fault or another variable of the solver, in words."""
+    """Say a fault or another variable of the solver in words."""
     kind, at, where = text.partition("@")
     return f"{where} {_KINDS[kind]}" if at and kind in _KINDS else text
 
 
 def failures_at_once(size: int) -> str:
-    """How many failures each of some hypotheses has: ``with two failures at once``."""
+    """Say how many failures each of some hypotheses has: ``with two failures at once``."""
     if size == 1:
         return "with one failure"
     words = {2: "two", 3: "three", 4: "four"}

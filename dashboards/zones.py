@@ -12,7 +12,7 @@ from ldfi.experiments.errors import InvalidCalendar
 
 
 def viewers_zone(request: Request) -> ZoneInfo:
-    """The zone; UTC without the script, or where the cookie names none."""
+    """Find the viewer's zone; UTC without the script, or where the cookie names none."""
     try:
         return zone(unquote(request.cookies.get("ldfi_zone", "UTC")))
     except InvalidCalendar:

@@ -23,7 +23,7 @@ class Cache(Generic[Value]):
         self._entries: dict[str, tuple[float, Value]] = {}
 
     async def get(self, key: str) -> Value | None:
-        """The entry, or None on a miss."""
+        """Look an entry up; None on a miss."""
         async with fit.point("cache", "get", peer=self._name):
             found = self._entries.get(key)
             return found[1] if found is not None and found[0] > self._clock() else None

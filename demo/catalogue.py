@@ -30,16 +30,16 @@ TITLES: Final[dict[int, Title]] = {
 
 
 def title(number: int) -> Title:
-    """The title of that number; one without a name where there is none."""
+    """Find the title of that number; one without a name where there is none."""
     return TITLES.get(number) or skeleton(number)
 
 
 def skeleton(number: int) -> Title:
-    """What can be shown of a title nobody could look up."""
+    """Make what can be shown of a title nobody could look up."""
     return {"id": number, "name": f"Title {number}", "minutes": None}
 
 
 def pick(key: str, count: int) -> list[int]:
-    """``count`` title numbers that are always the same for the same ``key``."""
+    """Pick ``count`` title numbers that are always the same for the same ``key``."""
     start = crc32(key.encode())
     return [1 + (start + 7 * step) % len(TITLES) for step in range(count)]

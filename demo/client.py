@@ -11,7 +11,7 @@ from ldfi.demo.resolver import NamedTransport, hosts_from_environment
 
 
 def new_client() -> httpx.AsyncClient:
-    """A client that finds services by name. Share it: connections are kept alive."""
+    """Make a client that finds services by name. Share it: connections are kept alive."""
     return httpx.AsyncClient(
         transport=NamedTransport(hosts_from_environment()),
         timeout=limits.LEAF,
@@ -22,7 +22,7 @@ def new_client() -> httpx.AsyncClient:
 async def fetch(
     client: httpx.AsyncClient, url: str, seconds: float | None = limits.LEAF, **query: str
 ) -> Any:
-    """GET a JSON document. Raises httpx.HTTPError: no answer within ``seconds``, or an error."""
+    """Fetch a JSON document. Raises httpx.HTTPError: no answer within ``seconds``, or an error."""
     response = await client.get(url, params=query or None, timeout=seconds)
     response.raise_for_status()
     return response.json()

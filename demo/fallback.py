@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 async def within(step: Awaitable[Result], default: Result, seconds: float = limits.LOCAL) -> Result:
-    """The result of ``step``; ``default`` when it fails in any way or takes too long."""
+    """Wait for ``step``; give ``default`` when it fails in any way or takes too long."""
     try:
         async with asyncio.timeout(seconds):
             return await step

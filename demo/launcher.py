@@ -56,7 +56,7 @@ class Launcher:
             os._exit(status)
 
     def ended(self) -> dict[str, int]:
-        """Children that are gone by themselves, with their exit statuses."""
+        """Collect children that are gone by themselves, with their exit statuses."""
         gone = {}
         for name, pid in list(self.children.items()):
             reaped, status = os.waitpid(pid, os.WNOHANG)
@@ -89,7 +89,8 @@ def _die_with_parent(lifeline: int) -> None:
 
 
 def listen(names: Iterable[str], base_port: int = 0) -> dict[str, socket.socket]:
-    """A listening socket on loopback for every name; free ports unless ``base_port`` is given."""
+    """Open a listening socket on loopback for every name; free ports unless ``base_port`` is
+    given."""
     return {
         name: listen_at("127.0.0.1", base_port and base_port + place)
         for place, name in enumerate(names)
@@ -97,7 +98,7 @@ def listen(names: Iterable[str], base_port: int = 0) -> dict[str, socket.socket]
 
 
 def listen_at(host: str, port: int) -> socket.socket:
-    """A listening socket.
+    """Open a listening socket.
 
     It says IPPROTO_TCP where 0 would do: asyncio turns Nagle's algorithm off only then, and without
     that an answer in two writes takes 40 ms longer.

@@ -26,7 +26,7 @@ if importlib.util.find_spec("sniffio") is None:
 
 
 def hosts_from_environment() -> dict[str, str]:
-    """Names to ``address:port``; empty when nobody has said."""
+    """Read from names to ``address:port``; empty when nobody has said."""
     hosts = json.loads(os.environ.get(VARIABLE) or "{}")
     return {str(name): str(address) for name, address in hosts.items()}
 

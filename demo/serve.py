@@ -35,7 +35,7 @@ GRACE_SECONDS = 1
 
 
 def application(service: str, client: httpx.AsyncClient) -> Starlette:
-    """The bare application of a service, calling others through ``client``."""
+    """Make the bare application of a service, calling others through ``client``."""
     routes = importlib.import_module(module_name(service)).routes
     app = Starlette(routes=[*routes, Route("/healthz", _healthz)])
     app.state.client = client

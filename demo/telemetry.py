@@ -48,7 +48,7 @@ def start(service: str) -> TracerProvider:
 
 
 def traced(app: Any) -> Any:
-    """The application with one SERVER span around every request that users make."""
+    """Trace the application with one SERVER span around every request that users make."""
     return OpenTelemetryMiddleware(
         app,
         excluded_urls="/healthz,/_demo/",
@@ -58,6 +58,6 @@ def traced(app: Any) -> Any:
 
 
 def _details(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Name and attributes of a SERVER span: the route, never a raw identifier."""
+    """Return name and attributes of a SERVER span: the route, never a raw identifier."""
     route = template_path(scope["path"])
     return f"{scope['method']} {route}", {"http.route": route}

@@ -142,15 +142,16 @@ class _Socket(asyncio.Protocol):
             self._answered.set_exception(error)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Called by the parser."""
+        """Keep a header; called by the parser."""
         self._headers.append((name, value))
 
     def on_body(self, body: bytes) -> None:
-        """Called by the parser."""
+        """Keep a piece of the body; called by the parser."""
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        """Called by the parser, which only now knows whether the socket stays open."""
+        """End a message; called by the parser, which only now knows whether the socket stays
+        open."""
         self._kept_alive = self._parser.should_keep_alive()
         if self._answered is not None:
             with suppress(asyncio.InvalidStateError):  # the caller has gone

@@ -1,6 +1,8 @@
 """Writes the pages of the reference from the code: the command line and the HTTP API.
 
-python docs/generate.py            writes docs/reference/cli.md and api.md
+Of other pages it writes what stands between two marks (:data:`SECTIONS`).
+
+python docs/generate.py            writes docs/reference/cli.md and api.md, and the sections
 python docs/generate.py --check    exit code 1 when they are not what the code says
 """
 
@@ -19,26 +21,55 @@ from typer.models import ArgumentInfo, ParameterInfo
 
 from ldfi.experiments.api.app import create_app
 from ldfi.experiments.cli.main import app
+from ldfi.experiments.domain.gates.guards import CONTROL_GROUP, GUARDS
 from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.scenarios import scenario
 from ldfi.experiments.store.notifications import EVENTS
 
-HERE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+HERE = DOCS / "reference"
 MADE = "<!-- made by docs/generate.py: change the code, not this page -->"
+END = "<!-- end of what docs/generate.py makes -->"
 DOCUMENT: dict[str, Any] = create_app(Service(Tokens(""), "sqlite://")).openapi()
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page."""
+    """Every generated page, and every page of which a section is."""
     made = {"cli.md": command_line(), "api.md": api(), "formats.md": formats()}
-    return {HERE / name: "\n".join([MADE, "", *lines, ""]) for name, lines in made.items()}
+    whole = {HERE / name: "\n".join([MADE, "", *lines, ""]) for name, lines in made.items()}
+    return whole | {DOCS / name: _with_section(name, lines()) for name, lines in SECTIONS.items()}
+
+
+def _with_section(page: str, lines: list[str]) -> str:
+    """Keep a page as it is, but with these lines between its two marks."""
+    before, begin, rest = (DOCS / page).read_text(encoding="utf-8").partition(MADE)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise ValueError(f"{page} has no section between {MADE!r} and {END!r}")
+    return "\n".join([before + begin, "", *lines, "", end + after])
+
+
+def guards() -> list[str]:
+    """List the guards, and when each is asked."""
+    rows = [
+        (each.name, each.meaning, "yes" if each.early else "", "yes", "yes" if each.armed else "")
+        for each in GUARDS
+    ]
+    lines = [
+        "| guard | what must hold | before anything is proposed | when it is armed | while armed |",
+        "|---|---|---|---|---|",
+    ]
+    return lines + [f"| {' | '.join(row)} |" for row in [*rows, (*CONTROL_GROUP, "", "", "yes")]]
+
+
+SECTIONS = {"safety.md": guards}
 
 
 def command_line() -> list[str]:
-    """Every command with its arguments and options."""
+    """Write down every command with its arguments and options."""
     lines = [
         "# Commands and options",
         "",
@@ -95,14 +126,14 @@ def _parameters(callback: Callable[..., Any]) -> Iterator[Parameter]:
 
 
 def _flag(name: str, told: ParameterInfo, kind: str) -> str:
-    """As it is written. Within ``Annotated``, Typer keeps the first of its names as ``default``."""
+    """Write a flag as it is typed. In ``Annotated``, Typer keeps its first name as ``default``."""
     names = [each for each in (told.default, *(told.param_decls or ())) if isinstance(each, str)]
     long = f"--{name.replace('_', '-')}"
     return names[0] if names else long if kind else f"{long}/--no-{long[2:]}"
 
 
 def _kind(annotation: Any) -> str:
-    """What stands for a value: its choices, or its type; nothing for a switch."""
+    """Say what stands for a value: its choices, or its type; nothing for a switch."""
     plain = [each for each in get_args(annotation) if each is not type(None)]
     if get_origin(annotation) is Literal:
         return "|".join(map(str, plain))
@@ -125,7 +156,7 @@ def _default(told: ParameterInfo, default: Any) -> str:
 
 
 def api() -> list[str]:
-    """Every operation and every document of the API."""
+    """Write down every operation and every document of the API."""
     lines = [
         "# HTTP API",
         "",
@@ -150,7 +181,7 @@ def api() -> list[str]:
 
 
 def formats() -> list[str]:
-    """Where each format is described, and the fields of those that are read from the code."""
+    """Say where each format is described, and the fields of those that are read from the code."""
     lines = [
         "# Formats",
         "",
@@ -219,7 +250,7 @@ def _fields(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """A schema in a few words, with a link where it has a name."""
+    """Describe a schema in a few words, with a link where it has a name."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{_anchor(name)})" if _shown(schema["$ref"]) else str(name)
@@ -237,14 +268,14 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _shown(reference: str) -> bool:
-    """Whether what is referred to has a section of its own."""
+    """Tell whether what is referred to has a section of its own."""
     kind, name = reference.split("/")[-2:]
     kinds = {"schemas": DOCUMENT["components"]["schemas"], "$defs": scenario.schema()["$defs"]}
     return bool(kinds[kind].get(name, {}).get("properties"))
 
 
 def _anchor(heading: str) -> str:
-    """As mkdocs makes them of headings."""
+    """Turn a heading into its anchor, as mkdocs does."""
     kept = (c if c.isalnum() or c in "_- " else "" for c in heading.lower())
     return "".join(kept).strip().replace(" ", "-")
 
@@ -254,7 +285,7 @@ def _code(text: Any) -> str:
 
 
 def _prose(text: str | None) -> str:
-    """As it is, but what looks like a tag is not one."""
+    """Keep a text as it is, but what looks like a tag is not one."""
     return (text or "").strip().replace("<", "&lt;")
 
 

@@ -18,7 +18,7 @@ _log = logging.getLogger("mkdocs.hooks.repository")
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Called by mkdocs for each page."""
+    """Turn a page's links out of the documentation into paths; called by mkdocs for each page."""
     here = (ROOT / "docs" / page.file.src_uri).parent
 
     def path_alone(link: re.Match[str]) -> str:

@@ -34,7 +34,7 @@ class ExperimentsError(LdfiError):
 
 
 class NotFound(ExperimentsError):  # noqa: N818
-    """Raised for an identifier that names nothing."""
+    """Raised when there is nothing with the identifier that was given. The message shows it."""
 
 
 class Halted(ExperimentsError):  # noqa: N818

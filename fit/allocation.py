@@ -26,7 +26,7 @@ Segments = tuple[int, int, int, int]
 
 
 def mark_of(device: str) -> int:
-    """64 bits that stand for a device from here on; its identifier is not kept anywhere.
+    """Make 64 bits that stand for a device from here on; its identifier is not kept anywhere.
 
     Two of 200,000 devices share a mark with a chance of 10⁻⁹, and then count as one.
     """
@@ -58,7 +58,7 @@ class Claim:
         object.__setattr__(self, "segments", segments)
 
     def arm_of(self, mark: int) -> Arm | None:
-        """The arm of a device, given by its mark; None for nearly every device."""
+        """Find the arm of a device, given by its mark; None for nearly every device."""
         factor, summand, treated, control = self.segments
         place = ((mark & DEVICE_BITS) * factor + summand) % RANGE
         if place < treated:

@@ -74,7 +74,8 @@ class Allowances:
                 self._enrolments.setdefault(experiment, _Enrolment(limit)).members = limit
 
     def admit(self, experiment: str, arm: Arm, mark: int) -> bool:
-        """Whether a device may be stamped; it is counted when it is admitted first."""
+        """Tell whether a device may be stamped; it is counted when it is admitted for the first
+        time."""
         with self._lock:
             enrolment = self._enrolments.get(experiment)
             if enrolment is None or not enrolment.armed or enrolment.members == 0:
@@ -89,7 +90,8 @@ class Allowances:
             return True
 
     def report(self) -> dict[str, int]:
-        """Distinct devices treated, by experiment; what is urgent first, as much as a URL holds."""
+        """Count the distinct devices treated, by experiment; urgent ones first, as many as a URL
+        holds."""
         with self._lock:
             pressing = sorted(self._enrolments.items(), key=lambda item: not item[1].urgent)
             report: dict[str, int] = {}
@@ -103,7 +105,7 @@ class Allowances:
             return report
 
     def settle(self, report: Mapping[str, int]) -> None:
-        """The control plane has a report. What had left the lease before it is now forgotten."""
+        """Forget what had left the lease before a report that the control plane now has."""
         with self._lock:
             for experiment, used in report.items():
                 enrolment = self._enrolments.get(experiment)

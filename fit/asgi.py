@@ -71,7 +71,7 @@ def _features(scope: Scope) -> Features:
 
 
 def _header(scope: Scope, wanted: bytes) -> str:
-    """All values of one header, joined by commas as RFC 9110, section 5.3 allows."""
+    """Join all values of one header by commas, as RFC 9110, section 5.3 allows."""
     values = [value for name, value in scope["headers"] if name.lower() == wanted]
     return b",".join(values).decode("latin-1") if values else ""
 

@@ -20,7 +20,7 @@ _PREFIX = f"{ENTRY}="
 
 
 def values(header: str) -> list[str]:
-    """The values of our entries in a raw header, less their properties, in order."""
+    """Read the values of our entries in a raw header, less their properties, in order."""
     if ENTRY not in header.lower() and "%" not in header:
         return []
     members = [member for member in header.split(",") if _is_ours(member)]
@@ -28,17 +28,17 @@ def values(header: str) -> list[str]:
 
 
 def find(header: str) -> str | None:
-    """The value of our first entry in a raw header."""
+    """Read the value of our first entry in a raw header; None without any."""
     return next(iter(values(header)), None)
 
 
 def without(header: str) -> str:
-    """The header less every entry of ours."""
+    """Remove every entry of ours from a header."""
     return ",".join(member for member in header.split(",") if not _is_ours(member))
 
 
 def with_entry(header: str, value: str) -> str:
-    """The header with our entry put in front, where no limit on entries cuts it off."""
+    """Put our entry in front of a header's others, where no limit on entries cuts it off."""
     return ",".join(filter(None, (_PREFIX + value, header)))
 
 

@@ -10,7 +10,7 @@ import time
 if hasattr(time, "CLOCK_BOOTTIME"):
 
     def steady() -> float:
-        """Seconds from an arbitrary start, those spent in suspend included."""
+        """Count seconds from an arbitrary start, those spent in suspend included."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 else:

@@ -72,13 +72,14 @@ class FailureContext:
     injections: Mapping[str, Injection]
 
     def at(self, point: str) -> Injection | None:
-        """What shall happen (or, in the control arm, would happen) at the point of this name."""
+        """Find what shall happen (or, in the control arm, would happen) at the point of this
+        name."""
         return self.injections.get(point_hash(point))
 
 
 @lru_cache(maxsize=8192)
 def point_hash(name: str) -> str:
-    """Eight characters that stand for a point's name: SHA-256, first 48 bits, base64url."""
+    """Make eight characters that stand for a point's name: SHA-256, first 48 bits, base64url."""
     return urlsafe_b64encode(hashlib.sha256(name.encode()).digest()[:6]).decode()
 
 
@@ -109,7 +110,7 @@ def encode(
 
 
 def _strongest(faults: Iterable[Fault]) -> list[Fault]:
-    """One fault a point, in a fixed order: a reader refuses a point that is named twice."""
+    """Keep one fault a point, in a fixed order: a reader refuses a point that is named twice."""
     weakest_first = sorted(faults, key=lambda f: (f.kind == "error", f.first == 0, f.first))
     return sorted({point_hash(fault.point): fault for fault in weakest_first}.values())
 

@@ -49,7 +49,7 @@ async def hang_async(seconds: float, span: Span) -> None:
 
 
 def gave_up(span: Span, error: BaseException) -> None:
-    """The caller cancelled a delayed call. OpenTelemetry does not call that an error; it is one."""
+    """Mark a delayed call that its caller cancelled as failed; OpenTelemetry does not by itself."""
     if span.is_recording():
         span.set_status(StatusCode.ERROR, "cancelled by its caller")
         span.set_attribute("error.type", type(error).__qualname__)

@@ -44,7 +44,7 @@ class Edge:
     def baggage_onward(
         self, inbound: str, device: str = "", features: Callable[[], Features] | None = None
     ) -> str:
-        """The ``baggage`` header with which a request goes on; empty for none.
+        """Write the ``baggage`` header with which a request goes on; empty for none.
 
         ``features`` is called only for devices that an experiment claims; None where the request
         is of a kind that is never stamped. Raises nothing.
@@ -79,7 +79,7 @@ class Edge:
         return stamped if poll.allowances.admit(rule.experiment, arm, mark) else header
 
     def _stamp(self, active: Runtime, lease: Lease, rule: Rule, arm: Arm) -> str:
-        """One signature per experiment, arm and lease, not one per request.
+        """Sign a context once per experiment, arm and lease, not once per request.
 
         A context expires by the wall clock, for it is read on other machines. What is left of the
         lease is measured by the steady one, so that no jump of the wall clock prolongs it.
@@ -100,7 +100,8 @@ class Edge:
 
 
 def _screened(inbound: str, device: str) -> tuple[str, bool]:
-    """The header less what is foreign, and whether it holds a scenario of this very device."""
+    """Remove from the header what is foreign; tell whether a scenario of this very device is
+    left."""
     try:
         values = baggage.values(inbound) if inbound else []
         if not values:

@@ -28,7 +28,7 @@ MAX_LENGTH = 2048
 def request_features(
     method: str, path: str, query: str = "", headers: Iterable[tuple[str, str]] = ()
 ) -> Features:
-    """The features of one HTTP request. ``query`` is the raw query string, without ``?``."""
+    """Read the features of one HTTP request. ``query`` is the raw query string, without ``?``."""
     features = {"method": method.upper(), "path": template_path(path[:MAX_LENGTH])}
     if query:
         features.update(_query_features(query[:MAX_LENGTH]))

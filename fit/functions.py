@@ -119,7 +119,7 @@ point itself knows what is open."""
 
 
 def _start(parts: Parts) -> trace.Span | None:
-    """The span of a call; None where ``fit`` is not installed, or fails."""
+    """Start the span of a call; None where ``fit`` is not installed, or fails."""
     active = runtime.active()
     if active is None:
         return None

@@ -48,7 +48,8 @@ def install(service: str | None = None) -> bool:
 
 
 def from_environment() -> None:
-    """:func:`install` as OpenTelemetry's entry point ``opentelemetry_post_instrument`` calls it."""
+    """Install ``fit`` when OpenTelemetry's entry point ``opentelemetry_post_instrument`` calls
+    this."""
     install()
 
 
@@ -71,7 +72,7 @@ def _service_name() -> str:
 
 
 def _provided_name() -> str:
-    """The name that the process gave its tracer provider in code; the API does not show it."""
+    """Read the name that the process gave its tracer provider in code; the API does not show it."""
     try:
         resource: Any = getattr(trace.get_tracer_provider(), "resource", None)
         return str(resource.attributes.get("service.name", "")) if resource else ""

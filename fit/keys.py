@@ -59,14 +59,14 @@ class Keys:
         return cls(next(iter(secrets)), secrets)
 
     def sign(self, payload: str, key_id: str | None = None) -> str:
-        """The MAC of ``payload`` under one key, the signing key by default."""
+        """Return the MAC of ``payload`` under one key, the signing key by default."""
         digest = hmac.new(
             self.secrets[key_id or self.signing_id], payload.encode(), hashlib.sha256
         ).digest()
         return urlsafe_b64encode(digest[:16]).decode().rstrip("=")
 
     def verify(self, payload: str, key_id: str, mac: str) -> bool:
-        """Whether ``mac`` signs ``payload`` under the named key. Constant time in ``mac``."""
+        """Tell whether ``mac`` signs ``payload`` under the named key. Constant time in ``mac``."""
         if key_id not in self.secrets:
             return False
         return hmac.compare_digest(self.sign(payload, key_id).encode(), mac.encode())

@@ -49,7 +49,7 @@ _occurrences = Occurrences()
 
 
 def _reader() -> Callable[[], Context]:
-    """The quickest way to read the current context: every call of the host pays for it.
+    """Find the quickest way to read the current context: every call of the host pays for it.
 
     OpenTelemetry's own function goes through two more; where its insides have changed, it is used.
     """
@@ -61,7 +61,8 @@ current: Final = _reader()
 
 
 def armed() -> bool:
-    """Whether the current request carries a context: all that is asked in one that does not."""
+    """Tell whether the current request carries a context: all that is asked in one that does
+    not."""
     return ENTRY in current().get(BAGGAGE, _NOTHING)  # type: ignore[operator] # it is a dict
 
 
@@ -116,7 +117,7 @@ def through(site: Site, span: Span | None, *arguments: Any) -> Any:
 def through_async(
     site: Site, span: Span | None, *arguments: Any
 ) -> Coroutine[Any, Any, Any] | None:
-    """The same for a coroutine: None to make the call, else what to await, which answers as above.
+    """Do what :func:`through` does, for a coroutine: None to make the call, else what to await.
 
     Other tasks run while it hangs, and it can be cancelled. Only asyncio is known; under another
     event loop nothing is injected.

@@ -65,7 +65,7 @@ def _restore(owner: Any, name: str, wrapper: Any) -> None:
 
 
 def _innermost(owner: Any, name: str) -> tuple[Any, Any]:
-    """The function beneath wrapt's proxies, with the last of these, or None without any."""
+    """Find the function beneath wrapt's proxies, and the last of these, or None without any."""
     function = vars(owner)[name] if name in vars(owner) else getattr(owner, name)
     outer = None
     proxy = getattr(sys.modules.get("wrapt"), "FunctionWrapper", None)
@@ -105,7 +105,8 @@ class _Finder(MetaPathFinder):
         self.waiting: dict[str, Callable[[], None]] = {}
 
     def find_spec(self, fullname: str, *_: Any) -> ModuleSpec | None:
-        """Part of Python's import protocol."""
+        """Patch a module that is being imported, where one waits for it (Python's import
+        protocol)."""
         patch = self.waiting.pop(fullname, None)  # once: the search below passes here again
         if patch is None:
             return None

@@ -130,7 +130,7 @@ def message_point(caller: str, operation: str, system: str, destination: str) ->
 
 @lru_cache(maxsize=1024)
 def address(host: str, port: int | str | None) -> str:
-    """What a caller calls a host. The port counts only where the host is an address.
+    """Name a host as a caller does. The port counts only where the host is an address.
 
     Behind a name it is a detail of deployment; on loopback it is all that tells servers apart.
     """
@@ -140,7 +140,7 @@ def address(host: str, port: int | str | None) -> str:
 
 
 def as_path(text: str) -> str:
-    """A name (a table, a topic) in the place where a name of a point has its path."""
+    """Turn a name (of a table, a topic) into what stands where a point's name has its path."""
     return template_path("/" + text.lstrip("/")) if text else ""
 
 
@@ -181,7 +181,7 @@ def template_route(route: str) -> str:
 
 @lru_cache(maxsize=4096)
 def template_statement(statement: str) -> str:
-    """The verb and the table of a statement, all that is kept of it.
+    """Reduce a statement to its verb and its table: all that is kept of it.
 
     >>> template_statement("/* why */ select name from owners where id = 17")
     'SELECT owners'
@@ -195,7 +195,7 @@ def template_statement(statement: str) -> str:
 
 @lru_cache(maxsize=4096)
 def template_words(text: str) -> str:
-    """A name of words and paths, identifiers wildcarded.
+    """Wildcard the identifiers in a name made of words and paths.
 
     >>> template_words("SELECT owners.17")
     'SELECT owners.*'

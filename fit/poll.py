@@ -62,7 +62,8 @@ class RulesPoll:
 
     @classmethod
     def from_environment(cls) -> RulesPoll | None:
-        """From ``LDFI_URL`` and ``LDFI_TOKEN``; None where either is missing or no HTTP URL."""
+        """Make a poll of ``LDFI_URL`` and ``LDFI_TOKEN``; None where either is missing or no
+        HTTP URL."""
         url, token = os.environ.get("LDFI_URL"), os.environ.get("LDFI_TOKEN")
         if not url or not token:
             return None
@@ -80,7 +81,7 @@ class RulesPoll:
         self._thread: threading.Thread | None = None
 
     def lease(self) -> Lease:
-        """The rules in force; the empty lease when the last one has run out."""
+        """Return the rules in force; the empty lease when the last one has run out."""
         lease = self._lease
         return lease if lease.rules and lease.ends > steady() else _QUIET
 
@@ -170,7 +171,7 @@ class RulesPoll:
 
 
 def _parse(body: bytes) -> Lease:
-    """The lease in an answer, as if asked for at the beginning of time."""
+    """Parse the lease in an answer, as if it had been asked for at the beginning of time."""
     if len(body) > MAX_DOCUMENT:
         raise MalformedRules(f"rules not understood: more than {MAX_DOCUMENT} bytes")
     try:
@@ -181,8 +182,9 @@ def _parse(body: bytes) -> Lease:
 
 
 def _backoff(failures: int) -> float:
-    """Doubling from half a second to ten, and between half of that and all, so that many edges do
-    not come back at the same moment (exponential backoff with "equal jitter")."""
+    """Draw how many seconds to wait: it doubles from half a second to ten, and is between half
+    of that and all, so that many edges do not come back at the same moment (exponential backoff
+    with "equal jitter")."""
     longest = min(LONGEST_RETRY_SECONDS, RETRY_SECONDS * 2 ** min(failures - 1, 10))
     return random.uniform(longest / 2, longest)
 

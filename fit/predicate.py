@@ -18,7 +18,7 @@ class Condition:
     negated: bool = False
 
     def holds(self, features: Features) -> bool:
-        """Whether the condition holds for a request with these features."""
+        """Tell whether the condition holds for a request with these features."""
         present = features.get(self.feature)
         matches = present is not None if self.value is None else present == self.value
         return matches is not self.negated
@@ -37,18 +37,18 @@ class Predicate:
 
     @classmethod
     def of(cls, conditions: Iterable[Condition]) -> Predicate:
-        """Conditions in a canonical order, so that equal predicates compare equal."""
+        """Put conditions in a canonical order, so that equal predicates compare equal."""
         return cls(tuple(sorted(set(conditions), key=_order)))
 
     def holds(self, features: Features) -> bool:
-        """Whether every condition holds."""
+        """Tell whether every condition holds."""
         for condition in self.conditions:  # noqa: SIM110 - a generator costs twice as much here
             if not condition.holds(features):
                 return False
         return True
 
     def to_json(self) -> list[dict[str, Any]]:
-        """A list of conditions, as the edge receives them."""
+        """List the conditions as the edge receives them."""
         return [
             {"feature": c.feature, "value": c.value, "negated": c.negated} for c in self.conditions
         ]
@@ -59,7 +59,7 @@ class Predicate:
         return cls.of(map(_read_condition, data))
 
     def __str__(self) -> str:
-        """In words: ``GET /titles/* with query.page``."""
+        """Say it in words: ``GET /titles/* with query.page``."""
         exact = {c.feature: c.value for c in self.conditions if c.value and not c.negated}
         head = " ".join(filter(None, (exact.get("method"), exact.get("path"))))
         shown = ("method", "path") if head else ()

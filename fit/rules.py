@@ -63,13 +63,13 @@ class Rule:
         object.__setattr__(self, "_yielded", tuple(each.segments for each in self.yields_to))
 
     def arm_of(self, device: str) -> Arm | None:
-        """The arm a device falls in, always the same one; None for nearly every device."""
+        """Find the arm a device falls in, always the same one; None for nearly every device."""
         mark = mark_of(device)
         arm = self.claim.arm_of(mark)
         return arm if arm is not None and self.keeps(mark) else None
 
     def keeps(self, mark: int) -> bool:
-        """Whether a device in one of its arms is in no arm that the rule yields to."""
+        """Tell whether a device in one of its arms is in no arm that the rule yields to."""
         bits, mask = mark & DEVICE_BITS, _MASK
         for factor, summand, treated, control in self._yielded:  # Claim.arm_of, without the call
             if not treated <= (bits * factor + summand) & mask < control:
@@ -77,7 +77,7 @@ class Rule:
         return True
 
     def to_json(self) -> dict[str, Any]:
-        """As the control plane hands it to the edge."""
+        """Write the rule as the control plane hands it to the edge."""
         return {
             "experiment": self.experiment,
             "salt": self.salt,
@@ -126,7 +126,7 @@ class Lease:
         object.__setattr__(self, "_segments", rows)
 
     def claimed(self, mark: int) -> tuple[Rule, Arm] | None:
-        """The rule that claims a device, given by its mark, and the arm; whatever the request.
+        """Find the rule that claims a device, given by its mark, and the arm; whatever the request.
 
         At most one rule does, once they yield to each other as they should. Where they do not,
         the first one in the lease has it.
@@ -141,7 +141,7 @@ class Lease:
         return None
 
     def allocate(self, features: Features, device: str) -> tuple[Rule, Arm] | None:
-        """The experiment and arm of one request, allowances aside, or None."""
+        """Choose the experiment and arm of one request, allowances aside; None for neither."""
         claimed = self.claimed(mark_of(device))
         return claimed if claimed is not None and claimed[0].predicate.holds(features) else None
 
@@ -159,9 +159,11 @@ def read_lease(document: object, asked_at: float) -> Lease:
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, FitError) as error:
         raise MalformedRules(f"rules not understood: {type(error).__name__}: {error}") from error
     if len({rule.experiment for rule in rules}) < len(rules):
-        raise MalformedRules("rules not understood: an experiment has two of them")
+        raise MalformedRules("rules not understood: two are of the same experiment")
     if len(version) > _MAX_VERSION:
-        raise MalformedRules(f"rules not understood: a version of {len(version)} characters")
+        raise MalformedRules(
+            f"rules not understood: a version of {len(version)} characters, over {_MAX_VERSION}"
+        )
     return Lease(rules, asked_at + min(seconds, MAX_LEASE_SECONDS), version)
 
 
@@ -174,7 +176,7 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
 
 def _read_experiment(value: object) -> str:
     if not isinstance(value, str) or not _EXPERIMENT.fullmatch(value):
-        raise ValueError(f"{str(value)[:80]!r} names no experiment")
+        raise ValueError(f"{str(value)[:80]!r} cannot be the id of an experiment")
     return value
 
 

@@ -32,7 +32,7 @@ class Runtime:
     _verified: dict[str, FailureContext | None] = field(default_factory=dict)
 
     def context(self, within: Context | None = None) -> FailureContext | None:
-        """The valid failure context of the current request, if there is one."""
+        """Read the failure context of the current request; None without one that is valid."""
         value = baggage.get_baggage(ENTRY, within)
         if value is None:
             return None
@@ -71,7 +71,7 @@ def activate(runtime: Runtime | None) -> None:
 
 
 def active() -> Runtime | None:
-    """The runtime of this process; None where ``fit`` is not installed or has no key."""
+    """Return the runtime of this process; None where ``fit`` is not installed or has no key."""
     return _runtime
 
 
@@ -82,7 +82,7 @@ def swallow() -> None:
 
 
 def current() -> FailureContext | None:
-    """The failure context of the request being served: its experiment and its arm.
+    """Return the failure context of the request being served: its experiment and its arm.
 
     None for nearly every request. For labels of metrics, say; raises nothing.
     """

@@ -44,7 +44,7 @@ class Sampler(SdkSampler):
         links: Sequence[Link] | None = None,
         trace_state: TraceState | None = None,
     ) -> SamplingResult:
-        """OpenTelemetry's interface; called once for every span."""
+        """Decide on one span; called once for each (OpenTelemetry's interface)."""
         result = self._inner.should_sample(
             parent_context, trace_id, name, kind, attributes, links, trace_state
         )
@@ -56,13 +56,14 @@ class Sampler(SdkSampler):
             return result
 
     def get_description(self) -> str:
-        """What shows in the tracer's own logs."""
+        """Describe the sampler for the tracer's own logs."""
         return f"fit.Sampler({self._inner.get_description()})"
 
 
 def from_argument(argument: str | None) -> SdkSampler:
-    """For ``OTEL_TRACES_SAMPLER=fit``: keeps the share of traces that ``OTEL_TRACES_SAMPLER_ARG``
-    says (all, without one), what a parent has decided, and every request under experiment."""
+    """Make the sampler of ``OTEL_TRACES_SAMPLER=fit``: it keeps the share of traces that
+    ``OTEL_TRACES_SAMPLER_ARG`` says (all, without one), what a parent has decided, and every
+    request under experiment."""
     from opentelemetry.sdk.trace import sampling
 
     class Registered(Sampler, sampling.Sampler):
@@ -78,7 +79,8 @@ def from_argument(argument: str | None) -> SdkSampler:
 
 
 def _marks(parent_context: Context | None) -> dict[str, str] | None:
-    """None for a request that is not under experiment; else what its first span shall carry."""
+    """Say what the first span of a request under experiment shall carry; None for any other
+    request."""
     active = runtime.active()
     context = active.context(parent_context) if active else None
     if context is None:

@@ -17,13 +17,13 @@ PREFIX: Final = "s-"
 
 
 def scenario_of(device: str) -> str:
-    """The experiment that stands for replaying on this device."""
+    """Name the experiment that stands for replaying on this device."""
     digest = sha256(b"ldfi scenario\n" + device.encode("utf-8", "replace"))
     return PREFIX + digest.hexdigest()[:24]
 
 
 def admits(context: FailureContext | None, device: str) -> bool:
-    """Whether a context from outside, verified, may come in with a request of this device."""
+    """Tell whether a context from outside, verified, may come in with a request of this device."""
     if context is None or not device:
         return False
     return hmac.compare_digest(context.experiment.encode(), scenario_of(device).encode())

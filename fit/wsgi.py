@@ -61,7 +61,8 @@ def _features(environ: Environ) -> Features:
 
 
 def _path(environ: Environ) -> str:
-    """The path as OpenTelemetry's WSGI middleware writes it on the span, for request classes are
-    learned from that: as it was sent where the server tells, else decoded and encoded anew."""
+    """Read the path as OpenTelemetry's WSGI middleware writes it on the span, for request
+    classes are learned from that: as it was sent where the server tells, else decoded and
+    encoded anew."""
     sent = environ.get("RAW_URI") or environ.get("REQUEST_URI")
     return urlsplit(sent or request_uri(environ, include_query=False)).path or "/"

@@ -28,6 +28,6 @@ class AddressBook:
                 self._answers[peer][callee] += count
 
     def callee(self, point: str) -> str:
-        """The service behind a point's address; empty where nobody ever answered there."""
+        """Name the service behind a point's address; empty where nobody ever answered there."""
         answers = self._answers.get(Point.parse(point).peer)
         return max(answers, key=lambda name: (answers[name], name)) if answers else ""

@@ -63,11 +63,11 @@ class Assembler:
         self._gone: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many traces are open."""
+        """Count the traces that are open."""
         return len(self._by_age)
 
     def __contains__(self, trace_id: str) -> bool:
-        """Whether a trace is open."""
+        """Tell whether a trace is open."""
         return trace_id in self._by_age
 
     @property
@@ -157,7 +157,7 @@ class Assembler:
 
 
 def _finished(spans: Iterable[Span]) -> bool:
-    """Whether nothing is still going on, as far as the spans themselves can tell.
+    """Tell whether nothing is still going on, as far as the spans themselves can tell.
 
     A call whose parent is missing was made by a process that has not yet exported that parent.
     Only what a process serves may have a parent that nobody ever exports.

@@ -30,7 +30,7 @@ _IDENTIFIER = re.compile(
 
 
 def template_url(url: str) -> str:
-    """A URL with the identifiers in its path and query wildcarded; user info and fragment go.
+    """Wildcard the identifiers in a URL's path and query; user info and fragment go.
 
     The commonest identifiers are made equal first, by one regular expression, so that the rest of
     the work is done once for each kind of URL and not for each URL.
@@ -55,25 +55,25 @@ def _template_url(url: str) -> str:
 
 
 def template_called_url(url: str) -> str:
-    """The same for a caller, whose query names no point."""
+    """Wildcard a URL as its caller sees it, whose query names no point."""
     return template_url(url.partition("?")[0])
 
 
 def template_any_path(path: str) -> str:
-    """A path with its identifiers wildcarded: ``fit.points.template_path``, only faster."""
+    """Wildcard the identifiers in a path as ``fit.points.template_path`` does, only faster."""
     return template_path(_IDENTIFIER.sub("/0", path))
 
 
 @lru_cache(maxsize=4096)
 def template_query(query: str) -> str:
-    """A query string whose values are wildcarded as ``fit.features`` does, in sorted order."""
+    """Wildcard the values of a query string as ``fit.features`` does, in sorted order."""
     features = request_features("", "/", query.lstrip("?"))
     pairs = [(name[6:], value) for name, value in features.items() if name.startswith("query.")]
     return urlencode(sorted(pairs), safe="*,:")
 
 
 def plain(value: str) -> str:
-    """The value as it stands: it carries no identifiers."""
+    """Keep a value as it stands: it carries no identifiers."""
     return value
 
 

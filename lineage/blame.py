@@ -18,7 +18,7 @@ from ldfi.lineage.tree import Call, Tree
 
 
 def blame(tree: Tree, base_support: Collection[str]) -> frozenset[str]:
-    """The suspects of a failed run; empty where no chain of errors reaches the root.
+    """Find the suspects of a failed run; none where no chain of errors reaches the root.
 
     ``base_support``: the points that the class's unperturbed requests rely on; whatever is not
     among them is an alternate.
@@ -42,7 +42,7 @@ def _suspects(calls: tuple[Call, ...], until: int, base: frozenset[str]) -> set[
 
 
 def _culprits(siblings: tuple[Call, ...], until: int, base: frozenset[str]) -> list[Call]:
-    """The failed call whose error travelled on, with what brought it in.
+    """Find the failed call whose error travelled on, with what brought it in.
 
     Where alternates failed, whatever they stood in for had no replacement left: each of them is
     suspected, since calls made side by side do not show whose failure was the one too many.
@@ -59,7 +59,7 @@ def _culprits(siblings: tuple[Call, ...], until: int, base: frozenset[str]) -> l
 
 
 def _culprit(siblings: tuple[Call, ...], until: int) -> Call | None:
-    """The failed call whose error travelled on: the last to end while its caller still ran.
+    """Find the failed call whose error travelled on: the last to end while its caller still ran.
 
     A failure after which the caller made another call was probably caught, so it comes last.
     """
@@ -71,7 +71,7 @@ def _culprit(siblings: tuple[Call, ...], until: int) -> Call | None:
 
 
 def _forerunner(siblings: tuple[Call, ...], alternate: Call) -> Call | None:
-    """The failure that brought an alternate in: the latest that ended before it began."""
+    """Find the failure that brought an alternate in: the latest that ended before it began."""
     before = [
         call
         for call in siblings

@@ -71,13 +71,13 @@ _WHERE = ("operation", "method", "path")
 
 
 def entry_of(service: str, features: Features) -> Entry:
-    """Where a request enters, by what the edge knows of it."""
+    """Say where a request enters, by what the edge knows of it."""
     get = features.get
     return (service, get("operation"), get("method"), get("path"))
 
 
 def discover(shapes: Iterable[Shape], by: Sequence[str] = ()) -> tuple[RequestClass, ...]:
-    """The classes of some traffic, the busiest first.
+    """Discover the classes of some traffic, the busiest first.
 
     ``by``: features by which requests are told apart in any case, besides method and path.
     """
@@ -106,7 +106,8 @@ def _classes(entry: list[Shape], by: Sequence[str]) -> list[RequestClass]:
 
 
 def describe(predicate: Predicate, shapes: Sequence[Shape]) -> RequestClass:
-    """How well the requests of these shapes (one at least), all of one service, hold together."""
+    """Measure how well the requests of these shapes (one at least), all of one service, hold
+    together."""
     supports: Counter[frozenset[str]] = Counter()
     for shape in shapes:
         if shape.teaches:
@@ -129,7 +130,7 @@ def describe(predicate: Predicate, shapes: Sequence[Shape]) -> RequestClass:
 def why_unfit(
     predicate: Predicate, sample: int, consistency: float, wanted: float = CONSISTENT
 ) -> str:
-    """Why a class must not be explored; empty where it may.
+    """Say why a class must not be explored; empty where it may.
 
     ``wanted``: the least consistency with which it may.
     """

@@ -73,7 +73,7 @@ class Lessons:
         group.called |= run.called
 
     def clauses(self) -> tuple[Clause, ...]:
-        """One clause for each group; the unperturbed ones first, then by number of failures."""
+        """Make one clause of each group; the unperturbed ones first, then by number of failures."""
         return tuple(
             Clause(
                 faults=frozenset(group.faults | self._masked(key)),

@@ -62,7 +62,7 @@ class Reliance:
         return Reliance(self.requests + other.requests, points)
 
     def share(self, point: str) -> float:
-        """Share of the requests that relied on a point."""
+        """Return the share of the requests that relied on a point."""
         return self.points.get(point, 0) / self.requests if self.requests else 0.0
 
 
@@ -78,7 +78,7 @@ class Drift:
 
 
 def drift(known: Reliance, fresh: Reliance) -> Drift:
-    """What a fresh sample says has changed."""
+    """Compare a fresh sample with what is known, and say what has changed."""
     if min(known.requests, fresh.requests) < JUDGED:
         return Drift()
     appeared = {p for p in fresh.points if fresh.share(p) >= MATTERS and known.share(p) < KNOWN}

@@ -28,7 +28,7 @@ from ldfi.lineage.tree import Call, Tree
 
 
 def walk(calls: Iterable[Call]) -> Iterator[Call]:
-    """Every call that somebody waited for, also below calls that failed."""
+    """List every call that somebody waited for, also below calls that failed."""
     pending = list(calls)
     while pending:
         call = pending.pop()
@@ -38,7 +38,8 @@ def walk(calls: Iterable[Call]) -> Iterator[Call]:
 
 
 def frontier(calls: Iterable[Call]) -> Iterator[Call]:
-    """Every call above which nothing failed: those that succeeded, and the first that failed."""
+    """List every call above which nothing failed: those that succeeded, and the first that
+    failed."""
     pending = list(calls)
     while pending:
         call = pending.pop()
@@ -50,22 +51,22 @@ def frontier(calls: Iterable[Call]) -> Iterator[Call]:
 
 
 def support(tree: Tree) -> frozenset[str]:
-    """The points on whose success the outcome relied."""
+    """Find the points on whose success the outcome relied."""
     return frozenset(call.point for call in frontier(tree.calls) if not call.failed)
 
 
 def failed(tree: Tree) -> frozenset[str]:
-    """The points that failed although everything above them succeeded: what was survived."""
+    """Find the points that failed although everything above them succeeded: what was survived."""
     return frozenset(call.point for call in frontier(tree.calls) if call.failed)
 
 
 def called(tree: Tree) -> frozenset[str]:
-    """Every point that was called and waited for, whatever became of it."""
+    """List every point that was called and waited for, whatever became of it."""
     return frozenset(call.point for call in walk(tree.calls))
 
 
 def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
-    """The faults (``kind@point``) that might have hurt this run, had it been good.
+    """List the faults (``kind@point``) that might have hurt this run, had it been good.
 
     Those that were injected into it and survived are still among them.
     """
@@ -74,17 +75,17 @@ def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
 
 
 def fired(tree: Tree) -> frozenset[str]:
-    """The faults that were injected into this run and fired."""
+    """List the faults that were injected into this run and fired."""
     return frozenset(f"{kind}@{call.point}" for call in everything(tree) for kind in call.fired)
 
 
 def would_fire(tree: Tree) -> frozenset[str]:
-    """The faults that would have fired, had the request not been in the control arm."""
+    """List the faults that would have fired, had the request not been in the control arm."""
     return frozenset(f"{k}@{call.point}" for call in everything(tree) for k in call.would_fire)
 
 
 def timed_out(tree: Tree) -> frozenset[str]:
-    """Points where a delay fired and the call then failed: their caller does not wait forever.
+    """Find points where a delay fired and the call then failed: their caller does not wait forever.
 
     There a delay is an error that comes late.
     """
@@ -92,12 +93,12 @@ def timed_out(tree: Tree) -> frozenset[str]:
 
 
 def callees(tree: Tree) -> dict[str, str]:
-    """Point → what it reaches, where that is known: a service, a database, a host."""
+    """Tell for each point what it reaches, where that is known: a service, a database, a host."""
     return {c.point: c.callee for c in sorted(everything(tree), key=_name) if c.callee}
 
 
 def everything(tree: Tree) -> Iterator[Call]:
-    """Every call, also those nobody waited for."""
+    """List every call, also those nobody waited for."""
     pending = list(tree.calls)
     while pending:
         call = pending.pop()

@@ -14,7 +14,7 @@ ROOT = "request"
 
 
 def lineage_graph(trees: Iterable[tuple[Tree, int]]) -> nx.DiGraph[Any]:
-    """Trees, each with the number of requests it stands for, as one graph.
+    """Draw trees, each with the number of requests it stands for, as one graph.
 
     Nodes are points (and :data:`ROOT`), with ``callee``, ``route`` and ``detached`` (nobody waits
     for it). An edge says that one was called within the other, with ``calls`` and ``failures``.

@@ -68,7 +68,7 @@ _known: dict[tuple[int, int], Lineage] = {}
 
 
 def learn(trace: Trace) -> Lineage | None:
-    """Everything that one trace teaches; None for a trace without a root (a circle of parents)."""
+    """Learn all that one trace teaches; None for a trace without a root (a circle of parents)."""
     number = _shelf.number(trace.spans)
     if number is None:
         return learn_in_full(trace)
@@ -108,7 +108,7 @@ def learn(trace: Trace) -> Lineage | None:
 
 
 def learn_in_full(trace: Trace) -> Lineage | None:
-    """What :func:`learn` does for a trace of a shape it has not seen before."""
+    """Learn from a trace of a shape not seen before, as :func:`learn` does from any."""
     tree = build(trace)
     if tree is None:
         return None

@@ -28,7 +28,7 @@ CALLING = frozenset({"client", "producer"})
 
 
 def point_of(service: str, name: str, kind: str, fields: Fields) -> str | None:
-    """The point that a span of ``service`` reached, or None where the span is no call."""
+    """Name the point that a span of ``service`` reached; None where the span is no call."""
     given = fields.get("point")
     if given:
         return given
@@ -58,7 +58,7 @@ def arrival_point(caller: str, service: str, name: str, fields: Fields) -> str:
 
 
 def peer_of(fields: Fields) -> str:
-    """What the caller calls the other side: a service, a host, an address with its port."""
+    """Name the other side as its caller does: a service, a host, an address with its port."""
     if "peer" in fields:
         return template_words(fields["peer"])
     if "url" in fields:
@@ -103,7 +103,7 @@ def _rpc(service: str, _name: str, fields: Fields) -> str | None:
 
 
 def _rpc_method(fields: Fields) -> str:
-    """The full method, however the instrumentation cuts it up."""
+    """Read the full method, however the instrumentation cuts it up."""
     method = fields["rpc_method"].strip("/")
     named = fields.get("rpc_service")
     return f"{named}/{method.rpartition('/')[2]}" if named else method

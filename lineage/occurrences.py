@@ -16,7 +16,7 @@ from ldfi.lineage.tree import Call, Tree
 
 
 def occurrences(tree: Tree) -> Iterator[tuple[str, Call]]:
-    """Every call with its name: the point for the first among its siblings, then ``point#1``, …"""
+    """Name every call: its point for the first among its siblings, then ``point#1``, …"""
     pending = [tree.calls]
     while pending:
         seen: Counter[str] = Counter()
@@ -28,7 +28,7 @@ def occurrences(tree: Tree) -> Iterator[tuple[str, Call]]:
 
 
 def retried(tree: Tree) -> frozenset[str]:
-    """Points that failed and were called again by the same caller, successfully."""
+    """Find points that failed and were called again by the same caller, successfully."""
     found: set[str] = set()
     pending = [tree.calls]
     while pending:

@@ -71,7 +71,8 @@ def operation(
     fields: Fields,
     follows: bool = False,
 ) -> Operation:
-    """The operation of a span. ``exception``: an event or tag tells of an escaped exception."""
+    """Make the operation of a span. ``exception``: an event or tag tells of an escaped
+    exception."""
     known = dict(fields)
     return Operation(
         service=service or "unknown",
@@ -94,7 +95,7 @@ def operation(
 
 @lru_cache(maxsize=CACHE)
 def arrival_point(caller: str, callee: Operation) -> str:
-    """The point of a call of which only the callee's SERVER span was recorded."""
+    """Name the point of a call of which only the callee's SERVER span was recorded."""
     return naming.arrival_point(caller, callee.service, callee.name, dict(callee.fields))
 
 

@@ -32,7 +32,7 @@ _GRPC_ANSWERS = frozenset(
 
 
 def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | None:
-    """Whether a span failed; None where it says nothing about it.
+    """Tell whether a span failed; None where it says nothing about it.
 
     ``status`` is OpenTelemetry's (0 unset, 1 ok, 2 error); ``exception`` tells of an escaped
     exception recorded as an event, or of an ``error`` tag.

@@ -39,7 +39,7 @@ class Outline:
         return injected if self.fired == ("error",) and self.failed else f"{injected}, {ended}"
 
     def to_json(self) -> dict[str, Any]:
-        """Only what is worth saying: what went well, once and alone, is its point."""
+        """Write only what is worth saying: what went well, once and alone, is its point."""
         document: dict[str, Any] = {"call": self.point}
         if self.callee:
             document["callee"] = self.callee
@@ -83,29 +83,29 @@ class Row:
 
 
 def outline(tree: Tree) -> tuple[Outline, ...]:
-    """The calls of a request that somebody waited for."""
+    """Outline the calls of a request that somebody waited for."""
     return _outlines(tree.calls)
 
 
 def side_by_side(left: Sequence[Outline], right: Sequence[Outline]) -> list[Row]:
-    """Two lineages, a row for each point at each place in either."""
+    """Set two lineages side by side, a row for each point at each place in either."""
     return list(_rows(left, right, 0))
 
 
 def fired_in(calls: Iterable[Outline]) -> frozenset[str]:
-    """The faults (``kind@point``) that fired."""
+    """List the faults (``kind@point``) that fired."""
     return frozenset(f"{kind}@{call.point}" for call in every(calls) for kind in call.fired)
 
 
 def every(calls: Iterable[Outline]) -> Iterator[Outline]:
-    """All calls, those inside others too."""
+    """List all calls, those inside others too."""
     for call in calls:
         yield call
         yield from every(call.calls)
 
 
 def ordered(calls: Iterable[Outline]) -> tuple[Outline, ...]:
-    """Calls made side by side, equal ones counted, in the order in which they are shown."""
+    """Order calls made side by side as they are shown; equal ones are counted."""
     alike: Counter[Outline] = Counter()
     for call in calls:
         alike[replace(call, times=1)] += call.times

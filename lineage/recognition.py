@@ -31,7 +31,7 @@ class Shelf:
         self._next = 0
 
     def number(self, spans: tuple[Span, ...]) -> int | None:
-        """The number of a trace's shape; None for one that is not simple. Spans are sorted."""
+        """Find the number of a trace's shape; None for one that is not simple. Spans are sorted."""
         index: dict[str | None, int] = {span[1]: i for i, span in enumerate(spans)}
         if len(index) < len(spans):
             return None

@@ -22,7 +22,7 @@ MANY = 12
 
 
 def learned_names(points: Iterable[str]) -> dict[str, str]:
-    """Point → its learned name, for those that have one."""
+    """Learn names for points: from each that gets one to its learned name."""
     given = sorted(set(points))
     parsed = {name: Point.parse(name) for name in given}
     parsed = {name: point for name, point in parsed.items() if str(point) == name}
@@ -60,7 +60,7 @@ def _with_peer(point: Point, known: Mapping[str, Point]) -> Point:
 
 
 def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
-    """The same lineage with its points named differently."""
+    """Rename the points of a lineage."""
     if not names.keys() & (run.called | run.callees.keys()):
         return run
 

@@ -16,7 +16,7 @@ from ldfi.fit.features import Features
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.span import Trace
 
-Outcome = Literal["good", "failed", "refused"]
+ShapeOutcome = Literal["good", "failed", "refused"]
 EXEMPLARS = 5
 
 
@@ -26,7 +26,7 @@ class Shape:
 
     lineage: Lineage
     """Of the first request of this shape; stands for all of them."""
-    outcome: Outcome
+    outcome: ShapeOutcome
     hidden: bool
     """The request failed although its own root span says that it did not."""
     told: frozenset[str]
@@ -73,7 +73,7 @@ class Shapes:
         self._shapes: dict[_Key, Shape] = {}
 
     def __iter__(self) -> Iterator[Shape]:
-        """Every shape, in an order that depends only on what they are."""
+        """List every shape, in an order that depends only on what they are."""
         return iter(sorted(self._shapes.values(), key=_rank))
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class Shapes:
     ) -> None:
         """Take one request. ``success``: what its user saw, where that is known."""
         failed = run.root_error if success is None else not success
-        outcome: Outcome = "failed" if failed else "good"
+        outcome: ShapeOutcome = "failed" if failed else "good"
         if success is None and run.refused and not failed:
             outcome = "refused"
         at = run.start
@@ -98,7 +98,7 @@ class Shapes:
             self._take(shape)
 
     def renamed(self, rename: Callable[[Lineage], Lineage]) -> Shapes:
-        """The same traffic with points named differently; shapes may fall together."""
+        """Rename the points of the same traffic; shapes may fall together."""
         result = Shapes(self.limit, self.spans)
         result.overflow = self.overflow
         for shape in self._shapes.values():

@@ -38,7 +38,7 @@ Leaf = tuple[Condition, ...]
 
 
 def split(shapes: Sequence[Shape]) -> list[Leaf]:
-    """Conditions under which requests rely on different points; one empty leaf if none do."""
+    """Find conditions under which requests rely on different points; one empty leaf if none do."""
     conditions = _conditions(shapes)
     supports = [shape.lineage.support for shape in shapes]
     if not conditions or len(set(supports)) < 2:
@@ -74,7 +74,8 @@ def _conditions(shapes: Sequence[Shape]) -> list[Condition]:
 
 
 def _leaves(tree: Any, conditions: Sequence[Condition]) -> list[Leaf]:
-    """Paths to the leaves; a question that decides nothing, or by chance, is taken back."""
+    """List the paths to the leaves; a question that decides nothing, or by chance, is taken
+    back."""
     found: list[Leaf] = []
     pending: list[tuple[int, Leaf]] = [(0, ())]
     while pending:
@@ -90,7 +91,7 @@ def _leaves(tree: Any, conditions: Sequence[Condition]) -> list[Leaf]:
 
 
 def _tells(tree: Any, node: int, questions: int) -> bool:
-    """Whether this question, or one below it, explains more than chance does."""
+    """Tell whether this question, or one below it, explains more than chance does."""
     left, right = int(tree.children_left[node]), int(tree.children_right[node])
     if left < 0:
         return False
@@ -102,7 +103,7 @@ def _tells(tree: Any, node: int, questions: int) -> bool:
 
 
 def _same_answer(tree: Any, node: int) -> bool:
-    """Whether everything below a node leads to the same support."""
+    """Tell whether everything below a node leads to the same support."""
     answers, pending = set(), [node]
     while pending:
         each = pending.pop()

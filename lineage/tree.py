@@ -81,7 +81,7 @@ class _Links:
 
 
 def build(trace: Trace) -> Tree | None:
-    """The call tree of a trace; None for a trace in which every span is inside another."""
+    """Build the call tree of a trace; None for a trace in which every span is inside another."""
     spans = trace.spans
     links = _link(spans)
     if not links.roots:
@@ -154,7 +154,8 @@ def _rank(span: Span) -> tuple[bool, bool, int, str]:
 
 
 def _belongs(span: Span, entry: Span) -> bool:
-    """Whether a root that is not the request's hangs in the air below it, or is another request."""
+    """Tell whether a root that is not the request's own hangs in the air below it; else it is
+    another request."""
     missing = span.parent_id
     return missing is not None and missing != entry.parent_id and not span.operation.detached
 
@@ -168,7 +169,7 @@ def _count(links: _Links, starts: list[int]) -> int:
 
 
 def _calls(spans: tuple[Span, ...], links: _Links) -> dict[int, list[Call]]:
-    """For each root: the calls that it and everything under it made, outermost first."""
+    """List, for each root, the calls that it and everything under it made, outermost first."""
     order: list[tuple[int, int | None]] = [(i, None) for i in links.roots]
     for i, _ in order:  # grows while we walk: parents before children
         order.extend((child, i) for child in links.children.get(i, ()))
@@ -213,20 +214,20 @@ def _node(
 
 
 def _system(point: str, call: Operation) -> str:
-    """Of a call that no SERVER span ever answers: the system it reaches."""
+    """Name the system that a call reaches which no SERVER span ever answers."""
     if not point.startswith(_SYSTEMS, point.find(">") + 1):
         return ""
     return call.peer or Point.parse(point).peer
 
 
 def _best(answer: Span) -> tuple[bool, str, str]:
-    """Of several answers to one call (a proxy tried again), one that was good."""
+    """Rank an answer among several to one call (a proxy tried again): good ones first."""
     what = answer.operation
     return (what.failed is True, what.service, what.route)
 
 
 def _failed(call: Operation, answered: Operation | None) -> bool:
-    """The caller's word counts; where it says nothing, the callee's.
+    """Take the caller's word on whether a call failed; where it says nothing, the callee's.
 
     An HTTP call that was delayed and has neither code nor callee was cancelled by its caller.
     """
@@ -238,7 +239,7 @@ def _failed(call: Operation, answered: Operation | None) -> bool:
 
 
 def _arrives(what: Operation, above: Operation | None) -> bool:
-    """Whether a SERVER or CONSUMER span is the only record of a call."""
+    """Tell whether a SERVER or CONSUMER span is the only record of a call."""
     if above is None:
         return False
     if what.kind == "consumer":

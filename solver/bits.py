@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 
 def members(mask: int) -> Iterator[int]:
-    """The positions of the bits that are set, ascending."""
+    """List the positions of the bits that are set, ascending."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -14,7 +14,7 @@ def members(mask: int) -> Iterator[int]:
 
 
 def mask_of(positions: Iterable[int]) -> int:
-    """The mask with exactly these bits set."""
+    """Make the mask with exactly these bits set."""
     mask = 0
     for position in positions:
         mask |= 1 << position
@@ -22,7 +22,7 @@ def mask_of(positions: Iterable[int]) -> int:
 
 
 def without_supersets(masks: Iterable[int]) -> list[int]:
-    """The inclusion-minimal masks, smallest first."""
+    """Keep the inclusion-minimal masks, smallest first."""
     kept: list[int] = []
     for mask in sorted(set(masks), key=lambda m: (m.bit_count(), m)):
         if not any(small & mask == small for small in kept):

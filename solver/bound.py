@@ -40,7 +40,7 @@ class LowerBound:
 
 
 def lower_bound(now: Hypotheses, minimal: list[int]) -> LowerBound:
-    """The bound for these minimal failing sets (masks of variables)."""
+    """Compute the lower bound for these minimal failing sets (masks of variables)."""
     exact = without_supersets(now.expand(each) | now.equation.down for each in minimal)
     candidates = list(_safe_sets(now, minimal)) if now.equation.monotone else []
     expanded = {each: now.expand(each) | now.equation.down for each in candidates}
@@ -66,7 +66,7 @@ def lower_bound(now: Hypotheses, minimal: list[int]) -> LowerBound:
 
 
 def _safe_sets(now: Hypotheses, minimal: list[int]) -> Iterator[int]:
-    """Safe sets of faults of findings, filled up until no uninjected run shows them safe."""
+    """Fill safe sets of faults of findings up, until no uninjected run shows them safe."""
     elements = 0
     for each in minimal:
         if each.bit_count() > 1:

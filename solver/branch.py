@@ -20,7 +20,7 @@ LOOKAHEAD = 12
 
 
 def never() -> bool:
-    """The stop condition of a search that runs to its end."""
+    """Never stop: the condition of a search that runs to its end."""
     return False
 
 

@@ -46,7 +46,7 @@ class Certificate:
         return ratio
 
     def to_json(self) -> str:
-        """One JSON document, with a stable order."""
+        """Write it as one JSON document, in a stable order."""
         return json.dumps(self.data, indent=1, sort_keys=True)
 
     @classmethod

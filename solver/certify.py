@@ -8,6 +8,7 @@ from typing import Any
 
 from ldfi.solver.bound import lower_bound
 from ldfi.solver.certificate import FORMAT, Certificate
+from ldfi.solver.equation import Equation
 from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, larger, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
@@ -29,7 +30,7 @@ class Progress:
 
 
 def certify(now: Hypotheses, progress: Progress) -> Certificate:
-    """The certificate. Raises InvalidRecord if two faults have the same name."""
+    """Write the certificate. Raises InvalidRecord if two faults have the same name."""
     language, equation = now.language, now.equation
     _distinct(language.names)
     minimal = minimal_failing_sets(now)
@@ -41,13 +42,7 @@ def certify(now: Hypotheses, progress: Progress) -> Certificate:
 
     data: dict[str, Any] = {
         "format": FORMAT,
-        "bounds": {
-            "max_size": now.max_size,
-            "max_union": progress.max_union,
-            "protected": _names(language.faults(language.protected)),
-            "exclusions": named(language.exclusions),
-            "down": _names(progress.down),
-        },
+        "bounds": _bounds(now, progress),
         "language": {
             "faults": [_name(each) for each in language.names],
             "domains": _relation(language.names, language.domains),
@@ -55,22 +50,7 @@ def certify(now: Hypotheses, progress: Progress) -> Certificate:
         },
         "deterministic": equation.deterministic,
         "monotone": equation.monotone,
-        "evidence": {
-            "good": [
-                {
-                    "origin": run.origin,
-                    "failed": _names(run.failed),
-                    "support": None if run.support is None else _names(run.support),
-                    "count": run.count,
-                    "traces": list(run.traces),
-                }
-                for run in equation.good.values()
-            ],
-            "bad": [
-                {"fired": _names(run.fired), "count": run.count, "traces": list(run.traces)}
-                for run in equation.bad.values()
-            ],
-        },
+        "evidence": _evidence(equation),
         "findings": masks(exact_findings(now, minimal)),
         "minimal_failing_sets": masks(minimal),
         "larger_findings": masks(larger(now, minimal)),
@@ -95,8 +75,37 @@ def certify(now: Hypotheses, progress: Progress) -> Certificate:
     return Certificate(data)
 
 
+def _bounds(now: Hypotheses, progress: Progress) -> dict[str, Any]:
+    language = now.language
+    return {
+        "max_size": now.max_size,
+        "max_union": progress.max_union,
+        "protected": _names(language.faults(language.protected)),
+        "exclusions": named(language.exclusions),
+        "down": _names(progress.down),
+    }
+
+
+def _evidence(equation: Equation) -> dict[str, Any]:
+    good = [
+        {
+            "origin": run.origin,
+            "failed": _names(run.failed),
+            "support": None if run.support is None else _names(run.support),
+            "count": run.count,
+            "traces": list(run.traces),
+        }
+        for run in equation.good.values()
+    ]
+    bad = [
+        {"fired": _names(run.fired), "count": run.count, "traces": list(run.traces)}
+        for run in equation.bad.values()
+    ]
+    return {"good": good, "bad": bad}
+
+
 def named(sets: Iterable[Faults]) -> list[list[str]]:
-    """Sets of faults by name, each sorted, smaller ones first."""
+    """Name sets of faults, each sorted, smaller ones first."""
     return sorted((_names(each) for each in sets), key=lambda each: (len(each), each))
 
 

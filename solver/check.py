@@ -16,7 +16,7 @@ FORMAT = "ldfi-certificate/1"
 
 
 def check(certificate: dict[str, Any]) -> list[str]:
-    """What is wrong with a certificate, in words; an empty list if nothing is."""
+    """Say in words what is wrong with a certificate; an empty list if nothing is."""
     if certificate.get("format") != FORMAT:
         return [f"this is no certificate in the format {FORMAT!r}"]
     try:
@@ -53,7 +53,7 @@ class _Check:
         ]
 
     def expand(self, faults: Iterable[str]) -> frozenset[str]:
-        """The point faults that these bring about."""
+        """List the point faults that these bring about."""
         result: set[str] = set()
         for fault in faults:
             if fault not in self.expansions:
@@ -70,7 +70,7 @@ class _Check:
         return frozenset(result)
 
     def clauses_of(self, runs: list[dict[str, Any]]) -> list[Clause]:
-        """One clause per set of failed points: the union of the supports, less what failed."""
+        """Make one clause per set of failed points: the union of the supports, less what failed."""
         groups: dict[object, Clause] = {}
         for run in runs:
             if run["support"] is not None:
@@ -82,7 +82,7 @@ class _Check:
         return list(groups.values())
 
     def admissible(self, faults: frozenset[str]) -> bool:
-        """Whether these may be proposed together."""
+        """Tell whether these may be proposed together."""
         return not any(
             frozenset({fault}) in self.exclusions
             or self.reach(fault) & self.protected
@@ -91,28 +91,30 @@ class _Check:
         ) and not any(self.excluded(faults, exclusion) for exclusion in self.exclusions)
 
     def excluded(self, faults: frozenset[str], exclusion: frozenset[str]) -> bool:
-        """Whether these bring an exclusion about; who does so alone was named as a whole."""
+        """Tell whether these bring an exclusion about; one that does so alone was named as a
+        whole."""
         parts = [self.reach(fault) for fault in faults]
         none: frozenset[str] = frozenset()
         return exclusion <= none.union(*(part for part in parts if not exclusion <= part))
 
     def reach(self, fault: str) -> frozenset[str]:
-        """The fault and what it brings about."""
+        """List the fault and what it brings about."""
         return self.expand({fault}) | {fault}
 
     def fails(self, faults: Iterable[str]) -> bool:
-        """Whether a failed run's faults are among what these bring about."""
+        """Tell whether a failed run's faults are among what these bring about."""
         touched = self.expand(faults) | self.down
         return any(fired <= touched for fired in self.bad)
 
     def safe(self, faults: Iterable[str]) -> bool:
-        """Whether a good run shows that these are survived."""
+        """Tell whether a good run shows that these are survived."""
         expansion = self.expand(faults)
         touched = expansion | self.down
         return expansion - self.down in self.survived or bool(self.unhit(touched))
 
     def unhit(self, touched: frozenset[str]) -> list[frozenset[str]]:
-        """The supports that these leave alone; if more faults may help, of subsets' runs only."""
+        """List the supports that these leave alone; if more faults may help, of subsets' runs
+        only."""
         return [
             clause
             for failed, clause in self.clauses
@@ -120,7 +122,7 @@ class _Check:
         ]
 
     def problems(self) -> Iterator[str]:
-        """All that is wrong."""
+        """Say all that is wrong."""
         yield from self.wrong_findings()
         yield from self.wrong_violations()
         yield from self.wrong_bound()
@@ -128,7 +130,8 @@ class _Check:
             yield from self.missed()
 
     def wrong_findings(self) -> Iterator[str]:
-        """Findings that were not seen to fail, or are not minimal, or contradict what is open."""
+        """Report findings that were not seen to fail, or are not minimal, or contradict what is
+        open."""
         minimal = [frozenset(each) for each in self.data["minimal_failing_sets"]]
         for each in minimal:
             if not self.fails(each):
@@ -154,7 +157,7 @@ class _Check:
                 yield f"the failure of {sorted(fired)} is explained by no finding"
 
     def wrong_violations(self) -> Iterator[str]:
-        """Contradictions in the evidence that the certificate does not declare."""
+        """Report contradictions in the evidence that the certificate does not declare."""
         declared = [self.expand(each["faults"]) for each in self.data["violations"]]
         for run in self.data["evidence"]["bad"]:
             fired = self.expand(run["fired"])
@@ -162,7 +165,7 @@ class _Check:
                 yield f"{run['fired']} failed although a good run shows it safe; not declared"
 
     def wrong_bound(self) -> Iterator[str]:
-        """A lower bound that does not follow, or a number of experiments that cannot be."""
+        """Report a lower bound that does not follow, or a number of experiments that cannot be."""
         bound, evidence = self.data["lower_bound"], self.data["evidence"]
         minimal = {self.expand(each) | self.down for each in self.data["minimal_failing_sets"]}
         exact = [one for one in minimal if not any(other < one for other in minimal)]
@@ -189,7 +192,7 @@ class _Check:
             yield f"{self.data['experiments']} experiments cannot have given {runs} results"
 
     def missed(self) -> Iterator[str]:
-        """Sets within the bounds that nothing decides and that are not listed as open.
+        """Find sets within the bounds that nothing decides and that are not listed as open.
 
         From a set that some good run shows to be survived, go on by one fault which that run relied
         on; a set with none of them is survived as well. A fault that was gone on by is left out

@@ -108,14 +108,14 @@ class Equation:
         _count(run, traces)
 
     def is_safe(self, expansion: int) -> bool:
-        """Whether some good run shows that these point faults are survived."""
+        """Tell whether some good run shows that these point faults are survived."""
         touched = expansion | self.down
         if expansion & ~self.down in self.closed:
             return True
         return self.missed(touched) != 0
 
     def missed(self, touched: int) -> int:
-        """The clauses (by position) that bind these point faults and are not hit by them."""
+        """List the clauses (by position) that bind these point faults and are not hit by them."""
         hit = self.satisfied
         for point in members(touched):
             hit |= self.hits.get(point, 0)
@@ -127,16 +127,16 @@ class Equation:
         )
 
     def is_failing(self, expansion: int) -> bool:
-        """Whether these point faults contain a set that was seen to fail."""
+        """Tell whether these point faults contain a set that was seen to fail."""
         touched = expansion | self.down
         return any(known & touched == known for known in self.failing)
 
     def is_open(self, expansion: int) -> bool:
-        """Whether nothing is known of these point faults."""
+        """Tell whether nothing is known of these point faults."""
         return not self.is_failing(expansion) and not self.is_safe(expansion)
 
     def natural_clauses(self) -> list[int]:
-        """The clauses that unperturbed requests alone amount to."""
+        """Make the clauses that unperturbed requests alone amount to."""
         clauses: dict[tuple[int, int], int] = {}
         for run in self.good.values():
             if run.support is not None and run.origin == "observed":
@@ -146,11 +146,11 @@ class Equation:
         return list(clauses.values())
 
     def doubtful(self) -> list[Faults]:
-        """Sets that were seen to fail and that a good run shows safe."""
+        """List sets that were seen to fail and that a good run shows safe."""
         return [fired for fired in self.bad if self.is_safe(self.language.expand(fired))]
 
     def violations(self) -> list[Violation]:
-        """What contradicts "more faults never help": one violation for each doubtful set."""
+        """List what contradicts "more faults never help": one violation for each doubtful set."""
         found = []
         for doubtful in self.doubtful():
             fired = self.language.expand(doubtful)

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
-from ldfi.solver.bits import mask_of, members
 from ldfi.solver.certificate import Certificate
 from ldfi.solver.certify import Progress, certify
 from ldfi.solver.deadline import Deadline
@@ -24,32 +22,26 @@ from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
 from ldfi.solver.listing import Listing
 from ldfi.solver.order import Faults, ordered, set_key
-from ldfi.solver.reduce import extend, inside, part_of
+from ldfi.solver.rechecks import Rechecks
+from ldfi.solver.reduce import next_part
 from ldfi.solver.sat import SatSolver
 from ldfi.solver.search import Search
 from ldfi.solver.strategies import Strategy
 from ldfi.solver.strategies.likeliest import Likeliest
 from ldfi.solver.strategies.smallest import Smallest
 from ldfi.solver.strategies.union import Union
+from ldfi.solver.suspects import Suspects
 
 Judgement = Literal["failing", "safe", "open"]
 """What is known of a set of faults; ``open`` is nothing."""
 
 LISTED = 1000
 """How many open hypotheses a certificate lists."""
-RECHECK_DRAWS = 200
-"""Random sets looked at for one that was inferred to be safe."""
 STRATEGIES: dict[str, type[Strategy]] = {
     "smallest": Smallest,
     "likeliest": Likeliest,
     "union": Union,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Suspect:
-    failing: int
-    blamed: int
 
 
 class Explorer:
@@ -89,14 +81,8 @@ class Explorer:
         deterministic: bool = False,
         monotone: bool = True,
     ) -> None:
-        if strategy not in STRATEGIES:
-            raise InvalidRecord(f"strategy {strategy!r} is unknown; take one of {[*STRATEGIES]}")
-        if max_size is not None and max_size < 1:
-            raise InvalidRecord(f"max_size {max_size} leaves nothing to try; take 1 or more")
-        if max_union is not None and max_union < 1:
-            raise InvalidRecord(f"max_union {max_union} leaves nothing to try; take 1 or more")
-        if strategy == "union" and not monotone:
-            raise InvalidRecord("a union that survives closes nothing if more faults may help")
+        _check_bounds(strategy, max_size, max_union, monotone=monotone)
+        _check_costs(costs or {})
         self.max_size = max_size
         self.max_union = max_union
         self.time_limit = time_limit
@@ -114,9 +100,6 @@ class Explorer:
         self._equation = Equation(
             self._language, self._down, deterministic=deterministic, monotone=monotone
         )
-        for name, cost in (costs or {}).items():
-            if cost <= 0:
-                raise InvalidRecord(f"the cost {cost} of {name!r} is not positive")
         self._costs = dict(costs or {})
         self._likelihoods = dict(likelihoods or {})
         self._rng = random.Random(seed)
@@ -124,10 +107,8 @@ class Explorer:
         self._sat = SatSolver()
         self._listing = Listing()
         self._attempts: dict[Faults, int] = {}
-        self._run: set[Faults] = set()
-        self._rechecked = 0
-        self._violated = 0
-        self._suspects: list[_Suspect] = []
+        self._rechecks = Rechecks()
+        self._suspects = Suspects()
         self._snapshot: tuple[tuple[int, int, int, int], Hypotheses] | None = None
 
     def observe(
@@ -140,7 +121,7 @@ class Explorer:
         self._equation.add_good(frozenset(failed), frozenset(support), "observed", traces)
 
     def propose(self) -> Faults | None:
-        """The next experiment; None when nothing is left within the bounds.
+        """Choose the next experiment; None when nothing is left within the bounds.
 
         An empty set says that nothing is known yet: run it with nothing injected. Raises OutOfTime.
         """
@@ -148,7 +129,9 @@ class Explorer:
         limit = None if self.time_limit is None else 0.9 * self.time_limit
         with Deadline(limit) as deadline:
             search = self._search(deadline)
-            chosen = self._reduce(search)
+            chosen = self._suspects.next(search)
+            if chosen is None:
+                chosen = next_part(search)
             if chosen is None:
                 strategy = Smallest() if self.degraded else self._strategy
                 chosen = strategy.choose(search)
@@ -156,24 +139,12 @@ class Explorer:
         return None if chosen is None else self._language.faults(chosen)
 
     def recheck(self) -> Faults | None:
-        """A set that was inferred to be safe but never tried, by lot; None if none was met.
+        """Draw a set that was inferred to be safe but never tried; None if none was met.
 
         Trying a few of these and recording what happens measures how far "more faults never help"
         holds; the certificate gives the rate.
         """
-        now = self._now()
-        variables = list(members(now.selectable))
-        largest = min(len(variables), self.max_size or len(variables))
-        for _ in range(RECHECK_DRAWS if largest else 0):
-            drawn = mask_of(self._rng.sample(variables, self._rng.randint(1, largest)))
-            expansion = now.expand(drawn)
-            if (
-                now.allowed(drawn)
-                and now.equation.is_safe(expansion)
-                and self._language.faults(drawn) not in self._run
-            ):
-                return self._language.faults(drawn)
-        return None
+        return self._rechecks.draw(self._now(), self._rng)
 
     def record(
         self,
@@ -194,9 +165,10 @@ class Explorer:
         injected = frozenset(injected)
         took_effect = injected if fired is None else frozenset(fired)
         self._language.learn(injected)
-        self._acquit(self._language.variables(injected))
+        self._suspects.acquit(self._language.variables(injected), self._language.expand(injected))
         self.experiments += 1
-        self._count_recheck(injected, succeeded)
+        if succeeded is not None:
+            self._rechecks.count(injected, self._now(), succeeded=succeeded)
         if succeeded and (support is not None or took_effect >= injected):
             known = None if support is None else frozenset(support)
             self._equation.add_good(took_effect, known, "injected", traces)
@@ -212,29 +184,29 @@ class Explorer:
 
     @property
     def findings(self) -> tuple[Faults, ...]:
-        """Minimal failing sets of at most ``max_size``, none said better by another one."""
+        """Return minimal failing sets up to ``max_size``, none said better by another one."""
         now = self._now()
         return self._as_faults(exact_findings(now, minimal_failing_sets(now)))
 
     @property
     def larger_findings(self) -> tuple[Faults, ...]:
-        """Failing sets larger than ``max_size`` that were met; they need not be minimal."""
+        """Return failing sets larger than ``max_size`` that were met; they need not be minimal."""
         now = self._now()
         return self._as_faults(larger(now, minimal_failing_sets(now)))
 
     def minimal_failing_sets(self) -> tuple[Faults, ...]:
-        """Every inclusion-minimal failing set within ``max_size``, implied ones included."""
+        """Return every inclusion-minimal failing set within ``max_size``, implied ones included."""
         return self._as_faults(minimal_failing_sets(self._now()))
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """What was seen to contradict "more faults never help"."""
+        """Return what was seen to contradict "more faults never help"."""
         self._now()
         return tuple(self._equation.violations())
 
     @property
     def doubtful(self) -> tuple[Faults, ...]:
-        """Sets that were seen to fail although a good run shows them to be safe.
+        """Return sets that were seen to fail although a good run shows them to be safe.
 
         Either more faults helped, or the failure came of something else: only trying the same once
         more can tell. The explorer itself believes the failure.
@@ -244,11 +216,11 @@ class Explorer:
 
     @property
     def degraded(self) -> bool:
-        """Whether the exploration went over to the cautious strategy."""
+        """Say whether the exploration went over to the cautious strategy."""
         return bool(self.violations)
 
     def judge(self, faults: Iterable[Hashable]) -> Judgement:
-        """What is known of exactly these faults together: whether the outcome would fail."""
+        """Say what is known of exactly these faults together: whether the outcome would fail."""
         now = self._now()
         expansion = self._language.expand(faults)
         if now.equation.is_failing(expansion):
@@ -256,15 +228,15 @@ class Explorer:
         return "safe" if now.equation.is_safe(expansion) else "open"
 
     def expect(self, likelihoods: Mapping[Any, float]) -> None:
-        """From now on take these to be the likelihoods of being harmful (for ``likeliest``)."""
+        """Take these from now on to be the likelihoods of being harmful (for ``likeliest``)."""
         self._likelihoods.update(likelihoods)
 
     def open_hypotheses(self, limit: int | None = None) -> tuple[Faults, ...]:
-        """The minimal open hypotheses, at most ``limit`` of them."""
+        """Return the minimal open hypotheses, at most ``limit`` of them."""
         return self._as_faults(list(islice(self._now().minimal(), limit)))
 
     def open_count(self, limit: int = 10_000) -> int:
-        """How many minimal hypotheses are open; counting ends at ``limit``."""
+        """Count the minimal open hypotheses; counting ends at ``limit``."""
         return sum(1 for _ in islice(self._now().minimal(), limit))
 
     def add_domain(self, name: Hashable, members: Collection[Hashable]) -> None:
@@ -284,11 +256,11 @@ class Explorer:
         self._language.protect(faults)
 
     def imply(self, stronger: Hashable, weaker: Hashable) -> None:
-        """It was seen that ``stronger`` makes ``weaker`` happen too."""
+        """Learn that ``stronger`` was seen to make ``weaker`` happen too."""
         self._language.imply(stronger, weaker)
 
     def certificate(self) -> Certificate:
-        """What is known now, in a form that :mod:`ldfi.solver.check` verifies by itself."""
+        """Write what is known now, in a form that :mod:`ldfi.solver.check` verifies by itself."""
         with Deadline(self.time_limit) as deadline:
             listed = list(islice(self._now().minimal(stop=lambda: deadline.passed), LISTED + 1))
             all_listed = len(listed) <= LISTED and not deadline.passed
@@ -296,8 +268,8 @@ class Explorer:
             max_union=self.max_union,
             down=self._down,
             experiments=self.experiments,
-            rechecked=self._rechecked,
-            violated=self._violated,
+            rechecked=self._rechecks.tried,
+            violated=self._rechecks.violated,
             attempts=self._attempts,
             still_open=tuple(listed[:LISTED]),
             all_listed=all_listed,
@@ -316,15 +288,6 @@ class Explorer:
         if self._snapshot is None or self._snapshot[0] != version:
             self._snapshot = version, Hypotheses(language, self._equation, self.max_size)
         return self._snapshot[1]
-
-    def _count_recheck(self, injected: Faults, succeeded: bool | None) -> None:
-        expansion = self._language.expand(injected)
-        if succeeded is not None and injected not in self._run:
-            self._run.add(injected)
-            self._now()
-            if self._equation.is_safe(expansion) and not self._equation.is_failing(expansion):
-                self._rechecked += 1
-                self._violated += not succeeded
 
     def _search(self, deadline: Deadline) -> Search:
         now = self._now()
@@ -348,39 +311,26 @@ class Explorer:
         blamed = frozenset(blame or ())
         if blamed:
             self._language.learn(blamed)
-            self._suspects.append(
-                _Suspect(self._language.expand(fired), self._language.variables(blamed))
-            )
-
-    def _acquit(self, tried: int) -> None:
-        """Blame is worth one experiment: whatever came of it, the suspect is not tried again."""
-        self._suspects = [
-            suspect
-            for suspect in self._suspects
-            if suspect.blamed & ~tried
-            or not suspect.failing & ~self._language.expand_numbers(tried)
-        ]
-
-    def _reduce(self, search: Search) -> int | None:
-        """The next step from a failing set that is not minimal yet; None if there is none."""
-        now, equation = search.now, search.now.equation
-        for suspect in reversed(self._suspects[:]):
-            tried = extend(suspect.blamed, suspect.failing, search)
-            if tried is not None and now.is_open(tried) and tried not in search.attempts:
-                if search.fits(tried):
-                    return tried
-                search.suspected.append(tried)
-            else:
-                self._suspects.remove(suspect)
-        for failing in equation.failing:
-            # The empty set and single points have no smaller sets that could be unknown.
-            if failing.bit_count() > 1:
-                left = [each for each in inside(failing, search) if each not in search.attempts]
-                if left:
-                    part = part_of(left, search)
-                    if part not in search.attempts:
-                        return part
-        return None
+            self._suspects.add(self._language.variables(blamed), self._language.expand(fired))
 
     def _as_faults(self, sets: Iterable[int]) -> tuple[Faults, ...]:
         return tuple(sorted((self._language.faults(each) for each in sets), key=set_key))
+
+
+def _check_bounds(
+    strategy: str, max_size: int | None, max_union: int | None, *, monotone: bool
+) -> None:
+    if strategy not in STRATEGIES:
+        raise InvalidRecord(f"strategy {strategy!r} is unknown; take one of {[*STRATEGIES]}")
+    if max_size is not None and max_size < 1:
+        raise InvalidRecord(f"max_size {max_size} leaves nothing to try; take 1 or more")
+    if max_union is not None and max_union < 1:
+        raise InvalidRecord(f"max_union {max_union} leaves nothing to try; take 1 or more")
+    if strategy == "union" and not monotone:
+        raise InvalidRecord("a union that survives closes nothing if more faults may help")
+
+
+def _check_costs(costs: Mapping[Any, float]) -> None:
+    for name, cost in costs.items():
+        if cost <= 0:
+            raise InvalidRecord(f"the cost {cost} of {name!r} is not positive")

@@ -16,7 +16,8 @@ from ldfi.solver.hypotheses import Hypotheses
 
 
 def minimal_failing_sets(now: Hypotheses) -> list[int]:
-    """Masks of variables, all confirmed: every smaller subset is known to be safe."""
+    """Find the minimal failing sets (masks of variables): every smaller subset is known to be
+    safe."""
     found: set[int] = set()
     usable, tried = now.selectable, set()
     for run in now.equation.bad.values():
@@ -35,7 +36,7 @@ def minimal_failing_sets(now: Hypotheses) -> list[int]:
 
 
 def exact_findings(now: Hypotheses, minimal: Iterable[int]) -> list[int]:
-    """Of the minimal failing sets, those that no other one makes superfluous."""
+    """Keep, of the minimal failing sets, those that no other one makes superfluous."""
     sets = [(now.expand(each), each.bit_count(), each) for each in minimal]
     kept = []
     for expansion, size, variables in sets:
@@ -49,7 +50,7 @@ def exact_findings(now: Hypotheses, minimal: Iterable[int]) -> list[int]:
 
 
 def larger(now: Hypotheses, minimal: Iterable[int]) -> list[int]:
-    """Known failing sets that contain none of these: larger than the bound, maybe not minimal."""
+    """Find failing sets that contain none of these: larger than the bound, maybe not minimal."""
     within = [now.expand(each) | now.equation.down for each in minimal]
     return [
         _written(failing & ~now.equation.down, now)
@@ -66,7 +67,7 @@ def _confirmed(variables: int, now: Hypotheses) -> bool:
 
 
 def _written(points: int, now: Hypotheses) -> int:
-    """Point faults as variables, whole domains by their names."""
+    """Write point faults as variables, whole domains by their names."""
     expansions = now.language.expansions
     whole = [each for each in now.language.domains if not expansions[each] & ~points]
     written = 0

@@ -63,13 +63,13 @@ class Hypotheses:
         return mask
 
     def expand(self, variables: int) -> int:
-        """The expansion of a mask of variables."""
+        """Expand a mask of variables to the point faults that they bring about."""
         special = variables & ~self._plain
         mask = variables & self._plain
         return mask | self.language.expand_numbers(special) if special else mask
 
     def admissible(self, variables: int) -> bool:
-        """Whether these variables may be proposed together."""
+        """Tell whether these variables may be proposed together."""
         if variables & ~self.selectable:
             return False
         index = self._forbidden_with
@@ -82,11 +82,11 @@ class Hypotheses:
         )
 
     def allowed(self, variables: int) -> bool:
-        """Whether these may be proposed and are not known to fail; inherited by subsets."""
+        """Tell whether these may be proposed and are not known to fail; inherited by subsets."""
         return not self.equation.is_failing(self.expand(variables)) and self.admissible(variables)
 
     def is_open(self, variables: int) -> bool:
-        """Whether this set of variables is an open hypothesis, of whatever size."""
+        """Tell whether this set of variables is an open hypothesis, of whatever size."""
         return self.admissible(variables) and self.equation.is_open(self.expand(variables))
 
     @cached_property
@@ -127,7 +127,7 @@ class Hypotheses:
         stop: Callable[[], bool] = never,
         allowed: Callable[[int], bool] | None = None,
     ) -> Iterator[int]:
-        """The minimal open hypotheses, in the order of the search.
+        """List the minimal open hypotheses, in the order of the search.
 
         ``within``: only such as consist of these variables. ``max_size``: a tighter bound.
         ``allowed``: prune where this says no; asked while searching, so it may become stricter.
@@ -153,7 +153,8 @@ class Hypotheses:
         return bool(self.equation.closed) or not self.equation.monotone
 
     def _walk(self, bound: int | None, pool: int, stop: Callable[[], bool]) -> Iterator[int]:
-        """The minimal open hypotheses by size: from a set that is safe to what its clause offers.
+        """Walk through the minimal open hypotheses by size: from a safe set to what its clause
+        offers.
 
         A set closed by itself offers nothing, so every variable is tried.
         """

@@ -37,7 +37,7 @@ class Language:
         self._forbidden: tuple[tuple[int, int], list[int]] = (-1, -1), []
 
     def number(self, fault: Fault) -> int:
-        """The number of this fault, given on first sight."""
+        """Return the number of this fault, which is given on first sight."""
         known = self.index.get(fault)
         if known is not None:
             return known
@@ -49,7 +49,7 @@ class Language:
         return number
 
     def learn(self, faults: Iterable[Fault]) -> None:
-        """Number those of the faults that are new, in stable order."""
+        """Give a number to each of the faults that is new, in stable order."""
         for fault in ordered(fault for fault in faults if fault not in self.index):
             self.number(fault)
 
@@ -62,7 +62,7 @@ class Language:
         self._expand()
 
     def imply(self, stronger: Fault, weaker: Fault) -> bool:
-        """From now on ``stronger`` brings ``weaker`` about. Returns whether that was news."""
+        """Record that ``stronger`` brings ``weaker`` about. Returns whether that was news."""
         self.learn([stronger, weaker])
         seen = self.weaker.setdefault(self.index[stronger], set())
         if self.index[weaker] in seen:
@@ -97,7 +97,7 @@ class Language:
             self.restrictions += 1
 
     def expand(self, faults: Iterable[Fault]) -> int:
-        """The expansion of a set of variables, as a mask; new faults are numbered."""
+        """Expand a set of variables to a mask; new faults are numbered."""
         known = faults if isinstance(faults, (frozenset, set)) else frozenset(faults)
         self.learn(known)
         mask = 0
@@ -106,32 +106,32 @@ class Language:
         return mask
 
     def expand_numbers(self, variables: int) -> int:
-        """The expansion of a mask of variables."""
+        """Expand a mask of variables to the point faults that they bring about."""
         mask = 0
         for variable in members(variables):
             mask |= self.expansions[variable]
         return mask
 
     def variables(self, faults: Iterable[Fault]) -> int:
-        """The mask of the variables themselves, unexpanded."""
+        """Make the mask of the variables themselves, unexpanded."""
         mask = 0
         for fault in faults:
             mask |= 1 << self.index[fault]
         return mask
 
     def faults(self, mask: int) -> Faults:
-        """The faults a mask stands for."""
+        """List the faults a mask stands for."""
         return frozenset(self.names[number] for number in members(mask))
 
     def carriers(self, points: int) -> int:
-        """The variables whose expansion meets these points."""
+        """Find the variables whose expansion meets these points."""
         mask = 0
         for point in members(points):
             mask |= self._carriers[point]
         return mask
 
     def forbidden(self) -> list[int]:
-        """Masks of variables that are never proposed together.
+        """List masks of variables that are never proposed together.
 
         An excluded fault is meant wherever it comes from: domains that contain it count, and
         stronger faults that cause it. A variable that by itself brings a whole exclusion about is

@@ -33,7 +33,7 @@ class Steps:
         self.used_up = False
 
     def __call__(self) -> bool:
-        """Asked once per branch."""
+        """Count one branch, and tell whether to stop."""
         self.left -= 1
         self.used_up = self.used_up or self.left < 0 or self.stop()
         return self.used_up
@@ -50,7 +50,8 @@ class Listing:
         self._given_up = 0
 
     def follow(self, now: Hypotheses, stop: Callable[[], bool]) -> list[int] | None:
-        """The list; None if it would be too long, or time ran out, or sizes are unbounded."""
+        """Keep the list up to date and return it; None if too long, out of time, or sizes are
+        unbounded."""
         if now.walked or now.max_size is None or now.max_size > LARGEST:
             return None
         meaning = now.language.version, now.equation.satisfied

@@ -14,18 +14,18 @@ Faults: TypeAlias = frozenset[Fault]
 
 
 def stable_key(fault: Fault) -> tuple[str, str]:
-    """A sort key made of the fault's type and how it reads; sets are read in sorted order."""
+    """Make a sort key of the fault's type and how it reads; sets are read in sorted order."""
     if isinstance(fault, frozenset):
         return str(type(fault)), repr(sorted(stable_key(member) for member in fault))
     return str(type(fault)), repr(fault)
 
 
 def ordered(faults: Iterable[Fault]) -> list[Fault]:
-    """The faults in stable order."""
+    """Put the faults in stable order."""
     return sorted(faults, key=stable_key)
 
 
 def set_key(faults: Iterable[Fault]) -> tuple[int, list[tuple[str, str]]]:
-    """A sort key for sets of faults: smaller sets first, then by their members."""
+    """Make a sort key for sets of faults: smaller sets first, then by their members."""
     keys = sorted(stable_key(fault) for fault in faults)
     return len(keys), keys

@@ -19,8 +19,21 @@ does not; among a hundred points with five planted failures, 0.2 instead of 0.5 
 experiments of six per finding and costs no more experiments in all."""
 
 
+def next_part(search: Search) -> int | None:
+    """Return the next part to try of a failing set that is not minimal yet; None if none is."""
+    for failing in search.now.equation.failing:
+        # The empty set and single points have no smaller sets that could be unknown.
+        if failing.bit_count() > 1:
+            left = [each for each in inside(failing, search) if each not in search.attempts]
+            if left:
+                part = part_of(left, search)
+                if part not in search.attempts:
+                    return part
+    return None
+
+
 def inside(failing: int, search: Search) -> list[int]:
-    """The open hypotheses inside a failing set (a mask of point faults)."""
+    """Return the open hypotheses inside a failing set (a mask of point faults)."""
     now = search.now
     reach = failing | now.equation.down
     variables = 0
@@ -31,7 +44,7 @@ def inside(failing: int, search: Search) -> list[int]:
 
 
 def part_of(open_inside: list[int], search: Search) -> int:
-    """A set of variables that contains a share of these hypotheses, at least one."""
+    """Choose a set of variables that contains a share of these hypotheses, at least one."""
     now = search.now
     variables = sorted({each for hypothesis in open_inside for each in members(hypothesis)})
     search.rng.shuffle(variables)
@@ -55,7 +68,7 @@ def part_of(open_inside: list[int], search: Search) -> int:
 
 
 def extend(suspect: int, failing: int, search: Search) -> int | None:
-    """The suspect (mask of variables), extended within the failing set until it is a hypothesis."""
+    """Extend a suspect (mask of variables) within the failing set until it is a hypothesis."""
     now = search.now
     everything = (1 << len(now.sets)) - 1
     hit = 0

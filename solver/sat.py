@@ -40,7 +40,7 @@ class SatSolver:
         self._reset()
 
     def smallest(self, now: Hypotheses, deadline: Deadline, avoid: Iterable[int] = ()) -> Answer:
-        """A smallest open hypothesis that contains none of ``avoid`` (masks of variables)."""
+        """Find a smallest open hypothesis that contains none of ``avoid`` (masks of variables)."""
         self._follow(now)
         avoiding = [self._avoid(each) for each in avoid]
         assumptions = [*self._selectors.values(), *avoiding]
@@ -60,7 +60,8 @@ class SatSolver:
             bound = best.bit_count() - 1
 
     def feasible(self, now: Hypotheses, deadline: Deadline) -> int | None:
-        """Any minimal hypothesis, whatever its size; None if there is none, or none in time."""
+        """Find any minimal hypothesis, whatever its size; None if there is none, or none in
+        time."""
         self._follow(now)
         found = self._solve([*self._selectors.values()], None, deadline)
         return _shrink(self._model(), now) if found else None
@@ -128,7 +129,7 @@ class SatSolver:
             self._solver.add_clause([-selector, *(self._variable[each] for each in members(mask))])
 
     def _touch(self, point: int, now: Hypotheses) -> int:
-        """The SAT variable "this point fault happens"."""
+        """Return the SAT variable that says "this point fault happens"."""
         known = self._touched.get(point)
         if known is None:
             carriers = now.language.carriers(1 << point)
@@ -151,7 +152,7 @@ class SatSolver:
         return known
 
     def _at_most(self, bound: int) -> list[int]:
-        """Assumptions that bound the number of variables chosen."""
+        """Make assumptions that bound the number of variables chosen."""
         if bound >= len(self._variable):
             return []
         if bound == 0:
@@ -177,7 +178,7 @@ class SatSolver:
         return [-self._totalizer.rhs[bound]]
 
     def _solve(self, assumptions: list[int], bound: int | None, deadline: Deadline) -> bool | None:
-        """Whether there is a model; None if time ran out."""
+        """Tell whether there is a model; None if time ran out."""
         if bound is not None:
             assumptions = [*assumptions, *self._at_most(bound)]
         self._solver.clear_interrupt()

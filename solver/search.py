@@ -44,7 +44,8 @@ class Search:
     """Whether what was found last is proved to be smallest (or that nothing is left)."""
 
     def sample(self, size: int | None = None, steps: int | None = None) -> list[int]:
-        """Minimal open hypotheses up to this size, at most :data:`SAMPLE`, untried ones only.
+        """Sample minimal open hypotheses up to this size, at most :data:`SAMPLE`, untried ones
+        only.
 
         ``steps``: look at no more branches than this, when some are as good as all.
         """
@@ -58,7 +59,7 @@ class Search:
         return fresh if len(fresh) <= SAMPLE else sorted(self.rng.sample(fresh, SAMPLE))
 
     def inside(self, variables: int) -> list[int]:
-        """Some minimal open hypotheses made of these variables, at most :data:`SAMPLE`."""
+        """Find some minimal open hypotheses made of these variables, at most :data:`SAMPLE`."""
         listed = self.listing.follow(self.now, self._late)
         if listed is None:
             stop = Steps(SOME, self._late)
@@ -69,7 +70,7 @@ class Search:
         return self.deadline.passed
 
     def smallest(self) -> list[int]:
-        """The smallest open hypotheses that were not tried in vain; else the least tried one.
+        """Find the smallest open hypotheses that were not tried in vain; else the least tried one.
 
         Within small bounds branching is faster than SAT, and it lists them all. Raises OutOfTime if
         none was found in time and none was excluded.
@@ -94,12 +95,14 @@ class Search:
     def _least(self, found: list[int]) -> list[int]:
         self.optimal = not self.deadline.passed
         if not found and self.deadline.passed:
-            raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
+            raise OutOfTime(
+                "no hypothesis was found within time_limit, and none ruled out; allow more time"
+            )
         least = min((each.bit_count() for each in found), default=0)
         return [each for each in found if each.bit_count() == least]
 
     def cheapest(self) -> int | None:
-        """The open hypothesis of least cost that was not tried in vain, by branch and bound.
+        """Find the open hypothesis of least cost that was not tried in vain, by branch and bound.
 
         Costs are positive, so whatever costs as much as the best one known cannot get better.
         """
@@ -114,11 +117,13 @@ class Search:
                 best, least = each, self.cost(each)
         self.optimal = not self.deadline.passed
         if best is None and not self.optimal:
-            raise OutOfTime("no hypothesis was found in time and none excluded; allow more")
+            raise OutOfTime(
+                "no hypothesis was found within time_limit, and none ruled out; allow more time"
+            )
         return best
 
     def retries(self) -> list[int]:
-        """The open hypothesis that was inconclusive least often, if it may be tried again."""
+        """Find the open hypothesis that was inconclusive least often, if it may be tried again."""
         again = sorted(
             (count, variables.bit_count(), variables)
             for variables, count in self.attempts.items()
@@ -127,11 +132,11 @@ class Search:
         return [again[0][2]] if again else []
 
     def fits(self, variables: int) -> bool:
-        """Whether a set of variables is within the bound on the size of hypotheses."""
+        """Tell whether a set of variables is within the bound on the size of hypotheses."""
         bound = self.now.max_size
         return bound is None or variables.bit_count() <= bound
 
     def cost(self, variables: int) -> float:
-        """What trying these costs; one per variable unless said otherwise."""
+        """Return what trying these costs: one per variable unless said otherwise."""
         names = self.now.language.names
         return sum(self.costs.get(names[each], 1.0) for each in members(variables))

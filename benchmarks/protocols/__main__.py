@@ -18,7 +18,7 @@ SEEDS = 5
 
 
 def measure(known: Known) -> dict[str, Any]:
-    """One row: worst and mean over the seeds, and whether the answer is the known one."""
+    """Measure one row: worst and mean over the seeds, and whether the answer is the known one."""
     started = time.perf_counter()
     results = [explore(known.setting, max_size=known.max_size, seed=seed) for seed in range(SEEDS)]
     firsts = [result.to_first for result in results if result.to_first is not None]
@@ -52,7 +52,8 @@ def main() -> int:
 
 
 def targets(rows: list[dict[str, Any]]) -> dict[str, Target]:
-    """The known answers, in no more executions than others needed."""
+    """Hold the rows against the targets: the known answers, in no more executions than others
+    needed."""
     found = {
         "rows equal to the catalogue": at_least(sum(row["equal"] for row in rows), len(rows)),
         "rows with certificates that hold": at_least(

@@ -37,7 +37,7 @@ class Decisions(Protocol):
         self.next_abort: dict[str, Proofs] = dict.fromkeys(self.nodes, FALSE)
 
     def decision(self, node: str) -> Proofs:
-        """Proofs that the node has decided."""
+        """Collect proofs that the node has decided."""
         return either(self.commit[node], self.abort[node])
 
     def begin(self, node: str, inbox: list[Message]) -> None:
@@ -59,7 +59,8 @@ class Decisions(Protocol):
                     yield Send(peer, body, decided)
 
     def goals(self) -> Mapping[Goal, tuple[bool, Proofs]]:
-        """Termination: two nodes decide if one is prepared. Agreement: no two decisions differ."""
+        """Promise termination: two nodes decide if one is prepared; and agreement: no two
+        decisions differ."""
         two = [both(self.decision(x), self.decision(y)) for x, y in combinations(self.nodes, 2)]
         decided = any(self.decision(node) for node in self.nodes)
         split = any(self.commit.values()) and any(self.abort.values())
@@ -77,7 +78,7 @@ class TwoPhaseCommit(Decisions):
         self.votes: dict[str, Proofs] = dict.fromkeys(AGENTS, FALSE)
 
     def step(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """One round."""
+        """Take one round."""
         self.begin(node, inbox)
         if node == "C":
             for message in inbox:
@@ -97,10 +98,10 @@ class TwoPhaseCommit(Decisions):
         yield from self.relay(node)
 
     def time_out(self, now: int) -> None:
-        """What C does when its patience ends."""
+        """Do what C does when its patience ends."""
 
     def terminate(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """What a node does about not knowing the outcome."""
+        """Do what a node does about not knowing the outcome."""
         yield from ()
 
 
@@ -108,7 +109,7 @@ class TwoPhaseCommitTimeout(TwoPhaseCommit):
     """C aborts if a vote is missing in round 4."""
 
     def time_out(self, now: int) -> None:
-        """What C does when its patience ends."""
+        """Do what C does when its patience ends."""
         if now == 4 and not self.held_back(both(*self.votes.values())):
             self.next_abort["C"] = TRUE
 
@@ -117,7 +118,7 @@ class TwoPhaseCommitOptimist(TwoPhaseCommit):
     """Termination is asked for only while C does not crash."""
 
     def goals(self) -> Mapping[Goal, tuple[bool, Proofs]]:
-        """As ever, but nothing is promised if C crashes."""
+        """Promise as ever, but nothing if C crashes."""
         goals = dict(super().goals())
         pre, post = goals["termination"]
         goals["termination"] = (pre and bool(self.up["C"]), post)

@@ -26,18 +26,18 @@ class SimpleDeliver(Protocol):
         yield from self.sends(node, now, inbox)
 
     def sends(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """What this variant sends."""
+        """Send what this variant sends."""
         if node == "a" and now == 1:
             yield from self.to_others(node, "payload", TRUE)
 
     def to_others(self, node: str, body: str, proofs: Proofs) -> Iterator[Send]:
-        """The same to everybody else."""
+        """Send the same to everybody else."""
         for other in self.nodes:
             if other != node:
                 yield Send(other, body, proofs)
 
     def goals(self) -> Mapping[Goal, tuple[bool, Proofs]]:
-        """For each correct receiver that has the payload: no correct node lacks it."""
+        """Promise for each correct receiver that has the payload: no correct node lacks it."""
         result = {}
         for node in ("b", "c"):
             pre = bool(self.has[node] and self.up[node])
@@ -50,7 +50,7 @@ class RetryDeliver(SimpleDeliver):
     """a sends again in every round."""
 
     def sends(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """What this variant sends."""
+        """Send what this variant sends."""
         if node == "a":
             yield from self.to_others(node, "payload", TRUE)
 
@@ -59,7 +59,7 @@ class RedundantDeliver(SimpleDeliver):
     """Everybody who has it sends it to both others in every round."""
 
     def sends(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """What this variant sends."""
+        """Send what this variant sends."""
         if self.has[node]:
             yield from self.to_others(node, "payload", self.has[node])
 
@@ -72,7 +72,7 @@ class AckDeliver(SimpleDeliver):
         self.acked: set[tuple[str, str]] = set()
 
     def sends(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """What this variant sends."""
+        """Send what this variant sends."""
         for message in inbox:
             if message.body == "ack":
                 self.acked.add((node, message.sender))

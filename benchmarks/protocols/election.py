@@ -35,7 +35,7 @@ class Bully(Protocol):
                     yield Send(receiver, candidate, proofs)
 
     def goals(self) -> Mapping[Goal, tuple[bool, Proofs]]:
-        """If there is a ballot there is a leader, and not two; a stopped node receives none."""
+        """Promise a leader if there is a ballot, and not two; a stopped node receives none."""
         leaders: dict[str, Proofs] = {}
         running = [node for node in self.nodes if self.up[node]]
         for node in running:
@@ -67,7 +67,7 @@ class PaxosSynod(Protocol):
         self.timers: dict[str, set[int]] = {node: set() for node in self.nodes}
 
     def step(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """Acceptor first, then proposer."""
+        """Take one round: acceptor first, then proposer."""
         for message in inbox:
             kind, number, value = message.body.split(" ", 2)
             ballot = int(number)
@@ -116,7 +116,7 @@ class PaxosSynod(Protocol):
                     yield Send(receiver, f"ACCEPT {ballot} {chosen}", why)
 
     def any_accepted(self, node: str) -> Proofs:
-        """Proofs that the node has accepted something."""
+        """Collect proofs that the node has accepted something."""
         return either(*self.accepted[node].values())
 
     def goals(self) -> Mapping[Goal, tuple[bool, Proofs]]:

@@ -31,7 +31,7 @@ class Kafka(Protocol):
         self.acknowledged: Proofs = FALSE
 
     def step(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """One round."""
+        """Take one round."""
         for message in inbox:
             self.receive(node, message)
         if node == "Z":
@@ -66,7 +66,7 @@ class Kafka(Protocol):
             self.acknowledged = either(self.acknowledged, message.proofs)
 
     def announce(self, now: int) -> Iterator[Send]:
-        """Z tells members and clients who is a member, and who leads."""
+        """Tell members and clients who is a member, and who leads; Z does."""
         if now < 2:
             return
         for receiver, known in (*self.members["Z"].items(), *self.clients.items()):
@@ -75,7 +75,7 @@ class Kafka(Protocol):
             yield Send(receiver, "LEADER", known)
 
     def replicate(self, node: str) -> Iterator[Send]:
-        """A replica that has the write passes it on, or confirms it."""
+        """Pass the write on, or confirm it, as a replica that has it."""
         written = self.write[node]
         if not written:
             return
@@ -92,7 +92,7 @@ class Kafka(Protocol):
                     yield Send(writer, "INTERNAL-ACK", proofs)
 
     def goals(self) -> Mapping[Goal, tuple[bool, Proofs]]:
-        """What was acknowledged is on a replica that never crashed."""
+        """Promise that what was acknowledged is on a replica that never crashed."""
         kept = [both(self.write[node], self.up[node]) for node in REPLICAS]
         return {"durability": (bool(self.acknowledged), either(*kept))}
 

@@ -57,17 +57,17 @@ class Protocol(ABC):
 
     @abstractmethod
     def step(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """One node's round."""
+        """Take one node's round."""
 
     @abstractmethod
     def goals(self) -> Mapping[Goal, tuple[bool, Proofs]]:
-        """Per goal, whether its precondition holds, and the proofs of its postcondition.
+        """Tell for each goal whether its precondition holds, and the proofs of its postcondition.
 
         The precondition is taken for granted in the proofs: where it does not hold, all is well.
         """
 
     def held_back(self, fact: Proofs) -> bool:
-        """Whether a rule guarded by "not ``fact``" is held back; remembers what held it."""
+        """Tell whether a rule guarded by "not ``fact``" is held back; remembers what held it."""
         if fact:
             self.relied = both(self.relied, fact)
         return bool(fact)
@@ -156,7 +156,8 @@ class Setting:
         return [*alone, *twice, *many]
 
     def run(self, faults: Faults, *, explain: bool = True) -> Mapping[Goal, tuple[bool, Proofs]]:
-        """One execution: per goal whether its precondition holds, and proofs if it is reached."""
+        """Run one execution: per goal whether its precondition holds, and proofs if it is
+        reached."""
         return _Execution(self, faults, explain=explain).state.goals()
 
     @cached_property
@@ -167,13 +168,13 @@ class Setting:
         )
 
     def violates(self, faults: Faults) -> bool:
-        """Whether an execution misses a goal although its precondition holds."""
+        """Tell whether an execution misses a goal although its precondition holds."""
         goals = self.run(faults, explain=False)
         return any(pre and not post for goal, (pre, post) in goals.items() if goal in self.expected)
 
 
 def parse(fault: str) -> tuple[str, str, int]:
-    """Sender, receiver (empty for a crash), round."""
+    """Parse sender, receiver (empty for a crash), round."""
     parts = fault[2:-1].split(",")
     return parts[0], parts[1] if len(parts) == 3 else "", int(parts[-1])
 

@@ -17,12 +17,12 @@ KEPT = 60
 
 
 def either(*facts: Proofs) -> Proofs:
-    """The proofs of a disjunction."""
+    """Combine the proofs of a disjunction."""
     return _minimal({proof for fact in facts for proof in fact})
 
 
 def both(*facts: Proofs) -> Proofs:
-    """The proofs of a conjunction."""
+    """Combine the proofs of a conjunction."""
     result = TRUE
     for fact in facts:
         if fact != TRUE:

@@ -31,7 +31,7 @@ class Result:
 def explore(
     setting: Setting, *, max_size: int | None, seed: int = 0, first_only: bool = False
 ) -> Result:
-    """All minimal counterexamples within ``max_size`` faults."""
+    """Find all minimal counterexamples within ``max_size`` faults."""
     result = Result()
     runs: dict[Faults, Mapping[Goal, tuple[bool, Proofs]]] = {}
     runs[frozenset()] = setting.run(frozenset())
@@ -96,12 +96,12 @@ def _teach(
 
 
 def minimal(sets: set[Faults]) -> frozenset[Faults]:
-    """The inclusion-minimal ones."""
+    """Keep the inclusion-minimal ones."""
     return frozenset(each for each in sets if not any(other < each for other in sets))
 
 
 def exhaustive(setting: Setting, max_size: int) -> tuple[frozenset[Faults], int]:
-    """All minimal counterexamples by trying everything, and the number of executions."""
+    """Find all minimal counterexamples by trying everything, and count the executions."""
     found: list[Faults] = []
     executions = 1
     faults = [*setting.omissions, *setting.crash_faults]

@@ -24,7 +24,7 @@ class ThreePhaseCommit(Decisions):
         self.timers: dict[str, set[int]] = {node: set() for node in self.nodes}
 
     def step(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """One round. Who has aborted forgets that it committed, until it hears of it again."""
+        """Take one round. Who has aborted forgets that it committed, until it hears of it again."""
         if self.commit[node] and self.held_back(self.abort[node]):
             self.commit[node] = FALSE
         self.begin(node, inbox)
@@ -32,7 +32,7 @@ class ThreePhaseCommit(Decisions):
         yield from self.relay(node)
 
     def coordinate(self, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """C's part."""
+        """Play C's part."""
         if now == 1:
             for agent in AGENTS:
                 yield Send(agent, "CANCOMMIT")
@@ -54,7 +54,7 @@ class ThreePhaseCommit(Decisions):
             self.next_abort["C"] = TRUE
 
     def follow(self, node: str, now: int, inbox: list[Message]) -> Iterator[Send]:
-        """An agent's part."""
+        """Play an agent's part."""
         for message in inbox:
             if message.body == "CANCOMMIT":
                 self.prepared[node] = either(self.prepared[node], message.proofs)

@@ -18,7 +18,7 @@ Rows = Mapping[str, Sequence[Builder[model.Panel]]]
 
 
 def board(uid: str, title: str, meaning: str, since: str, rows: Rows) -> model.Dashboard:
-    """A dashboard that shows everything ``since``, say ``now-6h``."""
+    """Make a dashboard that shows everything ``since``, say ``now-6h``."""
     made = (
         build.Dashboard(title)
         .uid(uid)
@@ -43,11 +43,11 @@ def board(uid: str, title: str, meaning: str, since: str, rows: Rows) -> model.D
 
 
 def as_json(dashboard: model.Dashboard) -> str:
-    """As Grafana provisions it."""
+    """Write it as Grafana provisions it."""
     return json.dumps(dashboard, cls=JSONEncoder, indent=1, sort_keys=True) + "\n"
 
 
 def _siblings() -> build.DashboardLink:
-    """Links to our other dashboards, which show the same time then."""
+    """Link to our other dashboards, which show the same time then."""
     links = build.DashboardLink("ldfi").type(model.DashboardLinkType.DASHBOARDS).tags([TAG])
     return links.keep_time(True)

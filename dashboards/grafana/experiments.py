@@ -22,7 +22,7 @@ _HURTS = "open|acknowledged|regressed"
 
 
 def _trips(metric: str) -> str:
-    """How often a switch went off and on again within the hour before: two changes each."""
+    """Count how often a switch went off and on again within the hour before: two changes each."""
     return f"max(ceil(changes({metric}[1h]) / 2))"
 
 
@@ -161,7 +161,7 @@ FOUND = [
     ),
     lines(
         "Notifications",
-        "Without a target all of them wait, for ever.",
+        "Once for each target that waits, or did not take it.",
         Query("max(ldfi_notifications_waiting)", "waiting"),
         Query("max(increase(ldfi_notifications_given_up_total[1h]))", "refused within an hour"),
         colours={"refused within an hour": RED},

@@ -47,7 +47,7 @@ def number(
     words: Mapping[int, tuple[str, str]] | None = None,
     width: int = 3,
 ) -> stat.Panel:
-    """One figure as it is now. ``words``: text and colour to show in place of some values."""
+    """Show one figure as it is now. ``words``: text and colour to show in place of some values."""
     panel = (
         stat.Panel()
         .title(title)
@@ -75,7 +75,8 @@ def lines(
     stacked: bool = False,
     width: int = 8,
 ) -> timeseries.Panel:
-    """Series over time. ``colours``: of series, by name. ``stacked``: their sum is a figure too."""
+    """Draw series over time. ``colours``: of series, by name. ``stacked``: their sum is a figure
+    too."""
     panel = (
         timeseries.Panel()
         .title(title)
@@ -116,7 +117,8 @@ def states(
     words: Mapping[int, tuple[str, str]],
     width: int = 12,
 ) -> statetimeline.Panel:
-    """When which state was: one bar for each query, with a text and a colour for each value."""
+    """Show when which state was: one bar for each query, with a text and a colour for each
+    value."""
     panel = (
         statetimeline.Panel()
         .title(title)

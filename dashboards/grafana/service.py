@@ -72,7 +72,7 @@ HEALTH = [
     ),
     number(
         "Notifications waiting",
-        "Not delivered yet. Without a target they wait for ever.",
+        "Not delivered yet, once for each target that waits.",
         "max(ldfi_notifications_waiting)",
     ),
     number(

@@ -46,7 +46,7 @@ async def audit(
     subject: Wanted = "",
     who: Wanted = "",
 ) -> Response:
-    """Newest first, cut down to a kind, to what it was done to, or to who did it."""
+    """List the log, newest first, cut down to a kind, to what it was done to, or to who did it."""
     query = select(AuditRow)
     if kind:
         query = query.where(AuditRow.what.startswith(kind, autoescape=True))

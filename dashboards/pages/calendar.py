@@ -42,7 +42,7 @@ async def calendar(
     _caller: Viewer,
     start: Annotated[date | None, Query(alias="from", description="In the first week.")] = None,
 ) -> Response:
-    """Four weeks from this one, or from that of ``from``."""
+    """Show four weeks from this one, or from that of ``from``."""
     now, tz = time.time(), viewers_zone(request)
     today = wall(now, tz).date()
     first = monday(min(max(start or today, _EARLIEST), _LATEST))
@@ -50,7 +50,7 @@ async def calendar(
     with db.read() as session:
         windows = maintenance.between(session, days[0].start, days[-1].end, MOST)
         begun = stored.between(session, days[0].start, days[-1].end, MOST)
-    live = [each for each in engine.scheduler.campaigns.values() if each.live()]
+    live = [each for each in engine.scheduler.state.campaigns.values() if each.live()]
     add_maintenance(days, windows, tz)
     add_blackouts(days, live)
     add_begun(days, begun, tz)

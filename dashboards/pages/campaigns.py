@@ -20,14 +20,14 @@ from ldfi.experiments.api.documents import Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_campaign, live_experiments
 from ldfi.experiments.api.views import CampaignView, ClassProgress, ExperimentView
-from ldfi.experiments.domain.campaign.campaign import State
+from ldfi.experiments.domain.campaign.campaign import CampaignState
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as tried
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)
 
-STATES: Final[tuple[State, ...]] = get_args(State)
+STATES: Final[tuple[CampaignState, ...]] = get_args(CampaignState)
 LISTED: Final = 30
 
 
@@ -37,10 +37,10 @@ async def listing(
     engine: Running,
     db: Db,
     _caller: Viewer,
-    state: Annotated[State | None, Query()] = None,
+    state: Annotated[CampaignState | None, Query()] = None,
     cursor: Cursor = None,
 ) -> Response:
-    """Every campaign, newest first."""
+    """List every campaign, newest first."""
     query = select(CampaignRow)
     if state is not None:
         query = query.where(CampaignRow.state == state)
@@ -71,7 +71,7 @@ async def show(
     _caller: Viewer,
     cursor: Cursor = None,
 ) -> Response:
-    """One campaign: class by class, and its experiments, newest first."""
+    """Show one campaign: class by class, and its experiments, newest first."""
     live, running = live_campaign(engine, campaign_id), live_experiments(engine)
     with db.read() as session:
         row = stored.load(session, campaign_id)

@@ -56,7 +56,7 @@ class CampaignCertificates:
 
 @router.get("/certificates")
 async def listing(request: Request, db: Db, _caller: Viewer, cursor: Cursor = None) -> Response:
-    """Every campaign, newest first."""
+    """List every campaign, newest first."""
     columns = (
         CampaignRow.id,
         CampaignRow.name,
@@ -80,7 +80,7 @@ async def show(
     _caller: Viewer,
     request_class: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Response:
-    """The certificates of one campaign, or of one class in it."""
+    """Show the certificates of one campaign, or of one class in it."""
     with db.read() as session:
         certified = certificates_of(session, engine, campaign_id, request_class)
     return rendered(
@@ -96,7 +96,8 @@ async def show(
 def certificates_of(
     session: Session, engine: Engine, campaign_id: str, request_class: str | None = None
 ) -> CampaignCertificates:
-    """As they stand now; those of a campaign that is over as they stood then. Raises NotFound."""
+    """Find them as they stand now; those of a campaign that is over as they stood then. Raises
+    NotFound."""
     row = campaigns.load(session, campaign_id)
     live = live_campaign(engine, campaign_id)
     items = live.certificates() if live is not None else row.certificates

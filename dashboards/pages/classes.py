@@ -40,7 +40,7 @@ async def listing(
     _caller: Viewer,
     name: Annotated[Filter, Query()] = None,
 ) -> Response:
-    """The classes learned so far, the busiest first."""
+    """List the classes learned so far, the busiest first."""
     now = time.time()
     known = [
         each
@@ -68,7 +68,7 @@ async def listing(
 
 @router.get("/classes/{name:path}")
 async def show(name: str, request: Request, engine: Running, db: Db, _caller: Viewer) -> Response:
-    """One class: what it relies on, what was proved, and what is still open."""
+    """Show one class: what it relies on, what was proved, and what is still open."""
     known = _known(engine, name)
     found = select(FindingRow).where(FindingRow.request_class == name)
     tried = (
@@ -107,7 +107,7 @@ async def point(
     request_class: Annotated[Line, Query(max_length=1000)],
     point: Annotated[Line, Query(max_length=1000)],
 ) -> Response:
-    """The history of one point of a class: a page, or what a page shows beside its graph."""
+    """Show the history of one point of a class: a page, or what a page shows beside its graph."""
     known = _known(engine, request_class)
     with db.read() as session:
         evidence = evidence_kept(request).of(session, known)
@@ -117,7 +117,7 @@ async def point(
 
 
 def _known(engine: Engine, name: str) -> KnownClass:
-    """Raises NotFound."""
+    """Find a class that is known. Raises NotFound."""
     known = engine.catalogue.classes.get(name)
     if known is None:
         raise NotFound(f"there is no request class {name!r}; it may have expired")

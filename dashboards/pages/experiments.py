@@ -36,7 +36,7 @@ from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_experiments
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.judging.experiment import State
+from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import NotFound
@@ -46,7 +46,7 @@ from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, 
 
 router = APIRouter(route_class=PageRoute)
 
-STATES: tuple[State, ...] = get_args(State)
+STATES: tuple[ExperimentState, ...] = get_args(ExperimentState)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 TIMELINE = 100
 
@@ -65,12 +65,12 @@ async def listing(
     engine: Running,
     db: Db,
     _caller: Viewer,
-    state: Annotated[State | None, Query()] = None,
+    state: Annotated[ExperimentState | None, Query()] = None,
     verdict: Annotated[Verdict | None, Query()] = None,
     request_class: Annotated[Filter, Query()] = None,
     cursor: Cursor = None,
 ) -> Response:
-    """Every experiment, newest first."""
+    """List every experiment, newest first."""
     wanted = {"state": state, "verdict": verdict, "request_class": request_class}
     query = select(ExperimentRow).options(defer(ExperimentRow.lesson))
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
@@ -92,7 +92,7 @@ async def listing(
 async def show(
     experiment_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
 ) -> Response:
-    """One experiment: control against treatment, and why it ended."""
+    """Show one experiment: control against treatment, and why it ended."""
     return _page(request, engine, db, experiment_id)
 
 
@@ -100,7 +100,8 @@ async def show(
 async def now(
     experiment_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
 ) -> Response:
-    """What changes while it runs, to be put into its page. When it is over, that is loaded anew."""
+    """Show what changes while it runs, to be put into its page. When it is over, that is loaded
+    anew."""
     with db.read() as session:
         found = _found(session, engine, experiment_id)
     current = now_of(found.view)
@@ -113,7 +114,7 @@ async def now(
 @router.post("/experiments/{experiment_id}/approve")
 async def approve(experiment_id: Id, engine: Running, caller: Operator) -> Response:
     """Let an experiment that waits for it be armed."""
-    engine.scheduler.approve(experiment_id, caller.name, time.time())
+    engine.scheduler.commands.approve(experiment_id, caller.name, time.time())
     return RedirectResponse(to_experiment(experiment_id), status_code=303)
 
 
@@ -125,7 +126,7 @@ async def reject(
     why, problems = read_as(Reason, {"reason": form.text("reason")})
     if why is None:
         return _page(request, engine, db, experiment_id, problems["reason"])
-    engine.scheduler.reject(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.reject(experiment_id, why.reason, caller.name, time.time())
     return RedirectResponse(to_experiment(experiment_id), status_code=303)
 
 
@@ -137,19 +138,21 @@ async def abort(
     why, problems = read_as(Reason, {"reason": form.text("reason")})
     if why is None:
         return _page(request, engine, db, experiment_id, problems["reason"])
-    engine.scheduler.abort(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.abort(experiment_id, why.reason, caller.name, time.time())
     return RedirectResponse(to_experiment(experiment_id), status_code=303)
 
 
 def _found(session: Session, engine: Engine, experiment_id: str) -> Found:
-    """Raises NotFound."""
+    """Find an experiment on record, or one that is still running. Raises NotFound."""
     row = session.get(ExperimentRow, experiment_id)
     if row is not None:
         return Found(ExperimentView.of(row, live_experiments(engine).get(experiment_id)), row)
     try:
-        campaign, experiment = engine.scheduler.experiment(experiment_id)
+        campaign, experiment = engine.scheduler.state.experiment(experiment_id)
     except NotFound as error:
-        raise NotFound(f"there is no experiment {experiment_id!r}") from error
+        raise NotFound(
+            f"there is no experiment {experiment_id!r}; /experiments lists them"
+        ) from error
     return Found(ExperimentView.live(experiment, campaign), None)
 
 
@@ -198,7 +201,7 @@ def _page(
 def _lineage(
     request: Request, engine: Engine, session: Session, view: ExperimentView
 ) -> tuple[LineageGraph | None, Mapping[str, str]]:
-    """The hypothesis drawn on the lineage of its class, while the class is known."""
+    """Draw the hypothesis on the lineage of its class, while the class is known."""
     known = engine.catalogue.classes.get(view.request_class)
     if known is None:
         return None, {}
@@ -209,7 +212,7 @@ def _lineage(
 
 
 def _chart(now: Now, decides: Any) -> dict[str, Any] | None:
-    """What the script draws of the evidence, and goes on drawing."""
+    """Write what the script draws of the evidence, and goes on drawing."""
     if decides is None:
         return None
     return {

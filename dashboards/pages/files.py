@@ -24,7 +24,7 @@ api = APIRouter(prefix="/api/v1", route_class=GuardedRoute, include_in_schema=Fa
 async def finding(
     finding_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
 ) -> Response:
-    """One finding, as a page that needs nothing from anywhere."""
+    """Render one finding as a page that needs nothing from anywhere."""
     with db.read() as session:
         story = told(session, engine, finding_id)
     return page_file(request, "finding_file.html", f"finding-{_named(finding_id)}", story=story)
@@ -35,7 +35,7 @@ async def finding(
 async def certificate(
     campaign_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
 ) -> Response:
-    """The certificates of a campaign, as a page that needs nothing from anywhere."""
+    """Render the certificates of a campaign as a page that needs nothing from anywhere."""
     with db.read() as session:
         certified = certificates_of(session, engine, campaign_id)
     name = f"certificate-{_named(campaign_id)}"
@@ -46,5 +46,5 @@ async def certificate(
 
 
 def _named(identity: str) -> str:
-    """What may stand in the name of a file."""
+    """Turn an id into what may stand in the name of a file."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", identity) + ".html"

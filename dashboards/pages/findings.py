@@ -24,13 +24,13 @@ from ldfi.experiments.api.new_campaign import Bounds
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.lifecycle import HURTING, State
+from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 router = APIRouter(route_class=PageRoute)
 
-STATES: tuple[State, ...] = get_args(State)
+STATES: tuple[FindingState, ...] = get_args(FindingState)
 EVIDENCE = 10
 """Experiments that tried just this, the newest, that are shown."""
 HISTORY = 100
@@ -41,11 +41,11 @@ async def listing(
     request: Request,
     db: Db,
     _caller: Viewer,
-    state: Annotated[State | None, Query()] = None,
+    state: Annotated[FindingState | None, Query()] = None,
     request_class: Annotated[Filter, Query()] = None,
     cursor: Cursor = None,
 ) -> Response:
-    """Every finding, newest first."""
+    """List every finding, newest first."""
     query = select(FindingRow)
     wanted = {"state": state, "request_class": request_class}
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
@@ -58,7 +58,7 @@ async def listing(
 async def show(
     finding_id: Id, request: Request, engine: Running, db: Db, _caller: Viewer
 ) -> Response:
-    """One finding."""
+    """Show one finding."""
     with db.read() as session:
         story = told(session, engine, finding_id)
     return _page(request, story)
@@ -68,7 +68,7 @@ async def show(
 async def acknowledge(
     finding_id: Id, request: Request, form: Submitted, engine: Running, db: Db, caller: Operator
 ) -> Response:
-    """Somebody knows of it, and says what will become of it."""
+    """Record that somebody knows of it, and says what will become of it."""
     why, problems = read_as(Reason, {"reason": form.text("reason")})
     if why is None:
         with db.read() as session:
@@ -89,7 +89,7 @@ async def verify(
 
 
 def told(session: Session, engine: Engine, finding_id: str) -> FindingStory:
-    """Everything there is to tell of a finding: three queries. Raises NotFound."""
+    """Tell everything there is to tell of a finding: three queries. Raises NotFound."""
     row = findings.load(session, finding_id)
     same = cast(ExperimentRow.hypothesis, String) == json.dumps(sorted(row.faults))
     tried = (

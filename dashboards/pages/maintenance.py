@@ -34,7 +34,7 @@ HOUR: Final = 3_600.0
 async def listing(
     request: Request, engine: Running, db: Db, _caller: Viewer, cursor: Cursor = None
 ) -> Response:
-    """The windows, newest first, and a form for another."""
+    """List the windows, newest first, with a form for another."""
     return _page(request, engine, db, cursor=cursor)
 
 
@@ -58,7 +58,8 @@ async def close(window_id: Id, engine: Running, caller: Operator) -> Response:
 
 
 def _document(form: Form) -> dict[str, object]:
-    """What the form asks for, as the API would be asked. Hours become seconds where they are."""
+    """Turn the form into what the API would be asked. Hours become seconds where they are a
+    number."""
     hours = form.text("hours")
     try:
         seconds: object = float(hours) * HOUR

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
 from fastapi import APIRouter, Request, Response
@@ -17,11 +17,10 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.zones import viewers_zone
 from ldfi.experiments.api import campaigns
 from ldfi.experiments.api.auth import Operator
-from ldfi.experiments.api.new_campaign import Day, NewCampaign, Strategy
+from ldfi.experiments.api.new_campaign import Day, NewCampaign
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.settings import OnDrift, VerdictRule
-from ldfi.fit.faults import KINDS
+from ldfi.experiments.domain.settings import SETTINGS
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)
 
@@ -35,51 +34,48 @@ class Field:
 
     name: str
     label: str
-    hint: str = ""
-    choices: tuple[str, ...] = ()
+    hint: str
+    choices: tuple[str, ...]
 
 
-WHO: Final = (
-    Field("members", "Members per experiment", "One experiment exposes no more devices than this."),
-    Field("member_budget", "Members per run", "All experiments of one run together."),
-    Field("treatment", "Share treated", "Of all devices; 0.05 is one in twenty."),
-    Field("control", "Share in control", "Compared with them; nothing is injected."),
-    Field("concurrency", "Experiments at once", "Each on a request class of its own."),
-    Field(
-        "approve_above",
-        "Ask for approval above",
-        "Members that an experiment may hurt without being approved first. Empty: never ask.",
-    ),
+def _field(name: str) -> Field:
+    """Make the field for a setting, in the words in which the setting was declared."""
+    setting = SETTINGS[name]
+    about = setting.about
+    unit = f"{about.unit.capitalize()}." if about.unit else ""
+    empty = f"Empty: {about.none}." if about.none else ""
+    hint = " ".join(filter(None, (unit, about.hint, empty)))
+    return Field(name, about.label or about.meaning, hint, setting.choices)
+
+
+def _fields(*names: str) -> tuple[Field, ...]:
+    return tuple(map(_field, names))
+
+
+def _sizes() -> tuple[str, ...]:
+    limits = SETTINGS["max_size"].about.limits
+    return tuple(map(str, range(int(limits["ge"]), int(limits["le"]) + 1)))
+
+
+MAX_SIZE: Final = replace(_field("max_size"), choices=_sizes())
+KINDS: Final = _field("kinds")
+WHO: Final = _fields(
+    *("members", "member_budget", "treatment", "control", "concurrency", "approve_above")
 )
-HOW: Final = (
-    Field("strategy", "Strategy", "Smallest is the most cautious.", get_args(Strategy)),
-    Field("max_union", "Faults united at most", "By the strategy union. Empty: no cap."),
-    Field("rule", "Verdict by", "", get_args(VerdictRule)),
-    Field("delta", "Rise that matters", "In the failure rate, as a share."),
-    Field("alpha_harmful", "Chance of a false “harmful”"),
-    Field("alpha_tolerated", "Chance of a false “tolerated”"),
-    Field("min_samples", "Pairs before a verdict"),
-    Field("fdr", "False findings, share", "Over the whole run."),
-    Field("window", "Observe for", "Seconds at most; then it is inconclusive."),
-    Field("settle", "Wait for late devices", "Seconds."),
-    Field("delay", "A delay hangs for", "Seconds, where the caller sets no timeout."),
-    Field("guardrail", "Control may fail", "Share of devices; more calls the experiment off."),
-    Field("min_traffic", "Good requests first", "A class needs so many."),
-    Field("min_consistency", "Consistency", "Share of a class's requests that do the same."),
-    Field("rechecks", "Rechecks per class", "Sets inferred to be safe that are tried."),
-    Field("on_drift", "When a lineage changes", "", get_args(OnDrift)),
-    Field("seed", "Seed", "The same seed makes the same choices."),
+HOW: Final = _fields(
+    *("strategy", "max_union", "rule", "delta", "alpha_harmful", "alpha_tolerated"),
+    *("min_samples", "fdr", "window", "settle", "delay", "guardrail", "min_traffic"),
+    *("min_consistency", "rechecks", "on_drift", "seed"),
 )
-CHECKS: Final = (
-    Field("confirm", "Announce only what has hurt twice"),
-    Field("verify", "Try known findings again in every run"),
-)
-_EMPTY_MEANS_NONE: Final = frozenset({"max_union", "approve_above"})
+CHECKS: Final = _fields("confirm", "verify")
+_TYPED: Final = tuple(field.name for field in (MAX_SIZE, *WHO, *HOW))
+_TICKED: Final = tuple(field.name for field in CHECKS)
+_EMPTY_MEANS_NONE: Final = tuple(name for name in _TYPED if SETTINGS[name].optional)
 
 
 @router.get("/new")
 async def ask(request: Request, engine: Running, _caller: Operator) -> Response:
-    """The form, with what the API takes by default."""
+    """Show the form, with what the API takes by default."""
     defaults = NewCampaign.model_validate({}).model_dump(mode="json")
     values: dict[str, Any] = {name: _shown(value) for name, value in defaults.items()}
     values |= {"timezone": viewers_zone(request).key, "cron": "", "hours": ("", ""), "days": []}
@@ -100,14 +96,13 @@ async def create(
 
 
 def _document(form: Form) -> dict[str, Any]:
-    """What the form asks for, as the API would be asked."""
+    """Turn the form into what the API would be asked."""
     document: dict[str, Any] = {
         "name": form.text("name"),
         "classes": [*form.every("class"), *form.lines("patterns")],
         "kinds": form.every("kinds"),
-        "max_size": form.text("max_size"),
-        **{field.name: form.text(field.name) for field in (*WHO, *HOW)},
-        **{field.name: bool(form.every(field.name)) for field in CHECKS},
+        **{name: form.text(name) for name in _TYPED},
+        **{name: bool(form.every(name)) for name in _TICKED},
     }
     for name in _EMPTY_MEANS_NONE:
         document[name] = document[name] or None
@@ -135,11 +130,10 @@ def _blackouts(form: Form) -> list[dict[str, str]]:
 
 
 def _again(form: Form) -> dict[str, Any]:
-    """What was typed, as it was typed."""
-    names = [field.name for field in (*WHO, *HOW)]
+    """Show again what was typed, as it was typed."""
     return {
-        **{name: form.text(name) for name in (*names, "name", "max_size", "cron", "timezone")},
-        **{field.name: bool(form.every(field.name)) for field in CHECKS},
+        **{name: form.text(name) for name in (*_TYPED, "name", "cron", "timezone")},
+        **{name: bool(form.every(name)) for name in _TICKED},
         "kinds": form.every("kinds"),
         "classes": form.every("class"),
         "patterns": form.text("patterns"),
@@ -165,6 +159,7 @@ def _form(
         values={**values, "blackouts": rows},
         problems=_at_fields(problems),
         classes=sorted(engine.catalogue.classes),
+        max_size=MAX_SIZE,
         kinds=KINDS,
         days=get_args(Day),
         who=WHO,
@@ -174,8 +169,8 @@ def _form(
 
 
 def _at_fields(problems: Mapping[str, str]) -> dict[str, str]:
-    """The problems by the field of the form that they belong to; the rest under ``""``."""
-    fields = {field.name for field in (*WHO, *HOW, *CHECKS)} | {"name", "max_size", "kinds"}
+    """Sort the problems by the field of the form that they belong to; the rest under ``""``."""
+    fields = {*_TYPED, *_TICKED, "name", "kinds"}
     found: dict[str, str] = {}
     for name, what in problems.items():
         if name in fields:

@@ -49,9 +49,9 @@ class OpenClass:
 
 @router.get("/")
 async def overview(request: Request, engine: Running, db: Db, _caller: Viewer) -> Response:
-    """Everything at a glance."""
+    """Show everything at a glance."""
     now = time.time()
-    limits = engine.scheduler.limits
+    limits = engine.scheduler.state.limits
     with db.read() as session:
         hour = arming.charged(session, arming.within(now - arming.HOUR))
         day = arming.charged(session, arming.within(now - arming.DAY))
@@ -85,19 +85,19 @@ async def overview(request: Request, engine: Running, db: Db, _caller: Viewer) -
 
 
 def _armed(engine: Engine) -> list[ExperimentView]:
-    """What is being injected, or was until a moment ago and is still being counted."""
+    """List what is being injected, or was until a moment ago and is still being counted."""
     return [
         ExperimentView.live(experiment, campaign)
-        for campaign in engine.scheduler.campaigns.values()
+        for campaign in engine.scheduler.state.campaigns.values()
         for experiment in campaign.active()
     ]
 
 
 def _open_classes(engine: Engine) -> list[OpenClass]:
-    """Where something is left to try, the most first."""
+    """List the classes where something is left to try, the most first."""
     found = [
-        OpenClass(name, campaign.id, exploration.open, campaign.waiting.get(name))
-        for campaign in engine.scheduler.campaigns.values()
+        OpenClass(name, campaign.id, exploration.knowledge.open, campaign.waiting.get(name))
+        for campaign in engine.scheduler.state.campaigns.values()
         if campaign.live()
         for name, exploration in campaign.explorations.items()
         if not exploration.finished

@@ -26,7 +26,7 @@ async def now(
     _caller: Viewer,
     seen: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
-    """What every page shows of what is going on; nothing where that is what was ``seen``."""
+    """Show what every page shows of what is going on; nothing where that is what was ``seen``."""
     if seen == state_seen(engine):
         return Response(status_code=204)
     return rendered(request, "now_fragment.html")
@@ -34,7 +34,7 @@ async def now(
 
 @router.get("/halt")
 async def ask(request: Request, _caller: Operator) -> Response:
-    """The form that asks why."""
+    """Show the form that asks why."""
     return rendered(request, "halt.html", problem="", reason="")
 
 

@@ -43,7 +43,7 @@ MEANINGS: Final = {
 async def listing(
     request: Request, _engine: Running, db: Db, _caller: Admin, cursor: Cursor = None
 ) -> Response:
-    """The tokens made here, newest first, and a form for another."""
+    """List the tokens made here, newest first, with a form for another."""
     return _page(request, db, cursor=cursor)
 
 
@@ -70,7 +70,8 @@ async def revoke(token_id: Id, request: Request, _engine: Running, caller: Admin
 
 
 def _document(form: Form) -> dict[str, object]:
-    """What the form asks for, as the API would be asked. Days become seconds where they are one."""
+    """Turn the form into what the API would be asked. Days become seconds where they are a
+    number."""
     days = form.text("days")
     try:
         expires_in: object = float(days) * DAY if days else None

@@ -33,7 +33,7 @@ async def ask(
     down: Annotated[list[Line], Query(max_length=MOST)] = [],  # noqa: B006 - FastAPI copies it
     request_class: Annotated[str, Query(pattern=LINE, max_length=1000)] = "",
 ) -> Response:
-    """What is ticked, and the answer once something is."""
+    """Show what is ticked, and the answer once something is."""
     ticked = [name for name in down if name]
     systems = systems_of(engine.catalogue.classes.values())
     known = {name for points in systems.values() for name in points} | set(systems)
@@ -55,7 +55,7 @@ async def ask(
 async def _answers(
     engine: Engine, db: Database, down: list[str], request_class: str
 ) -> list[WhatIf]:
-    """One for each class that calls any of it."""
+    """Answer for each class that calls any of it."""
     chosen = [
         known
         for name, known in sorted(engine.catalogue.classes.items())

@@ -23,7 +23,7 @@ class Device:
     requests: int = 0
 
     def session(self) -> str:
-        """The session of the next request."""
+        """Name the session of the next request."""
         number = self.requests // REQUESTS_PER_SESSION
         self.requests += 1
         return f"{self.device}-s{number}"
@@ -40,7 +40,7 @@ class Ask:
 
 
 def fleet(count: int) -> list[Device]:
-    """Devices with identities that never change from run to run."""
+    """Make devices with identities that never change from run to run."""
     return [
         Device(
             device=f"device-{number:04}",
@@ -52,7 +52,7 @@ def fleet(count: int) -> list[Device]:
 
 
 def ask(kind: str, chance: random.Random, sampled: float) -> Ask:
-    """A request of one class; its trace is flagged as sampled in a share of ``sampled``."""
+    """Make a request of one class; its trace is flagged as sampled in a share of ``sampled``."""
     trace_id = f"{chance.getrandbits(128) or 1:032x}"
     span_id = f"{chance.getrandbits(64) or 1:016x}"
     flags = "01" if chance.random() < sampled else "00"
@@ -69,7 +69,7 @@ def _path(kind: str, chance: random.Random) -> str:
 
 
 def arrivals(rate: float, chance: random.Random) -> Iterator[float]:
-    """Poisson arrivals: seconds since the start, growing for ever. ``rate`` is per second."""
+    """Draw Poisson arrivals: seconds since the start, growing for ever. ``rate`` is per second."""
     now = 0.0
     while True:
         now += chance.expovariate(rate)

@@ -10,7 +10,7 @@ PATIENCE = 2.5
 
 
 def judge(kind: str, status: int, body: bytes) -> str | None:
-    """The error code a device would report, or None when the user is served.
+    """Judge an answer: the error code a device would report, or None when the user is served.
 
     ``kind`` is the class of request: ``boot``, ``play`` or ``search``.
     """

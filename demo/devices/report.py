@@ -65,7 +65,8 @@ class Reporter:
             self._waiting.extendleft(reversed(batch))
 
     async def _delivered(self, url: str, batch: list[Metric]) -> bool:
-        """False when it is worth another try: nobody there, or busy. A refusal is final."""
+        """Deliver a batch; False when it is worth another try: nobody there, or busy. A refusal
+        is final."""
         document = {"metrics": [asdict(metric) for metric in batch]}
         try:
             response = await self._client.post(url, json=document, headers=self._headers)

@@ -142,7 +142,7 @@ async def _until_terminated(gateway: str, traffic: Traffic) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that describe traffic."""
+    """Add the options that describe traffic."""
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--devices", type=int, default=DEFAULT_DEVICES, help="how many")
     parser.add_argument("--sampled", type=float, default=0.5, help="share of traces kept, 0 to 1")
@@ -156,7 +156,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def traffic(options: argparse.Namespace) -> Traffic:
-    """Traffic as the options say."""
+    """Make traffic as the options say."""
     return Traffic(options.rates, options.devices, options.sampled, options.seed)
 
 

@@ -29,5 +29,5 @@ DATABASES: Final = frozenset({"recordsdb"})
 
 
 def module_name(service: str) -> str:
-    """Where the code of a service lives."""
+    """Tell where the code of a service lives."""
     return f"ldfi.demo.services.{service.replace('-', '_')}"

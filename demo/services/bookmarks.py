@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 async def bookmarks(request: Request) -> Response:
-    """A member's bookmarks, unfinished ones first."""
+    """List a member's bookmarks, unfinished ones first."""
     member = request.path_params["member"]
     try:
         rows = await stored(request.app.state.client, member)
@@ -28,7 +28,7 @@ async def bookmarks(request: Request) -> Response:
 
 
 async def position(request: Request) -> Response:
-    """Where a member stopped watching one title, in seconds."""
+    """Tell where a member stopped watching one title, in seconds."""
     member, title = request.path_params["member"], request.path_params["title"]
     try:
         rows = await stored(request.app.state.client, member)
@@ -52,7 +52,7 @@ async def stored(client: httpx.AsyncClient, member: str) -> list[Row]:
 
 @fit.point("function", "unfinished_first")
 async def unfinished_first(rows: list[Row]) -> list[Row]:
-    """The longest watched first: it is the likeliest to be taken up again."""
+    """Put the longest watched first: it is the likeliest to be taken up again."""
     return sorted(rows, key=lambda row: -row["seconds"])
 
 

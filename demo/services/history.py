@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 async def history(request: Request) -> Response:
-    """The titles a member watched lately."""
+    """List the titles a member watched lately."""
     try:
         response = await request.app.state.client.post(
             "http://recordsdb/query",
@@ -34,7 +34,7 @@ async def history(request: Request) -> Response:
 
 @fit.point("function", "without_repeats")
 async def without_repeats(rows: list[Row]) -> list[Row]:
-    """Each title once, at its latest viewing."""
+    """Keep each title once, at its latest viewing."""
     return list({row["title"]: row for row in rows}.values())
 
 

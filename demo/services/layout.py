@@ -18,7 +18,7 @@ for _device in ("tv", "phone", "tablet"):
 
 
 async def layout(request: Request) -> Response:
-    """The rows for one kind of device."""
+    """List the rows for one kind of device."""
     device = request.query_params.get("device", "tv")
     rows = await within(_templates.get(device), None) or STANDARD
     rows = await within(personal_order(rows, request.query_params.get("member", "")), rows)
@@ -27,7 +27,7 @@ async def layout(request: Request) -> Response:
 
 @fit.point("function", "personal_order")
 async def personal_order(rows: list[str], member: str) -> list[str]:
-    """Some members look at their list first."""
+    """Put their list first for some members, who look at it first."""
     return sorted(rows, key=lambda row: row != "playlist") if member.endswith("7") else rows
 
 

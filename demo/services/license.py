@@ -17,7 +17,8 @@ _keys.put("current", "k-2")
 
 
 async def license_for(request: Request) -> Response:
-    """A licence: without the current key an older one, without device data the lowest quality."""
+    """Grant a licence: without the current key an older one, without device data the lowest
+    quality."""
     key = await within(_keys.get("current"), None) or "k-1"
     quality = await within(device_quality(request.query_params.get("device", "")), LOWEST_QUALITY)
     return JSONResponse({"key": key, "quality": quality})
@@ -25,7 +26,7 @@ async def license_for(request: Request) -> Response:
 
 @fit.point("function", "device_quality")
 async def device_quality(device: str) -> str:
-    """The best picture a device is trusted with."""
+    """Choose the best picture a device is trusted with."""
     return "2160p" if device == "tv" else "1080p"
 
 

@@ -17,7 +17,7 @@ _lists: Cache[list[Title]] = Cache("lists", seconds=3.0)
 
 
 async def playlist(request: Request) -> Response:
-    """A member's list."""
+    """Show a member's list."""
     numbers = pick("playlist/" + request.path_params["member"], count=5)
     key = ",".join(map(str, numbers))
     titles = await within(_lists.get(key), None)
@@ -27,7 +27,7 @@ async def playlist(request: Request) -> Response:
 
 
 async def named(client: httpx.AsyncClient, numbers: list[int], key: str) -> list[Title]:
-    """The titles of these numbers; without names, and not kept, when those cannot be had."""
+    """Find the titles of these numbers; without names, and not kept, when those cannot be had."""
     try:
         answer = await fetch(client, "http://titles/titles", ids=key)
     except httpx.HTTPError:
@@ -39,7 +39,7 @@ async def named(client: httpx.AsyncClient, numbers: list[int], key: str) -> list
 
 @fit.point("function", "newest_first")
 async def newest_first(titles: list[Title]) -> list[Title]:
-    """Higher numbers came later."""
+    """Put the newest first: higher numbers came later."""
     return sorted(titles, key=lambda title: -title["id"])
 
 

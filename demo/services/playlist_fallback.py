@@ -14,14 +14,14 @@ EVERYBODYS = [title(number) for number in pick("everybody", count=5)]
 
 
 async def playlist(request: Request) -> Response:
-    """A list by region, or else the same for everybody."""
+    """Show a list by region, or else the same for everybody."""
     region = request.path_params["member"][-1:]
     return JSONResponse({"titles": await within(regional(region), EVERYBODYS)})
 
 
 @fit.point("function", "regional")
 async def regional(region: str) -> list[Title]:
-    """What is watched in one region."""
+    """Choose what is watched in one region."""
     return [title(number) for number in pick(f"region/{region}", count=5)]
 
 

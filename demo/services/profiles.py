@@ -16,7 +16,7 @@ _preferences: Cache[dict[str, object]] = Cache("preferences", seconds=5.0)
 
 
 async def profile(request: Request) -> Response:
-    """A member's profile. What cannot be had is replaced by the careful default."""
+    """Show a member's profile. What cannot be had is replaced by the careful default."""
     member = request.path_params["member"]
     preferences = await within(_preferences.get(member), None)
     if preferences is None:
@@ -29,13 +29,13 @@ async def profile(request: Request) -> Response:
 
 
 def stored_preferences(member: str) -> dict[str, object]:
-    """What the member chose; kept beside the profile, so it cannot fail by itself."""
+    """Read what the member chose; kept beside the profile, so it cannot fail by itself."""
     return {"language": "en", "autoplay": member.endswith("0")}
 
 
 @fit.point("function", "maturity")
 async def maturity(member: str) -> str:
-    """The strictest rating a member may watch."""
+    """Find the strictest rating a member may watch."""
     return "adults" if sum(member.encode()) % 3 else "teens"
 
 

@@ -15,7 +15,7 @@ FAILS_BY_ITSELF = 0.03
 
 
 async def banner(request: Request) -> Response:
-    """A banner for one kind of device."""
+    """Show a banner for one kind of device."""
     if random.random() < FAILS_BY_ITSELF:
         return JSONResponse({"message": "no inventory"}, status_code=500)
     device = request.query_params.get("device", "tv")
@@ -24,7 +24,7 @@ async def banner(request: Request) -> Response:
 
 @fit.point("function", "targeted")
 async def targeted(device: str) -> str:
-    """Words that suit the screen."""
+    """Choose words that suit the screen."""
     return "Big nights on the big screen" if device == "tv" else "Take it with you"
 
 

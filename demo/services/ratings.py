@@ -17,7 +17,7 @@ AVERAGE = 3.0
 
 
 async def ratings(request: Request) -> Response:
-    """The stars of the title in focus."""
+    """Show the stars of the title in focus."""
     stars = await within(_stars.get(request.path_params["number"]), None)
     return JSONResponse({"stars": AVERAGE if stars is None else stars})
 

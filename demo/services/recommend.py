@@ -19,7 +19,7 @@ _rows: Cache[list[Title]] = Cache("rows", seconds=3.0)
 
 
 async def recommend(request: Request) -> Response:
-    """Titles for a member. The names are looked up only when the cache does not have them."""
+    """Recommend titles to a member. Names are looked up only when the cache does not have them."""
     member = request.path_params["member"]
     taste = str(sum(member.encode()) % TASTES)
     titles = await within(_rows.get(taste), None)
@@ -29,7 +29,7 @@ async def recommend(request: Request) -> Response:
 
 
 async def fresh(client: httpx.AsyncClient, taste: str) -> list[Title]:
-    """The row of one taste; only a complete one is kept."""
+    """Make the row of one taste; only a complete one is kept."""
     numbers = pick(f"taste/{taste}", count=6)
     try:
         answer = await fetch(client, "http://titles/titles", ids=",".join(map(str, numbers)))
@@ -42,7 +42,7 @@ async def fresh(client: httpx.AsyncClient, taste: str) -> list[Title]:
 
 @fit.point("function", "scored")
 async def scored(titles: list[Title], member: str) -> list[Title]:
-    """The same titles, the likeliest first."""
+    """Order the titles, the likeliest first."""
     turn = len(member) % len(titles)
     return titles[turn:] + titles[:turn]
 

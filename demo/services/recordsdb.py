@@ -10,7 +10,7 @@ from ldfi.demo.catalogue import pick
 
 
 async def query(request: Request) -> Response:
-    """The rows of one key in one table."""
+    """Read the rows of one key in one table."""
     asked = await request.json()
     rows = [
         {"title": number, "seconds": number * 61 % 2400}

@@ -16,14 +16,14 @@ MOST = 6
 
 
 async def search(request: Request) -> Response:
-    """The best matches; there is always something to show."""
+    """Find the best matches; there is always something to show."""
     words = request.query_params.get("q", "")
     numbers = await within(matching(words), []) or pick(words, MOST)
     return JSONResponse({"titles": await described(request.app.state.client, numbers)})
 
 
 async def described(client: httpx.AsyncClient, numbers: list[int]) -> list[Title]:
-    """The titles of these numbers, bare when they cannot be described."""
+    """Describe the titles of these numbers; bare ones when they cannot be described."""
     try:
         answer = await fetch(client, "http://titles/titles", ids=",".join(map(str, numbers)))
     except httpx.HTTPError:
@@ -34,7 +34,7 @@ async def described(client: httpx.AsyncClient, numbers: list[int]) -> list[Title
 
 @fit.point("function", "matching")
 async def matching(words: str) -> list[int]:
-    """Numbers of titles that share a word with the query."""
+    """Find the numbers of titles that share a word with the query."""
     wanted = set(words.lower().split())
     hits = (n for n, title in TITLES.items() if wanted & set(title["name"].lower().split()))
     return [number for _, number in zip(range(MOST), hits, strict=False)]

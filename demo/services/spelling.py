@@ -16,14 +16,14 @@ WORDS = [word.lower() for word in (*ADJECTIVES, *NOUNS)]
 
 
 async def suggest(request: Request) -> Response:
-    """A better spelling of the query; null when there is none."""
+    """Suggest a better spelling of the query; null when there is none."""
     words = request.query_params.get("q", "")
     return JSONResponse({"suggestion": await within(corrected(words), None)})
 
 
 @fit.point("function", "corrected")
 async def corrected(words: str) -> str | None:
-    """Each word replaced by the nearest known one."""
+    """Replace each word by the nearest known one; None when that changes nothing."""
     better = [(get_close_matches(word, WORDS, n=1) or [word])[0] for word in words.lower().split()]
     return None if better == words.lower().split() else " ".join(better)
 

@@ -15,18 +15,18 @@ _catalogue: Cache[Title] = Cache("catalogue", seconds=2.0)
 
 
 async def one(request: Request) -> Response:
-    """One title."""
+    """Show one title."""
     return JSONResponse((await look_up([request.path_params["number"]]))[0])
 
 
 async def several(request: Request) -> Response:
-    """The titles asked for by ``ids``, numbers separated by commas."""
+    """Show the titles asked for by ``ids``, numbers separated by commas."""
     numbers = [int(number) for number in request.query_params["ids"].split(",")]
     return JSONResponse({"titles": await look_up(numbers)})
 
 
 async def look_up(numbers: list[int]) -> list[Title]:
-    """The titles, in the order asked for."""
+    """Look up the titles, in the order asked for."""
     key = ",".join(map(str, numbers))
     cached = await within(_catalogue.get(key), None)
     if cached is not None:

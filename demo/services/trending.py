@@ -17,7 +17,7 @@ _top.put("now", [title(number) for number in pick("this week", count=6)])
 
 
 async def top(_: Request) -> Response:
-    """The titles of the week, else those of all time."""
+    """Show the titles of the week, else those of all time."""
     return JSONResponse({"titles": await within(_top.get("now"), None) or OF_ALL_TIME})
 
 

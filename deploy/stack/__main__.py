@@ -108,7 +108,7 @@ def _demonstrate(seed: int, console: Console) -> dict[str, Any]:
 
 
 def _messages(stack: Stack) -> dict[str, int]:
-    """How many each topic holds: what went this way."""
+    """Count what each topic holds: what went this way."""
     stream, topics = KafkaStream([stack.broker.address]), stack.topics
     counts = {}
     for topic in (topics.spans, topics.metrics, topics.observations, topics.dead_letters):

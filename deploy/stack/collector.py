@@ -95,13 +95,13 @@ class Collector:
 
 
 def configs(*more: str) -> list[str]:
-    """The options that name our configuration, and what is laid over it."""
+    """List the options that name our configuration, and what is laid over it."""
     files = [str(FOLDER / "collector.yaml"), *more]
     return [word for each in files for word in ("--config", each)]
 
 
 def installed() -> Path:
-    """The Collector as ``deploy/collector/build`` leaves it in the cache. Raises Missing."""
+    """Find the Collector as ``deploy/collector/build`` leaves it in the cache. Raises Missing."""
     build = FOLDER / "build"
     asked = subprocess.run([build, "--where"], capture_output=True, text=True, check=True)
     binary = Path(asked.stdout.strip())
@@ -112,7 +112,7 @@ def installed() -> Path:
 
 @contextmanager
 def running(log: Path, *more: str, **variables: str) -> Iterator[Collector]:
-    """A Collector for as long as the block lasts. Raises Missing."""
+    """Run a Collector for as long as the block lasts. Raises Missing."""
     collector = Collector(installed(), log, more, variables)
     try:
         collector.start()

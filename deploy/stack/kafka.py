@@ -96,7 +96,7 @@ class Broker:
         return self._process.pid
 
     def prefix(self) -> str:
-        """A prefix of topics that nobody else uses."""
+        """Make a prefix of topics that nobody else uses."""
         return f"test{next(self._names)}"
 
     def prepare(self) -> None:
@@ -180,7 +180,7 @@ class Broker:
 
 
 def installed() -> Path:
-    """The folder of Kafka's jars, fetched if they are not there. Raises Missing."""
+    """Find the folder of Kafka's jars, which are fetched if they are not there. Raises Missing."""
     if shutil.which("java") is None:
         raise Missing(
             "no Kafka: Java 17 or newer is not installed; install your system's package "
@@ -214,7 +214,7 @@ def installed() -> Path:
 
 @contextmanager
 def running(cpus: Sequence[int] = ()) -> Iterator[Broker]:
-    """A broker for as long as the block lasts. Raises Missing."""
+    """Run a broker for as long as the block lasts. Raises Missing."""
     jars = installed()
     folder = Path(tempfile.mkdtemp(prefix="ldfi-kafka-"))
     broker = Broker(jars, folder, cpus)

@@ -50,7 +50,7 @@ class Server:
     _names: Iterator[int] = field(default_factory=count)
 
     def url(self, name: str) -> str:
-        """The address of a database, as SQLAlchemy wants it."""
+        """Write the address of a database as SQLAlchemy wants it."""
         return f"postgresql+psycopg://{USER}@/{name}?host={self.folder}"
 
     def create(self, template: str = EMPTY) -> str:
@@ -141,7 +141,7 @@ class Server:
 
 @contextmanager
 def running(killable: bool = False) -> Iterator[Server]:
-    """A server for as long as the block lasts. Raises Missing."""
+    """Run a server for as long as the block lasts. Raises Missing."""
     binaries = installed()
     folder = Path(tempfile.mkdtemp(prefix="ldfi-pg-", dir="/tmp"))
     server = Server(binaries, folder, killable)
@@ -156,7 +156,7 @@ def running(killable: bool = False) -> Iterator[Server]:
 
 
 def installed() -> Path:
-    """The folder of PostgreSQL's programs. Raises Missing."""
+    """Find the folder of PostgreSQL's programs. Raises Missing."""
     for folder in _folders():
         if all((folder / program).exists() for program in ("initdb", "postgres")):
             return folder
@@ -186,7 +186,7 @@ def _version(name: str) -> float:
 
 
 def _unprivileged() -> str | None:
-    """The user to run as: PostgreSQL refuses to be root. None: whoever we are."""
+    """Choose the user to run as: PostgreSQL refuses to be root. None: whoever we are."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):

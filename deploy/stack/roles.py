@@ -34,7 +34,7 @@ class Roles:
     ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in ROLES})
 
     def url(self, name: str) -> str:
-        """Where this one listens."""
+        """Tell where this one listens."""
         return f"http://127.0.0.1:{self.ports[name]}"
 
     def start(self, name: str) -> None:
@@ -60,12 +60,12 @@ class Roles:
         raise Missing(f"{name} is not ready after {START_SECONDS:.0f} s")
 
     def answers(self, name: str) -> bool:
-        """Whether it says that it is ready."""
+        """Tell whether it says that it is ready."""
         try:
             return httpx.get(f"{self.url(name)}/readyz", timeout=2.0, trust_env=False).is_success
         except httpx.HTTPError:
             return False
 
     def kill(self, name: str) -> None:
-        """SIGKILL."""
+        """Kill it with SIGKILL."""
         self.processes.kill(name)

@@ -51,7 +51,7 @@ class Stack:
 
 
 def missing() -> list[str]:
-    """What is not there, each with how it is had; Kafka is fetched where it can be."""
+    """List what is not there, each with how it is had; Kafka is fetched where it can be."""
     found = []
     for installed in (kafka.installed, postgresql.installed, collector.installed):
         try:
@@ -67,7 +67,7 @@ def missing() -> list[str]:
 def running(
     folder: Path, options: Mapping[str, str], say: Say = lambda _line: None, prefix: str = "ldfi"
 ) -> Iterator[Stack]:
-    """All of it, ready, for as long as the block lasts; logs go to ``folder``.
+    """Run all of it, ready, for as long as the block lasts; logs go to ``folder``.
 
     ``options``: variables of the service; where things are is added to them. Raises Missing.
     """

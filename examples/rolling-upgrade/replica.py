@@ -44,7 +44,8 @@ class Replica(BaseHTTPRequestHandler):
 
 
 def end_with_parent() -> None:
-    """Whoever started this holds the other end of standard input: when it closes, they are gone."""
+    """End when standard input closes: whoever started this holds the other end, and is gone
+    then."""
     sys.stdin.read()
     os._exit(0)
 

@@ -35,7 +35,7 @@ ENOUGH = QUORUM if os.environ.get("READS") == "strict" else 1
 
 
 async def item(request: Request) -> Response:
-    """One item, from as many replicas as answer."""
+    """Show one item, from as many replicas as answer."""
     client, key = request.app.state.client, request.path_params["key"]
     answers = await asyncio.gather(*(ask(client, name, key) for name in REPLICAS))
     found = [answer for answer in answers if answer is not None]
@@ -46,7 +46,7 @@ async def item(request: Request) -> Response:
 
 
 async def ask(client: httpx.AsyncClient, replica: str, key: str) -> dict[str, Any] | None:
-    """What one replica says; None where it does not."""
+    """Ask one replica; None where it does not answer."""
     try:
         response = await client.get(f"http://{replica}/records/{key}", timeout=PATIENCE)
         response.raise_for_status()

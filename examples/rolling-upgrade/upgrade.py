@@ -61,12 +61,12 @@ class Town:
         )
 
     def start_replica(self, name: str, release: str) -> None:
-        """One node of the store."""
+        """Start one node of the store."""
         self.start(name, str(HERE / "replica.py"), name, str(self.ports[name]), release)
         self.wait(name, "/healthz")
 
     def start_all(self) -> None:
-        """The service, the store, the shop, the users."""
+        """Start the service, the store, the shop, the users."""
         serve = ("-m", "ldfi.experiments.cli", "serve", "--port", str(self.ports["ldfi"]))
         tokens = ",".join(f"{role}:{token}" for role, token in self.tokens.items())
         self.start(
@@ -100,7 +100,7 @@ class Town:
         )
 
     def wait(self, name: str, path: str) -> dict[str, Any]:
-        """Until a process answers; what it says."""
+        """Wait until a process answers; return what it says."""
         while True:
             self.processes.check()
             try:
@@ -126,13 +126,13 @@ class Town:
         return int(code or 0), kept.getvalue().strip()
 
     def failures(self) -> int:
-        """How many requests of users have failed so far."""
+        """Count the requests of users that have failed so far."""
         seen = json.loads((self.folder / "seen.json").read_text())
         return int(seen.get("failure", 0))
 
 
 def learn(town: Town) -> None:
-    """One campaign over sets of up to three failures: what does the shop survive?"""
+    """Run one campaign over sets of up to three failures: what does the shop survive?"""
     settings = [word for each in QUICK for word in ("--set", each)]
     start = ("campaign", "start", "--class", "GET /items/*", "--kind", "error", "--max-size", "3")
     code, _ = town.ldfi(*start, *settings, "--watch", printed=sys.stdout)
@@ -141,7 +141,7 @@ def learn(town: Town) -> None:
 
 
 def allowed(town: Town, replica: str) -> bool:
-    """Whether the gate lets a replica be taken down now."""
+    """Tell whether the gate lets a replica be taken down now."""
     code, said = town.ldfi("maintenance", "gate", "--down", replica, "--spare", SPARE)
     say(f"{said}\n(exit code {code})")
     return code == 0

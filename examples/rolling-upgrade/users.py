@@ -24,7 +24,7 @@ PATIENCE = 5.0
 
 
 async def use(shop: httpx.AsyncClient, reporter: Reporter, seen: Counter[str]) -> None:
-    """One request of one device, judged and reported."""
+    """Send one request of one device, judge the answer and report it."""
     device, trace = f"device-{random.randrange(DEVICES)}", f"{random.getrandbits(128) or 1:032x}"
     headers = {"x-device-id": device, "traceparent": f"00-{trace}-{trace[:15]}1-01"}
     start = time.monotonic()

@@ -23,7 +23,7 @@ td,th{text-align:left;vertical-align:top;padding:.2rem 1rem .2rem 0}
 
 
 def page(analysis: Analysis, title: str = "What these traces say") -> str:
-    """The whole page as text."""
+    """Render the page."""
     body = [
         f"<h1>{escape(title)}</h1>",
         f"<p>{analysis.spans:,} spans in {analysis.traces:,} traces;"

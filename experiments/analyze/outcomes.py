@@ -33,7 +33,8 @@ class Told:
 
 
 def read_outcomes(path: Path) -> dict[str, Told]:
-    """Trace id → what was told of it. Raises ValueError for a file without any such line."""
+    """Read what was told of each trace, by its id. Raises ValueError for a file without any such
+    line."""
     with path.open("rb") as start:
         zipped = start.read(2) == b"\x1f\x8b"
     found = {}
@@ -45,7 +46,9 @@ def read_outcomes(path: Path) -> dict[str, Told]:
             elif not found:
                 break
     if not found:
-        raise ValueError(f"{path} holds no outcomes of requests")
+        raise ValueError(
+            f"{path} holds no outcomes; write a line of JSON for each, with trace_id and success"
+        )
     return found
 
 

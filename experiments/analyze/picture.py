@@ -23,7 +23,7 @@ class _Place:
 
 
 def picture(each: ClassReport) -> str:
-    """An SVG element; empty where nothing was called."""
+    """Draw a class as an SVG element; empty where nothing was called."""
     if not each.edges:
         return ""
     places = _places(each)
@@ -38,7 +38,8 @@ def picture(each: ClassReport) -> str:
 
 
 def _places(each: ClassReport) -> dict[str, _Place]:
-    """A column for each depth, in the order in which the points are first reached from the left."""
+    """Give each point a place: a column for each depth, in the order in which they are first
+    reached from the left."""
     below: dict[str, list[str]] = defaultdict(list)
     for edge in each.edges:
         below[edge.above].append(edge.point)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from ldfi.experiments.analyze.report import ClassReport, Edge, Failure, Support, Tolerated
+from ldfi.experiments.analyze.report import ClassReport, Failure, GraphEdge, Support, Tolerated
 from ldfi.lineage.addresses import AddressBook
 from ldfi.lineage.blame import blame
 from ldfi.lineage.classes import RequestClass
@@ -19,7 +19,7 @@ MOST_HYPOTHESES = 1000
 
 
 def report_on(each: RequestClass, max_size: int) -> ClassReport:
-    """Everything that can be said about one class."""
+    """Report everything that can be said about one class."""
     good = [shape for shape in each.shapes if shape.outcome == "good"]
     counts = Counter[str]()
     for shape in each.shapes:
@@ -48,7 +48,7 @@ def report_on(each: RequestClass, max_size: int) -> ClassReport:
 
 
 def _hypotheses(good: Iterable[Shape], max_size: int) -> tuple[tuple[str, ...], ...]:
-    """Sets of errors that hit every clause. Delays are left out: traces do not try them."""
+    """List sets of errors that hit every clause. Delays are left out: traces do not try them."""
     lessons = Lessons()
     for shape in good:
         lessons.add(shape.lineage, shape.count)
@@ -145,7 +145,8 @@ def _most_harmful(failed: frozenset[str], harm: dict[str, float]) -> frozenset[s
 
 
 def _harm(bad: Iterable[Shape], good: Iterable[Shape]) -> dict[str, float]:
-    """Point → of the requests in which it failed, the share that failed as a whole."""
+    """Measure for each point: of the requests in which it failed, the share that failed as a
+    whole."""
     failed, total = Counter[str](), Counter[str]()
     for shapes, hurt in ((bad, True), (good, False)):
         for shape in shapes:
@@ -165,10 +166,10 @@ def _callees(shapes: Iterable[Shape]) -> dict[str, str]:
     return {p: callee for p in sorted(points) if (callee := known.get(p) or book.callee(p))}
 
 
-def _edges(shapes: Iterable[Shape]) -> tuple[Edge, ...]:
+def _edges(shapes: Iterable[Shape]) -> tuple[GraphEdge, ...]:
     graph = lineage_graph((shape.lineage.tree, shape.count) for shape in shapes)
     return tuple(
-        Edge(above, point, data["calls"], data["failures"])
+        GraphEdge(above, point, data["calls"], data["failures"])
         for above, point, data in sorted(graph.edges(data=True), key=lambda edge: edge[:2])
     )
 

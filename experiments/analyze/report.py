@@ -43,7 +43,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class GraphEdge:
     """One point called within another (``request`` is the root)."""
 
     above: str
@@ -76,7 +76,7 @@ class ClassReport:
     retried: tuple[str, ...]
     """Points that failed and succeeded within one good request."""
     callees: dict[str, str]
-    edges: tuple[Edge, ...]
+    edges: tuple[GraphEdge, ...]
 
     @property
     def single_points(self) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Analysis:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """Write it as plain JSON data."""
         data = asdict(self)
         data["skipped"] = {**self.skipped, "unread file": len(self.unread)}
         for given, report in zip(data["classes"], self.classes, strict=True):

@@ -8,7 +8,8 @@ _VERBS = {"error": "fails", "delay": "hangs"}
 
 
 def fault_in_words(fault: str, callees: Mapping[str, str]) -> str:
-    """``api>http:GET:ratings/titles/* fails``, and what it reaches where the name does not say."""
+    """Say ``api>http:GET:ratings/titles/* fails``, and what it reaches where the name does not
+    say."""
     kind, _, point = fault.partition("@")
     callee = callees.get(point, "")
     reached = f" [{callee}]" if callee and callee not in point else ""
@@ -16,5 +17,5 @@ def fault_in_words(fault: str, callees: Mapping[str, str]) -> str:
 
 
 def faults_in_words(faults: Iterable[str], callees: Mapping[str, str]) -> str:
-    """All of them, joined by ``and``."""
+    """Say all of them, joined by ``and``."""
     return " and ".join(fault_in_words(fault, callees) for fault in faults)

@@ -72,7 +72,7 @@ class Health(BaseModel):
 
 
 def create_app(service: Service) -> FastAPI:
-    """The service as an ASGI application."""
+    """Make the service as an ASGI application."""
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -159,12 +159,12 @@ def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
 
     @health.get("/healthz", name="alive")
     async def healthz() -> Health:
-        """The process answers."""
+        """Answer, if the process can."""
         return Health(status="ok")
 
     @health.get("/readyz", name="ready", responses={503: {}})
     async def readyz(request: Request) -> Health:
-        """The service takes spans and hands out rules, or knows who does."""
+        """Tell whether the service takes spans and hands out rules, or knows who does."""
         engine: Engine | None = request.app.state.engine
         if engine is None:
             forwarder: Forwarder = request.app.state.forwarder
@@ -174,12 +174,14 @@ def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
             return Health(status="standby")
         stalled = time.time() - engine.ticked_at
         if stalled >= STALLED:
-            raise problems.Problem(503, "not-ready", f"no tick for {stalled:.0f} s")
+            raise problems.Problem(
+                503, "not-ready", f"the scheduler has made no step for {stalled:.0f} s"
+            )
         return Health(status="ready")
 
     @about.get("/api/v1/openapi.json", name="openapi")
     async def document(_caller: auth.Viewer) -> dict[str, Any]:
-        """This API, described for programs (OpenAPI 3.1)."""
+        """Describe this API for programs (OpenAPI 3.1)."""
         return app.openapi()
 
     return health, about

@@ -30,7 +30,7 @@ _RATES: Final[Mapping[Role, Rate]] = {
 
 
 async def authenticate(request: Request) -> Caller:
-    """Who is calling, found out and counted once per request. Raises Problem 401 or 429."""
+    """Find out who is calling, and count them, once per request. Raises Problem 401 or 429."""
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -48,7 +48,7 @@ def enter(request: Request, caller: Caller) -> None:
 
 
 async def recognise(request: Request, token: str) -> Caller:
-    """Who holds a token. Raises Problem 401 or 429.
+    """Recognise who holds a token. Raises Problem 401 or 429.
 
     One known already passes; any other counts as a failed attempt until it is found.
     """
@@ -84,7 +84,7 @@ class Needs:
     role: Role
 
     async def admit(self, request: Request) -> Caller:
-        """Who is calling. Raises Problem 401, 403 or 429."""
+        """Let a caller in who has the role. Raises Problem 401, 403 or 429."""
         caller = await authenticate(request)
         if not caller.may(self.role):
             raise Problem(
@@ -97,7 +97,7 @@ class Needs:
         request: Request,
         _scheme: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
     ) -> Caller:
-        """The same, as FastAPI calls it."""
+        """Let a caller in, as FastAPI calls it."""
         return await self.admit(request)
 
 

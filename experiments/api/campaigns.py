@@ -18,7 +18,7 @@ from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, Running, check_promql, live_campaign, live_experiments
 from ldfi.experiments.api.views import CampaignView, ExperimentView
-from ldfi.experiments.domain.campaign.campaign import Campaign, State
+from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as tried
 from ldfi.experiments.store.database import Database
@@ -39,7 +39,7 @@ async def start(
 ) -> CampaignView:
     """Start a campaign, now or when its schedule says."""
     check_promql(request, new)
-    campaign = engine.scheduler.start(new.definition(), caller.name, time.time())
+    campaign = engine.scheduler.commands.start(new.definition(), caller.name, time.time())
     return _view(db, campaign.id, campaign)
 
 
@@ -52,10 +52,10 @@ async def listing(
     cursor: Cursor = None,
     limit: Limit = 50,
     state: Annotated[
-        State | SkipJsonSchema[None], Query(description="Only those in this state.")
+        CampaignState | SkipJsonSchema[None], Query(description="Only those in this state.")
     ] = None,
 ) -> Page[CampaignView]:
-    """Every campaign, newest first."""
+    """List every campaign, newest first."""
     query = select(CampaignRow)
     if state is not None:
         query = query.where(CampaignRow.state == state)
@@ -66,7 +66,7 @@ async def listing(
 
 @router.get("/{campaign_id}")
 async def show(campaign_id: Id, engine: Running, db: Db, _caller: Viewer) -> CampaignView:
-    """A campaign: how far it is, class by class."""
+    """Show a campaign: how far it is, class by class."""
     return _view(db, campaign_id, live_campaign(engine, campaign_id))
 
 
@@ -75,7 +75,7 @@ async def stop(
     campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Stop a campaign for good; what is armed is disarmed at once."""
-    campaign = engine.scheduler.stop(campaign_id, why.reason, caller.name, time.time())
+    campaign = engine.scheduler.commands.stop(campaign_id, why.reason, caller.name, time.time())
     return _view(db, campaign_id, campaign)
 
 
@@ -84,14 +84,14 @@ async def pause(
     campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Let a campaign start nothing more for now; what is armed is disarmed at once."""
-    campaign = engine.scheduler.pause(campaign_id, why.reason, caller.name, time.time())
+    campaign = engine.scheduler.commands.pause(campaign_id, why.reason, caller.name, time.time())
     return _view(db, campaign_id, campaign)
 
 
 @router.post("/{campaign_id}/resume")
 async def resume(campaign_id: Id, engine: Running, db: Db, caller: Operator) -> CampaignView:
     """Let a paused campaign go on."""
-    campaign = engine.scheduler.unpause(campaign_id, caller.name, time.time())
+    campaign = engine.scheduler.commands.unpause(campaign_id, caller.name, time.time())
     return _view(db, campaign_id, campaign)
 
 
@@ -100,7 +100,7 @@ async def release(
     campaign_id: Id, held: ClassName, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Let a class that is held since its lineage changed be explored again."""
-    engine.scheduler.release(campaign_id, held.request_class, caller.name, time.time())
+    engine.scheduler.commands.release(campaign_id, held.request_class, caller.name, time.time())
     return _view(db, campaign_id, live_campaign(engine, campaign_id))
 
 
@@ -114,7 +114,7 @@ async def experiments(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[ExperimentView]:
-    """The experiments of a campaign, newest first, with control against treatment."""
+    """List the experiments of a campaign, newest first, with control against treatment."""
     live = live_experiments(engine)
     with db.read() as session:
         stored.load(session, campaign_id)
@@ -127,7 +127,7 @@ async def experiments(
 async def certificates(
     campaign_id: Id, engine: Running, db: Db, _caller: Viewer
 ) -> list[dict[str, Any]]:
-    """One certificate for each class: what was proved, from what, and what stayed open."""
+    """Show one certificate for each class: what was proved, from what, and what stayed open."""
     live = live_campaign(engine, campaign_id)
     if live is not None:
         return live.certificates()

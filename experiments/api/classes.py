@@ -24,7 +24,7 @@ async def listing(
     name: Annotated[Filter, Query(description="A name or a pattern with *.")] = None,
     limit: Annotated[int, Query(ge=1, le=2000, description="How many at most.")] = 200,
 ) -> list[ClassView]:
-    """The request classes learned so far, the busiest first."""
+    """List the request classes learned so far, the busiest first."""
     now = time.time()
     wanted = [
         known

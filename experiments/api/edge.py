@@ -37,7 +37,8 @@ async def rules(
         Query(max_length=8000, description="Devices treated in all: EXPERIMENT:COUNT,…"),
     ] = "",
 ) -> dict[str, Any]:
-    """The armed rules; waits up to ``wait`` seconds for a version other than ``version``."""
+    """Hand out the armed rules; waits up to ``wait`` seconds for a version other than
+    ``version``."""
     engine.board.heard(edge, version, _counts(used), time.time())
     await engine.board.changed_since(version, wait)
     return engine.board.lease(edge, time.time())

@@ -100,7 +100,7 @@ async def events(
         Header(pattern=r"^[0-9]{1,19}$", description="Go on after this event.", examples=["17"]),
     ] = None,
 ) -> Stream:
-    """What happens, as it happens: `open`, `audit` and `progress` events."""
+    """Stream what happens, as it happens: `open`, `audit` and `progress` events."""
     streams: set[object] = request.app.state.streams
     if len(streams) >= MAX_STREAMS:
         raise Problem(503, "too-many-streams", f"{MAX_STREAMS} streams are open; try again later")

@@ -18,7 +18,7 @@ from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.service import Db, Running, check_promql, live_campaign, live_experiments
 from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.judging.experiment import State
+from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import campaigns as stored
@@ -46,7 +46,7 @@ async def try_one(
         raise Problem(
             422, "unknown-point", f"{new.request_class} never reaches {', '.join(unknown)}"
         )
-    campaign = engine.scheduler.start(new.definition(), caller.name, time.time())
+    campaign = engine.scheduler.commands.start(new.definition(), caller.name, time.time())
     with db.read() as session:
         row = stored.load(session, campaign.id)
         return CampaignView.of(row, (0, 0, 0), campaign)
@@ -61,14 +61,14 @@ async def listing(
     cursor: Cursor = None,
     limit: Limit = 50,
     state: Annotated[
-        State | SkipJsonSchema[None], Query(description="Only those in this state.")
+        ExperimentState | SkipJsonSchema[None], Query(description="Only those in this state.")
     ] = None,
     verdict: Annotated[
         Verdict | SkipJsonSchema[None], Query(description="Only those that ended so.")
     ] = None,
     request_class: Annotated[Filter, Query(description="Only those on this class.")] = None,
 ) -> Page[ExperimentView]:
-    """Every experiment, newest first."""
+    """List every experiment, newest first."""
     query = select(ExperimentRow)
     wanted = {"state": state, "verdict": verdict, "request_class": request_class}
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
@@ -80,14 +80,14 @@ async def listing(
 
 @router.get("/{experiment_id}")
 async def show(experiment_id: Id, engine: Running, db: Db, _caller: Viewer) -> ExperimentView:
-    """One experiment, with control against treatment and the course of the evidence."""
+    """Show one experiment, with control against treatment and the course of the evidence."""
     return _view(engine, db, experiment_id)
 
 
 @router.post("/{experiment_id}/approve")
 async def approve(experiment_id: Id, engine: Running, db: Db, caller: Operator) -> ExperimentView:
     """Let an experiment that waits for approval be armed."""
-    engine.scheduler.approve(experiment_id, caller.name, time.time())
+    engine.scheduler.commands.approve(experiment_id, caller.name, time.time())
     return _view(engine, db, experiment_id)
 
 
@@ -96,7 +96,7 @@ async def reject(
     experiment_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> ExperimentView:
     """Have an experiment that waits for approval never tried in its campaign."""
-    engine.scheduler.reject(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.reject(experiment_id, why.reason, caller.name, time.time())
     return _view(engine, db, experiment_id)
 
 
@@ -105,7 +105,7 @@ async def abort(
     experiment_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> ExperimentView:
     """Disarm an experiment at once. Its campaign goes on and may try the same again."""
-    engine.scheduler.abort(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.abort(experiment_id, why.reason, caller.name, time.time())
     return _view(engine, db, experiment_id)
 
 
@@ -114,6 +114,6 @@ def _view(engine: Engine, db: Database, experiment_id: str) -> ExperimentView:
         row = session.get(ExperimentRow, experiment_id)
         if row is not None:
             return ExperimentView.of(row, live_experiments(engine).get(experiment_id))
-    campaign, experiment = engine.scheduler.experiment(experiment_id)
+    campaign, experiment = engine.scheduler.state.experiment(experiment_id)
     assert live_campaign(engine, campaign.id) is campaign  # noqa: S101
     return ExperimentView.live(experiment, campaign)

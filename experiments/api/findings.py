@@ -19,7 +19,7 @@ from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, Running, check_promql
 from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
 from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.campaign.lifecycle import State
+from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.scenarios.of_finding import scenario_of
 from ldfi.experiments.scenarios.scenario import Scenario
 from ldfi.experiments.store import campaigns as stored
@@ -53,11 +53,11 @@ async def listing(
     cursor: Cursor = None,
     limit: Limit = 50,
     state: Annotated[
-        State | SkipJsonSchema[None], Query(description="Only those in this state.")
+        FindingState | SkipJsonSchema[None], Query(description="Only those in this state.")
     ] = None,
     request_class: Annotated[Filter, Query(description="Only those of this class.")] = None,
 ) -> Page[FindingView]:
-    """Every finding, newest first; those that were refuted as well."""
+    """List every finding, newest first; those that were refuted as well."""
     wanted = {"state": state, "request_class": request_class}
     query = select(FindingRow)
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
@@ -69,14 +69,15 @@ async def listing(
 
 @router.get("/{finding_id}")
 async def show(finding_id: Id, db: Db, _caller: Viewer) -> FindingView:
-    """One finding."""
+    """Show one finding."""
     with db.read() as session:
         return finding_view(findings.load(session, finding_id))
 
 
 @router.get("/{finding_id}/scenario", response_model_exclude_defaults=True)
 async def scenario(finding_id: Id, db: Db, _caller: Viewer) -> Scenario:
-    """The finding as a scenario: to be kept beside the code and replayed (docs/scenarios.md)."""
+    """Show the finding as a scenario: to be kept beside the code and replayed
+    (docs/scenarios.md)."""
     with db.read() as session:
         return scenario_of(session, finding_id)
 
@@ -110,6 +111,6 @@ async def verify(
             name=f"verify {finding_id}",
             hypotheses=(frozenset(row.faults),),
         )
-    campaign = engine.scheduler.start(definition, caller.name, time.time())
+    campaign = engine.scheduler.commands.start(definition, caller.name, time.time())
     with db.read() as session:
         return CampaignView.of(stored.load(session, campaign.id), (0, 0, 0), campaign)

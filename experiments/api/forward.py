@@ -63,8 +63,8 @@ class Forwarder:
         await self._client.aclose()
 
     async def leader(self) -> str:
-        """Where the leader is; empty when nobody leads. When the database does not say: where it
-        was last."""
+        """Find out where the leader is; empty when nobody leads. When the database does not say:
+        where it was last."""
         async with self._looking:
             if time.monotonic() >= self._until:
                 await run_in_threadpool(self._look)
@@ -72,7 +72,8 @@ class Forwarder:
         return self._url
 
     async def forward(self, request: Request) -> Response:
-        """The leader's answer. Raises Problem 503 when there is no leader, or none that answers."""
+        """Fetch the leader's answer. Raises Problem 503 when there is no leader, or none that
+        answers."""
         url = await self.leader()
         if not url or FORWARDED in request.headers:
             raise no_leader("nobody leads just now")
@@ -100,7 +101,7 @@ class Forwarder:
 
 
 def engine_of(request: Request) -> Engine:
-    """The engine of this process. Raises Problem 503 when it has none."""
+    """Return the engine of this process. Raises Problem 503 when it has none."""
     engine: Engine | None = request.app.state.engine
     if engine is None:
         raise no_leader("this process does not lead")
@@ -108,12 +109,12 @@ def engine_of(request: Request) -> Engine:
 
 
 def no_leader(why: str) -> Problem:
-    """The answer where an engine is needed and none is to be had."""
+    """Make the answer where an engine is needed and none is to be had."""
     return Problem(503, "no-leader", f"{why}; try again in a second", {"Retry-After": "1"})
 
 
 async def _onward(request: Request, url: str) -> httpx.Request:
-    """The same request to another process. The Host stays: answers may have links."""
+    """Address the same request to another process. The Host stays: answers may have links."""
     came = [
         (name, value)
         for name, value in request.headers.raw
@@ -132,8 +133,8 @@ async def _onward(request: Request, url: str) -> httpx.Request:
 
 
 async def _pieces(answer: httpx.Response) -> AsyncIterator[bytes]:
-    """The body as it comes. A stream of events just ends when the leader is gone: its clients come
-    back. Any other body must not look whole when it is not."""
+    """Pass the body on as it comes. A stream of events just ends when the leader is gone: its
+    clients come back. Any other body must not look whole when it is not."""
     try:
         async for piece in answer.aiter_raw():
             yield piece

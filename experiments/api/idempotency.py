@@ -31,7 +31,7 @@ from ldfi.experiments.api.routes import CHANGING, GuardedRoute, Handler
 from ldfi.experiments.process.tokens import Caller
 from ldfi.experiments.store import idempotency as stored
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.idempotency import Answer, Claim, Slot
+from ldfi.experiments.store.idempotency import KeptAnswer, Slot, SlotClaim
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"
@@ -47,7 +47,7 @@ class IdempotentRoute(GuardedRoute):
     """A route that honours the header where it changes something. Its answers must be whole."""
 
     def handler(self) -> Handler:
-        """The route's own work, done at most once per key."""
+        """Wrap the route's own work so that it is done at most once per key."""
         handle = super().handler()
 
         async def handle_once(request: Request) -> Response:
@@ -66,11 +66,11 @@ async def _once(request: Request, slot: Slot, handle: Handler) -> Response:
     now = time.time()
     await _forget_sometimes(request.app, database, now)
     claimed = await run_in_threadpool(_claim, database, slot, now)
-    if isinstance(claimed, Answer):
+    if isinstance(claimed, KeptAnswer):
         return _replayed(claimed)
-    if claimed is Claim.REUSED:
+    if claimed is SlotClaim.REUSED:
         raise Problem(422, "idempotency-key-reused", f"use a new {HEADER} for a new request")
-    if claimed is Claim.RUNNING:
+    if claimed is SlotClaim.RUNNING:
         raise Problem(
             409,
             "idempotency-in-progress",
@@ -91,14 +91,15 @@ async def _once(request: Request, slot: Slot, handle: Handler) -> Response:
 
 
 async def _quietly(work: Callable[..., None], *arguments: Any) -> None:
-    """What was done is done: that it could not be noted must not turn the answer into an error."""
+    """Do work whose failure is only logged: what was done is done, and the answer stays what it
+    is."""
     try:
         await run_in_threadpool(work, *arguments)
     except Exception:  # noqa: BLE001 - see above
         _log.exception("idempotency keys could not be settled; they will be later")
 
 
-def _claim(database: Database, slot: Slot, now: float) -> Answer | Claim:
+def _claim(database: Database, slot: Slot, now: float) -> KeptAnswer | SlotClaim:
     try:
         with database.change(now) as change:
             return stored.claim(change, slot)
@@ -107,7 +108,7 @@ def _claim(database: Database, slot: Slot, now: float) -> Answer | Claim:
             return stored.claim(change, slot)
 
 
-def _complete(database: Database, slot: Slot, claimed_at: float, answer: Answer) -> None:
+def _complete(database: Database, slot: Slot, claimed_at: float, answer: KeptAnswer) -> None:
     with database.change(claimed_at) as change:
         stored.complete(change, slot, claimed_at, answer)
 
@@ -147,17 +148,17 @@ async def _fingerprint(request: Request, caller: Caller) -> str:
     return digest.hexdigest()
 
 
-def _answer(response: Response) -> Answer | None:
-    """What to keep of a response; None when it is an error, a stream, or no text."""
+def _answer(response: Response) -> KeptAnswer | None:
+    """Choose what to keep of a response; None when it is an error, a stream, or no text."""
     body = getattr(response, "body", None)
     if body is None or response.status_code >= 400:
         return None
     headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
     try:
-        return Answer(response.status_code, headers, bytes(body).decode())
+        return KeptAnswer(response.status_code, headers, bytes(body).decode())
     except UnicodeDecodeError:
         return None
 
 
-def _replayed(answer: Answer) -> Response:
+def _replayed(answer: KeptAnswer) -> Response:
     return Response(answer.body, answer.status, {**answer.headers, REPLAYED: "true"})

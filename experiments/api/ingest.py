@@ -38,7 +38,7 @@ class IngestRoute(GuardedRoute):
     max_body: ClassVar[int] = MAX_BODY
 
     def is_for_leader(self, app: FastAPI) -> bool:
-        """Whether they go straight to the engine, and another process has it."""
+        """Tell whether they go straight to the engine, and another process has it."""
         return app.state.door is None and app.state.engine is None
 
 
@@ -97,7 +97,8 @@ _ACCEPTED = {
     responses={200: _ACCEPTED, 415: {}},
 )
 async def receive_traces(request: Request, _caller: Ingest) -> Response:
-    """OTLP over HTTP: protobuf or JSON, plain or gzipped; answers with partial success."""
+    """Take in spans as OTLP over HTTP: protobuf or JSON, plain or gzipped; answers with partial
+    success."""
     body = _unzip(await request.body(), request.headers.get("content-encoding", ""))
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     door: Door | None = request.app.state.door
@@ -112,7 +113,7 @@ async def receive_traces(request: Request, _caller: Ingest) -> Response:
 
 
 def _to_engine(engine: Engine, kind: str, body: bytes) -> int:
-    """Returns how many spans could not be used. Raises UnreadableTraces."""
+    """Hand spans to the engine, and count those that could not be used. Raises UnreadableTraces."""
     batch = _decode(kind, body)
     engine.receive_spans(batch.spans, time.time())
     engine.dropped["span_unreadable"] += batch.rejected
@@ -120,7 +121,8 @@ def _to_engine(engine: Engine, kind: str, body: bytes) -> int:
 
 
 async def _to_stream(door: Door, kind: str, body: bytes) -> int:
-    """The same, for what is written to the stream. Raises UnreadableTraces."""
+    """Write spans to the stream, and count those that could not be used. Raises
+    UnreadableTraces."""
     if kind != PROTOBUF:
         _decode(kind, body)  # says what is wrong in its own words
         body = from_json(body)
@@ -240,7 +242,7 @@ class Received(BaseModel):
 async def receive_device_metrics(
     batch: DeviceMetrics, request: Request, _caller: Devices
 ) -> Received:
-    """Outcomes as the users' devices saw them."""
+    """Take in outcomes as the users' devices saw them."""
     key: bytes = request.app.state.member_key
     outcomes = [o for item in batch.metrics if (o := _outcome(item, key)) is not None]
     rejected = len(batch.metrics) - len(outcomes)
@@ -270,5 +272,5 @@ def _outcome(item: object, key: bytes) -> Outcome | None:
 
 
 def _hashed(identity: str, key: bytes) -> str:
-    """People and their devices are hashed at the door; nothing behind it knows who they are."""
+    """Hash people and their devices at the door; nothing behind it knows who they are."""
     return hashlib.blake2b(identity.encode(), key=key, digest_size=12).hexdigest()

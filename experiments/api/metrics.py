@@ -43,7 +43,7 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 async def scrape(
     request: Request, engine: PerhapsRunning, database: Db, _caller: Metrics
 ) -> Response:
-    """What this process tells Prometheus of itself, in its text format."""
+    """Tell Prometheus about this process, in its text format."""
     now = time.time()
     in_memory = list(exposition.of_process(leads=engine is not None))
     if engine is not None:
@@ -56,7 +56,7 @@ async def scrape(
 
 
 def table() -> str:
-    """All metrics as a Markdown table, which docs/metrics.md holds."""
+    """Write all metrics as a Markdown table, which docs/metrics.md holds."""
     lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
     for metric in METRICS:
         labels = ", ".join(f"`{label}`" for label in metric.labels)

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, create_model, field_validator
 
 from ldfi.experiments.api.documents import Document, Line
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.settings import (
-    OnDrift,
-    PromqlOutcome,
-    Settings,
-    Thresholds,
-    VerdictRule,
-)
+from ldfi.experiments.domain.declared import Setting
+from ldfi.experiments.domain.settings import DEFAULTS, SETTINGS, Settings
 from ldfi.experiments.errors import InvalidCalendar
 from ldfi.fit.faults import KINDS, FaultKind
-
-_SHOWN = Settings()
-_MANY = 1_000_000_000
-_JUDGED = Thresholds()
-_JUDGING = {"alpha_harmful", "alpha_tolerated", "delta", "min_samples"}
-
-Strategy = Literal["smallest", "likeliest", "union"]
-Share = Annotated[float, Field(gt=0, le=0.5)]
-Alpha = Annotated[float, Field(gt=0, lt=1)]
-
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _VARIABLE = r"^(error|delay|down)@[^\x00-\x1f\x7f]+$"
@@ -86,80 +71,41 @@ class NewSchedule(Document):
         return Schedule.from_json(self.model_dump())
 
 
-class Bounds(Document):
+_AS_JSON: Final[Mapping[str, Any]] = {
+    "kinds": Annotated[list[FaultKind], Field(min_length=1, max_length=len(KINDS))],
+    "promql": PromqlCounts | None,
+}
+"""Types of settings that look different as JSON."""
+
+
+def _field(setting: Setting) -> tuple[Any, Any]:
+    about, default = setting.about, setting.default
+    shown = list(default) if isinstance(default, tuple) else default
+    kind = _AS_JSON.get(setting.name, setting.type)
+    bounds: dict[str, Any] = dict(about.limits)
+    return kind, Field(shown, description=about.described, **bounds)
+
+
+if TYPE_CHECKING:
+    _Declared = Document  # its settings are read by :meth:`Bounds.settings`, which has a type
+else:
+    _Declared = create_model(
+        "_Declared", __base__=Document, **{name: _field(each) for name, each in SETTINGS.items()}
+    )
+
+
+class Bounds(_Declared):
     """The bounds and the care of a campaign. Times in seconds, shares of all devices."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"members": 50, "window": 30}]})
 
-    max_size: Annotated[int, Field(ge=1, le=4, description="Faults at once, at most.")] = 2
-    kinds: list[FaultKind] = Field(list(KINDS), min_length=1, max_length=len(KINDS))
-    strategy: Strategy = "union"
-    max_union: Annotated[
-        int | None,
-        Field(ge=1, le=10_000, description="Faults that one experiment may unite; null: no cap."),
-    ] = _SHOWN.max_union
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    delay: Annotated[
-        float, Field(gt=0, le=60, description="How long a delay hangs without a caller's timeout.")
-    ] = _SHOWN.delay
-    treatment: Annotated[Share, Field(description="Share of devices that are treated.")] = (
-        _SHOWN.treatment
-    )
-    control: Annotated[Share, Field(description="Share of devices compared with them.")] = (
-        _SHOWN.control
-    )
-    members: Annotated[
-        int, Field(ge=1, le=100_000, description="Devices that one experiment may expose.")
-    ] = _SHOWN.members
-    member_budget: Annotated[
-        int, Field(ge=1, le=_MANY, description="Devices that one run of the campaign may expose.")
-    ] = _SHOWN.member_budget
-    concurrency: Annotated[int, Field(ge=1, le=100, description="Experiments at once.")] = (
-        _SHOWN.concurrency
-    )
-    rule: Annotated[VerdictRule, Field(description="How a verdict is reached.")] = "sequential"
-    alpha_harmful: Alpha = _JUDGED.alpha_harmful
-    alpha_tolerated: Alpha = _JUDGED.alpha_tolerated
-    delta: Annotated[
-        float, Field(gt=0, lt=1, description="The rise in failure rate that would matter.")
-    ] = _JUDGED.delta
-    min_samples: Annotated[int, Field(ge=1, le=10_000)] = _JUDGED.min_samples
-    fdr: Annotated[Alpha, Field(description="Share of findings that may be false.")] = _SHOWN.fdr
-    window: Annotated[float, Field(ge=1, le=600)] = _SHOWN.window
-    settle: Annotated[
-        float, Field(ge=0, le=120, description="Wait for devices that report late.")
-    ] = _SHOWN.settle
-    confirm: Annotated[bool, Field(description="Announce only what has hurt twice.")] = True
-    verify: Annotated[bool, Field(description="Try known findings again in every run.")] = True
-    rechecks: Annotated[
-        int, Field(ge=0, le=100, description="Sets inferred to be safe that are tried, per class.")
-    ] = _SHOWN.rechecks
-    min_traffic: Annotated[int, Field(ge=1, le=_MANY)] = _SHOWN.min_traffic
-    min_consistency: Annotated[float, Field(ge=0, le=1)] = _SHOWN.min_consistency
-    on_drift: OnDrift = "reopen"
-    guardrail: Annotated[
-        float, Field(gt=0, le=1, description="Share of control devices that may fail.")
-    ] = _SHOWN.guardrail
-    promql: Annotated[
-        PromqlCounts | None,
-        Field(description="Where outcomes are counted elsewhere; null: what devices report."),
-    ] = None
-    approve_above: Annotated[
-        float | None,
-        Field(ge=0, le=_MANY, description="Members that may be hurt without approval."),
-    ] = None
+    def settings(self, before: Settings = DEFAULTS) -> Settings:
+        """Return the same in the words of the domain.
 
-    def settings(self, before: Settings | None = None) -> Settings:
-        """The same in the words of the domain. ``before``: what holds for all that was not set."""
-        given = set(Bounds.model_fields) if before is None else self.model_fields_set
-        before = before or Settings()
-        values = self.model_dump(include=given - _JUDGING - {"kinds", "promql"})
-        if "kinds" in given:
-            values["kinds"] = tuple(self.kinds)
-        if "promql" in given:
-            values["promql"] = PromqlOutcome(**self.promql.model_dump()) if self.promql else None
-        thresholds = replace(before.thresholds, **self.model_dump(include=given & _JUDGING))
-        return replace(before, **values, thresholds=thresholds)
+        ``before``: what holds for all that was not set.
+        """
+        given = self.model_dump(include=set(SETTINGS), exclude_unset=True)
+        return Settings.from_json({**before.to_json(), **given})
 
 
 class NewCampaign(Bounds):

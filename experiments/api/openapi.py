@@ -56,7 +56,7 @@ def install(app: FastAPI, routers: Iterable[APIRouter]) -> None:
 
 
 def operation_id(route: APIRoute) -> str:
-    """The name under which generated clients have this operation."""
+    """Name an operation as generated clients have it."""
     return f"{route.tags[0]}_{route.name}" if route.tags else route.name
 
 
@@ -92,7 +92,7 @@ def _describe(operation: Document, route: APIRoute, method: str) -> None:
 
 
 def _usual(route: APIRoute, method: str) -> set[int]:
-    """The problems that the shape of a route lets one expect."""
+    """List the problems that the shape of a route lets one expect."""
     if not isinstance(route, GuardedRoute):
         return set()
     statuses = {401, 403, 422, 429, 500, 503}

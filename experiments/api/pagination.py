@@ -69,7 +69,7 @@ class Rows(Generic[Row]):
     next: str | None
 
     def answer(self, links: LinkHeader, view: Callable[[Row], Item]) -> Page[Item]:
-        """The page as callers see it, with its Link header."""
+        """Show the page as callers see it, with its Link header."""
         if self.next is not None:
             links.following(self.next)
         return Page(items=[view(row) for row in self.items], next=self.next)
@@ -85,7 +85,7 @@ def page(
     *,
     newest_first: bool = True,
 ) -> Rows[Row]:
-    """One page of ``query`` by ``order`` and, among equals, ``key``.
+    """Read one page of ``query`` by ``order`` and, among equals, ``key``.
 
     Neither column may be NULL, and both together must be unique. Raises Problem 422 for a cursor
     that is not of this list.
@@ -122,7 +122,7 @@ def _decoded(
 
 
 def _fits(value: object, column: InstrumentedAttribute[Any]) -> bool:
-    """Whether the database can compare ``value`` with this column."""
+    """Tell whether the database can compare ``value`` with this column."""
     if type(value) is not column.type.python_type:
         return False
     if isinstance(value, str):

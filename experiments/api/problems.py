@@ -42,19 +42,21 @@ class Kind:
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "bad-request": Kind(400, "The request cannot be read as HTTP should be."),
-    "unreadable-traces": Kind(400, "The body is no OTLP that can be decoded."),
+    "bad-request": Kind(400, "The request cannot be read: it breaks the rules of HTTP."),
+    "unreadable-traces": Kind(400, "The body cannot be decoded as traces in OTLP."),
     "unreadable-gzip": Kind(400, "The body is said to be gzip but cannot be unzipped."),
     "invalid-idempotency-key": Kind(
         400, "The Idempotency-Key header is empty, too long, or has characters it may not have."
     ),
     "unauthorized": Kind(401, "No bearer token was sent, or it is unknown, expired or revoked."),
     "forbidden": Kind(403, "The token's role does not include what this route needs."),
-    "not-found": Kind(404, "The identifier names nothing."),
-    "no-such-route": Kind(404, "There is nothing at this path."),
+    "not-found": Kind(404, "There is nothing with this identifier, which `detail` shows."),
+    "no-such-route": Kind(
+        404, "There is nothing at this path; `/api/v1/openapi.json` has all of them."
+    ),
     "method-not-allowed": Kind(405, "The path exists, but not with this method."),
-    "conflict": Kind(409, "What is asked for contradicts what is there."),
-    "halted": Kind(409, "Everything is halted until somebody resumes."),
+    "conflict": Kind(409, "What is asked for contradicts what is there; `detail` says in what."),
+    "halted": Kind(409, "Everything is halted until somebody runs `ldfi resume`."),
     "idempotency-in-progress": Kind(
         409, "The first request with this idempotency key is still being worked on; try later."
     ),
@@ -62,8 +64,10 @@ KINDS: Final[Mapping[str, Kind]] = {
     "unsupported-media-type": Kind(415, "The body's media type is not one this route reads."),
     "unsupported-encoding": Kind(415, "The body's content encoding is not one this route reads."),
     "invalid": Kind(422, "The request does not fit the API; `errors`, where given, says where."),
-    "invalid-cursor": Kind(422, "The cursor is not one this list gave out."),
-    "no-prometheus": Kind(422, "Outcomes are to be counted by a Prometheus, and none is set."),
+    "invalid-cursor": Kind(422, "The cursor is not one this list gave out; begin without one."),
+    "no-prometheus": Kind(
+        422, "Prometheus shall count the outcomes, but LDFI_PROMETHEUS_URL is not set."
+    ),
     "unknown-point": Kind(422, "The request class never reaches this injection point."),
     "idempotency-key-reused": Kind(
         422, "This idempotency key was used before, for another request."
@@ -77,9 +81,11 @@ KINDS: Final[Mapping[str, Kind]] = {
     "no-leader": Kind(
         503, "No process has the engine just now; `Retry-After` says how many seconds to wait."
     ),
-    "not-ready": Kind(503, "The process is up; its engine, its database or Kafka stands still."),
+    "not-ready": Kind(
+        503, "The process is up, but its engine, its database or Kafka does not answer."
+    ),
     "stream-unavailable": Kind(503, "Kafka does not acknowledge; send the same again later."),
-    "too-many-streams": Kind(503, "As many event streams are open as the service holds."),
+    "too-many-streams": Kind(503, "No more event streams can be open at once; try again later."),
     "unavailable": Kind(503, "The database does not answer; try again later."),
 }
 """Every type of problem there is. The names are stable: programs rely on them."""
@@ -151,7 +157,7 @@ class Problem(Exception):  # noqa: N818
 
 
 def problem_of(error: ExperimentsError) -> Problem | None:
-    """The problem that one of our errors is to callers; None for a failure of the service."""
+    """Find the problem that one of our errors is to callers; None for a failure of the service."""
     for known, kind in _OF_ERROR:
         if isinstance(error, known):
             return Problem(KINDS[kind].status, kind, str(error))
@@ -198,7 +204,7 @@ def install(app: FastAPI) -> None:
 
 
 def _allow(request: Request, error: HTTPException) -> Mapping[str, str] | None:
-    """Every method of the path: Starlette names those of the first route there only."""
+    """List every method of the path: Starlette names those of the first route there only."""
     allowed = getattr(request.app.state, "allowed", None)
     return error.headers if allowed is None else {"Allow": ", ".join(allowed(request))}
 
@@ -231,7 +237,7 @@ class _Incidents:
 
 
 def _incident(kind: str, request: Request, error: Exception) -> Response:
-    """The caller gets a number, the log gets the details under the same number."""
+    """Give the caller a number, and the log the details under the same number."""
     incident = secrets.token_hex(8)
     _log.error(
         "incident %s: %s %s failed", incident, request.method, request.url.path, exc_info=error
@@ -257,7 +263,8 @@ def _document(kind: str, detail: str) -> dict[str, Any]:
 def _written(
     document: Mapping[str, Any], status: int, headers: Mapping[str, str] | None
 ) -> Response:
-    """ASCII only: what a caller sent, lone surrogates say, may come back in a message."""
+    """Write a problem, in ASCII only: what a caller sent, lone surrogates say, may come back in
+    it."""
     challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     return Response(
         json.dumps(document), status, {**challenge, **(headers or {})}, media_type=MEDIA_TYPE
@@ -265,7 +272,7 @@ def _written(
 
 
 def described(status: int) -> dict[str, Any]:
-    """The problems of one status as a response object of OpenAPI."""
+    """Describe the problems of one status as a response object of OpenAPI."""
     kinds = {name: kind for name, kind in KINDS.items() if kind.status == status}
     examples = {
         name: {"value": _document(name, kind.meaning), "summary": kind.meaning}
@@ -289,7 +296,7 @@ _HEADERS = {
 
 
 def page() -> str:
-    """``docs/problems.md``, made of the table above (``make docs`` runs this module)."""
+    """Write ``docs/problems.md`` from the table above (``make docs`` runs this module)."""
     rows = [
         f'| <a id="{name}"></a>`{name}` | {kind.status} | {kind.meaning} |'
         for name, kind in KINDS.items()

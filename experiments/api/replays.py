@@ -34,14 +34,14 @@ class ReplayView(BaseModel):
 
 @router.get("/{trace_id}")
 async def show(trace_id: TraceId, engine: Running, _caller: Viewer) -> ReplayView:
-    """What a replayed request called, and which faults fired. Kept for ten minutes.
+    """Show what a replayed request called, and which faults fired. Kept for ten minutes.
 
     Only by a process that takes in spans itself: where ingest workers read them from Kafka, there
     is nothing to be seen here.
     """
     lineage = engine.replays.get(trace_id)
     if lineage is None:
-        raise NotFound(f"no replayed request of trace {trace_id!r} has come in lately")
+        raise NotFound(f"no replayed request of trace {trace_id!r} has come in within ten minutes")
     return ReplayView(
         trace_id=trace_id,
         service=lineage.service,

@@ -35,16 +35,16 @@ class GuardedRoute(APIRoute):
     max_body: ClassVar[int] = MAX_BODY
 
     def guards(self) -> list[Needs]:
-        """The roles that it asks for."""
+        """List the roles that it asks for."""
         return [each.call for each in self.dependant.dependencies if isinstance(each.call, Needs)]
 
     def is_for_leader(self, app: FastAPI) -> bool:
-        """Whether this needs the engine, and another process has it."""
+        """Tell whether this needs the engine, and another process has it."""
         needed = any(each.call is engine_of for each in self.dependant.dependencies)
         return needed and app.state.engine is None
 
     def get_route_handler(self) -> Handler:
-        """What FastAPI calls for a request."""
+        """Make what FastAPI calls for a request."""
         guards, handle = self.guards(), self.handler()
         dependants = [self.dependant, *self.dependant.dependencies]
         known = {each.alias for dependant in dependants for each in dependant.query_params}
@@ -65,12 +65,12 @@ class GuardedRoute(APIRoute):
         return guarded
 
     def handler(self) -> Handler:
-        """The route's own work. The body is read by then."""
+        """Return the route's own work. The body is read by then."""
         return super().get_route_handler()
 
 
 def _check_names(request: Request, known: set[str]) -> None:
-    """A filter with its name misspelt would silently let everything through."""
+    """Refuse unknown names: a filter with its name misspelt would let everything through."""
     for name in request.query_params:
         if name not in known:
             there_are = ", ".join(sorted(known)) or "none"
@@ -78,7 +78,7 @@ def _check_names(request: Request, known: set[str]) -> None:
 
 
 async def _with_body(request: Request, most: int) -> Request:
-    """The same request with its body read. Raises Problem 413 as soon as that is too much."""
+    """Read the body of a request. Raises Problem 413 as soon as that is too much."""
     size = 0
 
     async def receive() -> Message:

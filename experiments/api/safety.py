@@ -88,20 +88,20 @@ class NewMaintenance(Document):
 
 @router.get("/status")
 async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
-    """Whether anything is halted or armed, what the budgets have left, what was dropped."""
+    """Show whether anything is halted or armed, what the budgets have left, what was dropped."""
     now = time.time()
-    limits = engine.scheduler.limits
+    limits = engine.scheduler.state.limits
     with db.read() as session:
         hour = arming.charged(session, arming.within(now - arming.HOUR))
         day = arming.charged(session, arming.within(now - arming.DAY))
     return Status(
-        halted=engine.scheduler.halted,
-        guardrail=engine.scheduler.breach,
+        halted=engine.scheduler.state.halted,
+        guardrail=engine.scheduler.state.breach,
         armed=engine.board.armed(),
         edges=len(engine.board.edges(now)),
         hour=Budget(charged=hour, limit=limits.members_per_hour),
         day=Budget(charged=day, limit=limits.members_per_day),
-        maintenance=list(map(MaintenanceView.of, engine.scheduler.windows)),
+        maintenance=list(map(MaintenanceView.of, engine.scheduler.state.windows)),
         spans=engine.spans,
         outcomes=engine.outcomes,
         dropped=engine.drops(),
@@ -116,7 +116,7 @@ async def halt(why: Reason, engine: PerhapsRunning, db: Db, caller: Operator) ->
     """
     now = time.time()
     if engine is not None:
-        engine.scheduler.halt(why.reason, caller.name, now)
+        engine.scheduler.switch.halt(why.reason, caller.name, now)
     else:
         with db.change(now, caller.name) as change:
             switches.set_halted(change, why.reason)
@@ -126,7 +126,7 @@ async def halt(why: Reason, engine: PerhapsRunning, db: Db, caller: Operator) ->
 @router.post("/resume")
 async def resume(engine: Running, caller: Operator) -> Halt:
     """Let experiments start again."""
-    engine.scheduler.resume(caller.name, time.time())
+    engine.scheduler.switch.resume(caller.name, time.time())
     return Halt(halted=None)
 
 
@@ -144,7 +144,7 @@ async def open_maintenance(
         opened_at=now,
         until=now + new.seconds,
     )
-    engine.scheduler.open_maintenance(window, caller.name, now)
+    engine.scheduler.commands.open_maintenance(window, caller.name, now)
     return MaintenanceView.of(window)
 
 
@@ -156,7 +156,7 @@ async def maintenance(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[MaintenanceView]:
-    """Maintenance windows, newest first, those that are over as well."""
+    """List maintenance windows, newest first, those that are over as well."""
     with db.read() as session:
         return page(
             session,
@@ -178,20 +178,20 @@ async def gate(
         int, Query(ge=0, le=1, description="Failures to be survived on top of the step.")
     ] = 1,
 ) -> GateView:
-    """May this be taken down, or would it leave a class one failure from pain?"""
+    """Say whether this may be taken down, or would leave a class one failure from pain."""
     known = []
     for each in _classes(engine, None):
         await asyncio.sleep(0)  # the watch goes on in between
         with db.read() as session:
             known.append(knowledge_of(session, each))
-    return GateView.of(gate_of(down, engine.scheduler.windows, known, spare))
+    return GateView.of(gate_of(down, engine.scheduler.state.windows, known, spare))
 
 
 @router.post("/maintenance/{window_id}/close")
 async def close_maintenance(window_id: Id, engine: Running, caller: Operator) -> MaintenanceView:
     """Close a maintenance window before its time."""
     return MaintenanceView.of(
-        engine.scheduler.close_maintenance(window_id, caller.name, time.time())
+        engine.scheduler.commands.close_maintenance(window_id, caller.name, time.time())
     )
 
 
@@ -205,7 +205,8 @@ async def whatif(
         Filter, Query(description="A class or a pattern; null: every class.")
     ] = None,
 ) -> list[WhatIfView]:
-    """With these down, which single further failure would now hurt? From the evidence alone."""
+    """List the single further failures that would hurt now with these down, by the evidence
+    alone."""
     answers = []
     for known in _classes(engine, request_class):
         await asyncio.sleep(0)  # the watch goes on in between
@@ -225,7 +226,7 @@ async def audit(
     limit: Limit = 50,
     subject: Annotated[Filter, Query(description="Only what was done to this id.")] = None,
 ) -> Page[AuditView]:
-    """Who did what, to what, why and when; newest first."""
+    """List who did what, to what, why and when; newest first."""
     query = select(AuditRow)
     if subject is not None:
         query = query.where(AuditRow.subject == subject)
@@ -236,7 +237,7 @@ async def audit(
 
 
 def _classes(engine: Engine, pattern: str | None) -> list[KnownClass]:
-    """The classes that a name or pattern asks for, in order of their names."""
+    """Find the classes that a name or pattern asks for, in order of their names."""
     wanted = None if pattern is None else (pattern,)
     return [
         known

@@ -35,20 +35,20 @@ Db = Annotated[Database, Depends(_database)]
 
 
 def check_promql(request: Request, bounds: Bounds) -> None:
-    """Raises Problem 422 for outcomes counted by a Prometheus that this service does not have."""
-    if bounds.promql is not None and not request.app.state.counts_outcomes:
+    """Check that there is a Prometheus, where outcomes are counted by one. Raises Problem 422."""
+    if bounds.settings().promql is not None and not request.app.state.counts_outcomes:
         raise Problem(422, "no-prometheus", "promql needs a Prometheus; set LDFI_PROMETHEUS_URL")
 
 
 def live_campaign(engine: Engine, campaign_id: str) -> Campaign | None:
-    """The campaign itself, while it is live."""
-    return engine.scheduler.campaigns.get(campaign_id)
+    """Find the campaign itself, while it is live."""
+    return engine.scheduler.state.campaigns.get(campaign_id)
 
 
 def live_experiments(engine: Engine) -> dict[str, Experiment]:
-    """Every experiment that is not over, by id."""
+    """Find every experiment that is not over, by id."""
     return {
         experiment.id: experiment
-        for campaign in engine.scheduler.campaigns.values()
+        for campaign in engine.scheduler.state.campaigns.values()
         for experiment in campaign.running.values()
     }

@@ -63,7 +63,7 @@ def create(new: NewToken, request: Request, response: Response, caller: Admin) -
 def listing(
     request: Request, links: Links, _caller: Admin, cursor: Cursor = None, limit: Limit = 50
 ) -> Page[TokenEntry]:
-    """The tokens that were made here, newest first, also those expired or revoked."""
+    """List the tokens that were made here, newest first, also those expired or revoked."""
     with _database(request).read() as session:
         query = select(TokenRow)
         found = page(session, query, TokenRow.created_at, TokenRow.id, cursor, limit)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.gates.gate import Gate, Verdict
+from ldfi.experiments.domain.gates.gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
@@ -35,14 +35,14 @@ class ClassProgress(View):
 
     @classmethod
     def of(cls, campaign: Campaign, name: str, exploration: Exploration) -> ClassProgress:
-        """As it stands now."""
+        """Show it as it stands now."""
         running = campaign.running.get(name)
         return cls(
             name=name,
             version=exploration.version,
             finished=exploration.finished,
-            open=exploration.open,
-            findings=[sorted(faults) for faults, _ in exploration.findings()],
+            open=exploration.knowledge.open,
+            findings=[sorted(faults) for faults, _ in exploration.knowledge.findings()],
             waiting=campaign.waiting.get(name),
             running=None if running is None else ExperimentView.live(running, campaign),
         )
@@ -75,7 +75,7 @@ class ExperimentView(View):
 
     @classmethod
     def of(cls, row: ExperimentRow, live: Any = None) -> ExperimentView:
-        """From its record; ``live`` is the experiment itself, while it is not over."""
+        """Show it from its record; ``live`` is the experiment itself, while it is not over."""
         view = cls.model_validate(row)
         if live is not None:
             view.state, view.reason, view.counts = live.state, live.reason, counts_of(live)
@@ -83,7 +83,7 @@ class ExperimentView(View):
 
     @classmethod
     def live(cls, experiment: Any, campaign: Campaign) -> ExperimentView:
-        """From the experiment itself."""
+        """Show it from the experiment itself."""
         return cls(
             id=experiment.id,
             campaign_id=campaign.id,
@@ -132,7 +132,7 @@ class CampaignView(View):
     def of(
         cls, row: CampaignRow, totals: tuple[int, int, int], live: Campaign | None
     ) -> CampaignView:
-        """From its record, and from the campaign itself while it is live."""
+        """Show it from its record, and from the campaign itself while it is live."""
         experiments, exposed, failed = totals
         view = cls(
             **{name: getattr(row, name) for name in _CAMPAIGN_COLUMNS},
@@ -157,7 +157,7 @@ _CAMPAIGN_COLUMNS = (
 
 
 def _certified(item: dict[str, Any]) -> ClassProgress:
-    """A class of a campaign that is over, from its certificate."""
+    """Show a class of a campaign that is over, from its certificate."""
     certificate = item["certificate"]
     return ClassProgress(
         name=item["request_class"],
@@ -205,7 +205,7 @@ class ClassView(View):
 
     @classmethod
     def of(cls, known: KnownClass, now: float) -> ClassView:
-        """As it stands now."""
+        """Show it as it stands now."""
         traffic = known.traffic
         return cls(
             name=known.name,
@@ -241,7 +241,7 @@ class MaintenanceView(View):
 
     @classmethod
     def of(cls, window: Maintenance) -> MaintenanceView:
-        """A window in the words of the API."""
+        """Show a window in the words of the API."""
         return cls.model_validate(window)
 
 
@@ -258,14 +258,14 @@ class WhatIfView(View):
 
     @classmethod
     def of(cls, answer: WhatIf) -> WhatIfView:
-        """An answer in the words of the API."""
+        """Show an answer in the words of the API."""
         return cls.model_validate(answer)
 
 
 class GateView(View):
     """Whether something may be taken down now, on top of what is down already."""
 
-    verdict: Verdict = Field(description="unknown: it is not proved to be safe.")
+    verdict: GateVerdict = Field(description="unknown: it is not proved to be safe.")
     down: list[str] = Field(description="The step, and what open maintenance windows name.")
     why: list[str] = Field(
         description="Reasons against it, or why nobody knows.",
@@ -275,7 +275,7 @@ class GateView(View):
 
     @classmethod
     def of(cls, answer: Gate) -> GateView:
-        """An answer in the words of the API."""
+        """Show an answer in the words of the API."""
         return cls.model_validate(answer)
 
 
@@ -291,12 +291,12 @@ class AuditView(View):
 
     @classmethod
     def of(cls, row: AuditRow) -> AuditView:
-        """A row in the words of the API."""
+        """Show a row in the words of the API."""
         return cls.model_validate(row)
 
 
 def finding_view(row: FindingRow) -> FindingView:
-    """A row in the words of the API."""
+    """Show a row in the words of the API."""
     return FindingView.model_validate(row)
 
 

@@ -18,8 +18,8 @@ from ldfi.experiments.telemetry import exposition
 
 
 def worker_app(ingest: Ingest, tokens: Tokens) -> FastAPI:
-    """The application of a process that does nothing but ingest. It has no database, so only
-    tokens from the configuration open its metrics."""
+    """Make the application of a process that does nothing but ingest. It has no database, so
+    only tokens from the configuration open its metrics."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.state.tokens = tokens
     app.state.rate_limiter = RateLimiter()

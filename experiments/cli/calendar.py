@@ -4,9 +4,49 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+
+_PANEL = "When"
+
+Cron = Annotated[
+    str | None, typer.Option(help='Begin at these times: "0 9 * * mon".', rich_help_panel=_PANEL)
+]
+Timezone = Annotated[
+    str | None, typer.Option(help="Of cron, days and hours; UTC.", rich_help_panel=_PANEL)
+]
+Days = Annotated[str | None, typer.Option(help="Only on these: mon,tue.", rich_help_panel=_PANEL)]
+Hours = Annotated[str | None, typer.Option(help="Only then: 09:00-16:00.", rich_help_panel=_PANEL)]
+Blackouts = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Never then: FIRST..LAST=WHY; repeatable.", metavar="DATES", rich_help_panel=_PANEL
+    ),
+]
+
+
+def times(
+    cron: str | None,
+    timezone: str | None,
+    days: str | None,
+    hours: str | None,
+    blackouts: Sequence[str] | None,
+) -> dict[str, dict[str, Any]]:
+    """Return what was given of all of them, by the names that the API has for it.
+
+    Raises typer.BadParameter for a time zone of nothing.
+    """
+    parts = {
+        "calendar": calendar(timezone, days, hours, blackouts or ()),
+        "schedule": schedule(timezone, cron),
+    }
+    given = {name: part for name, part in parts.items() if part}
+    if timezone is not None and not given:
+        raise typer.BadParameter(
+            "it goes with --cron, --days, --hours or --blackout", param_hint="--timezone"
+        )
+    return given
 
 
 def calendar(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.calendar import calendar, schedule
+from ldfi.experiments.cli.calendar import Blackouts, Cron, Days, Hours, Timezone, times
 from ldfi.experiments.cli.campaign_view import overview, result
 from ldfi.experiments.cli.client import Client, segment
 from ldfi.experiments.cli.control import (
@@ -22,8 +22,11 @@ from ldfi.experiments.cli.control import (
     Url,
     Watch,
     connected,
+    listed,
+    posted,
 )
 from ldfi.experiments.cli.experiment_view import experiment_table
+from ldfi.experiments.cli.setting_options import with_settings
 from ldfi.experiments.cli.settings import Set, checked, pairs, read
 from ldfi.experiments.cli.terminal import columns, console, show, show_page
 from ldfi.experiments.cli.watch import follow, newest_event
@@ -34,14 +37,27 @@ app = typer.Typer(
 )
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id.")]
-WHAT, WHO, HOW, WHEN = "What is looked for", "Who is exposed", "How it is judged", "When"
+WHAT: Final = "What is looked for"
+OPTIONS: Final = {
+    WHAT: (
+        *("max_size", "kinds", "strategy", "max_union"),
+        *("min_traffic", "min_consistency", "on_drift"),
+    ),
+    "Who is exposed": (
+        *("treatment", "control", "members", "member_budget", "concurrency", "approve_above"),
+    ),
+    "How it is judged": ("window", "delta", "confirm"),
+}
+"""The settings that have an option of their own, as ``--help`` shows them; --set has the others."""
 
 HURTING = ("open", "regressed")
 """States of a finding that hurts and that nobody has acknowledged."""
 
 
 @app.command()
+@with_settings(OPTIONS)
 def start(
+    *,
     token: Token,
     classes: Annotated[
         list[str] | None,
@@ -52,88 +68,12 @@ def start(
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="What people call it.")] = None,
-    max_size: Annotated[
-        int | None, typer.Option(help="Faults at once, at most.", rich_help_panel=WHAT)
-    ] = None,
-    kind: Annotated[
-        list[str] | None, typer.Option(help="error, delay; repeatable.", rich_help_panel=WHAT)
-    ] = None,
-    strategy: Annotated[
-        str | None, typer.Option(help="union, likeliest or smallest.", rich_help_panel=WHAT)
-    ] = None,
-    max_union: Annotated[
-        int | None,
-        typer.Option(help="Faults that one experiment may unite.", rich_help_panel=WHAT),
-    ] = None,
-    min_traffic: Annotated[
-        int | None,
-        typer.Option(help="Good requests that a class must have had.", rich_help_panel=WHAT),
-    ] = None,
-    min_consistency: Annotated[
-        float | None,
-        typer.Option(help="Share of them that must be alike.", rich_help_panel=WHAT),
-    ] = None,
-    on_drift: Annotated[
-        str | None,
-        typer.Option(
-            help="What becomes of a class that changes: reopen, pause or ignore.",
-            rich_help_panel=WHAT,
-        ),
-    ] = None,
-    treatment: Annotated[
-        float | None, typer.Option(help="Share of devices treated.", rich_help_panel=WHO)
-    ] = None,
-    control: Annotated[
-        float | None, typer.Option(help="Share they are compared with.", rich_help_panel=WHO)
-    ] = None,
-    members: Annotated[
-        int | None, typer.Option(help="Devices one experiment may expose.", rich_help_panel=WHO)
-    ] = None,
-    member_budget: Annotated[
-        int | None, typer.Option(help="Devices one run may expose.", rich_help_panel=WHO)
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option(help="Experiments at once.", rich_help_panel=WHO)
-    ] = None,
-    approve_above: Annotated[
-        float | None,
-        typer.Option(
-            help="Members that may be hurt without an operator's approval.", rich_help_panel=WHO
-        ),
-    ] = None,
-    window: Annotated[
-        float | None, typer.Option(help="Seconds to observe, at most.", rich_help_panel=HOW)
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(help="The rise in failure rate that would matter.", rich_help_panel=HOW),
-    ] = None,
-    confirm: Annotated[
-        bool | None,
-        typer.Option(
-            "--confirm/--no-confirm",
-            help="Announce only what has hurt twice.",
-            rich_help_panel=HOW,
-        ),
-    ] = None,
-    cron: Annotated[
-        str | None, typer.Option(help='Begin at these times: "0 9 * * mon".', rich_help_panel=WHEN)
-    ] = None,
-    timezone: Annotated[
-        str | None, typer.Option(help="Of cron, days and hours; UTC.", rich_help_panel=WHEN)
-    ] = None,
-    days: Annotated[
-        str | None, typer.Option(help="Only on these: mon,tue.", rich_help_panel=WHEN)
-    ] = None,
-    hours: Annotated[
-        str | None, typer.Option(help="Only then: 09:00-16:00.", rich_help_panel=WHEN)
-    ] = None,
-    blackout: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Never then: FIRST..LAST=WHY; repeatable.", metavar="DATES", rich_help_panel=WHEN
-        ),
-    ] = None,
+    asked: dict[str, Any],
+    cron: Cron = None,
+    timezone: Timezone = None,
+    days: Days = None,
+    hours: Hours = None,
+    blackout: Blackouts = None,
     file: Annotated[
         Path | None, typer.Option(help="Settings in YAML, TOML or JSON; options go first.")
     ] = None,
@@ -147,35 +87,9 @@ def start(
     With --watch: exit code 1 when something open was found, 0 when nothing was, 3 when it was
     stopped before its end.
     """
-    given = {
-        "name": name,
-        "classes": classes or None,
-        "kinds": kind or None,
-        "max_size": max_size,
-        "strategy": strategy,
-        "max_union": max_union,
-        "min_traffic": min_traffic,
-        "min_consistency": min_consistency,
-        "on_drift": on_drift,
-        "treatment": treatment,
-        "control": control,
-        "members": members,
-        "member_budget": member_budget,
-        "concurrency": concurrency,
-        "approve_above": approve_above,
-        "window": window,
-        "delta": delta,
-        "confirm": confirm,
-    }
-    times = {
-        "calendar": calendar(timezone, days, hours, blackout or ()),
-        "schedule": schedule(timezone, cron),
-    }
-    if timezone is not None and not any(times.values()):
-        raise typer.BadParameter(
-            "it goes with --cron, --days, --hours or --blackout", param_hint="--timezone"
-        )
-    document = _document(read(file), given, times, pairs(settings))
+    given = {"name": name, "classes": classes or None, **asked}
+    when_ = times(cron, timezone, days, hours, blackout)
+    document = _document(read(file), given, when_, pairs(settings))
     with connected(url, token) as client:
         after = newest_event(client) if watch else None
         campaign = client.post("/campaigns", document)
@@ -196,8 +110,7 @@ def list_campaigns(
     as_json: AsJson = False,
 ) -> None:
     """List campaigns, newest first."""
-    with connected(url, token) as client:
-        page = client.page("/campaigns", None if everything else limit, state=state)
+    page = listed(url, token, "/campaigns", limit, everything, state=state)
     table = columns(
         "campaign", "name", "state", "started (UTC)", "tried", "exposed", "hurt", whole=0
     )
@@ -228,16 +141,14 @@ def pause(
     campaign_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
 ) -> None:
     """Let a campaign start nothing more for now. What is armed is disarmed at once."""
-    with connected(url, token) as client:
-        campaign = client.post(f"{_path(campaign_id)}/pause", {"reason": reason})
+    campaign = posted(url, token, f"{_path(campaign_id)}/pause", {"reason": reason})
     show(campaign, f"Paused. `ldfi campaign resume {campaign['id']}` goes on.", as_json=as_json)
 
 
 @app.command()
 def resume(campaign_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     """Let a paused campaign go on."""
-    with connected(url, token) as client:
-        campaign = client.post(f"{_path(campaign_id)}/resume")
+    campaign = posted(url, token, f"{_path(campaign_id)}/resume")
     show(campaign, f"Campaign {campaign['id']} goes on.", as_json=as_json)
 
 
@@ -246,8 +157,7 @@ def stop(
     campaign_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
 ) -> None:
     """Stop a campaign for good. What is armed is disarmed at once."""
-    with connected(url, token) as client:
-        campaign = client.post(f"{_path(campaign_id)}/stop", {"reason": reason})
+    campaign = posted(url, token, f"{_path(campaign_id)}/stop", {"reason": reason})
     show(campaign, f"Campaign {campaign['id']} is stopped.", as_json=as_json)
 
 
@@ -260,9 +170,8 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Let a class that is held since its lineage changed be explored again."""
-    with connected(url, token) as client:
-        held = {"request_class": request_class}
-        campaign = client.post(f"{_path(campaign_id)}/release", held)
+    held = {"request_class": request_class}
+    campaign = posted(url, token, f"{_path(campaign_id)}/release", held)
     show(campaign, f"{request_class} is explored again.", as_json=as_json)
 
 
@@ -276,8 +185,7 @@ def experiments(
     as_json: AsJson = False,
 ) -> None:
     """List a campaign's experiments, newest first, with control against treatment."""
-    with connected(url, token) as client:
-        page = client.page(f"{_path(campaign_id)}/experiments", None if everything else limit)
+    page = listed(url, token, f"{_path(campaign_id)}/experiments", limit, everything)
     table = experiment_table(page["items"])
     show_page(page, table, "It has tried nothing yet.", as_json=as_json)
 
@@ -319,8 +227,7 @@ def _document(
 
     document = file | {name: value for name, value in given.items() if value is not None}
     for name, part in times.items():
-        if part:
-            document[name] = {**(document.get(name) or {}), **part}
+        document[name] = {**(document.get(name) or {}), **part}
     return checked(NewCampaign, document | pairs)
 
 

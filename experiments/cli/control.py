@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,3 +37,19 @@ def connected(url: str, token: str) -> Iterator[Client]:
         yield client
     finally:
         client.close()
+
+
+def posted(url: str, token: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Post one document, and return what the service answers."""
+    with connected(url, token) as client:
+        answer: dict[str, Any] = client.post(path, body)
+    return answer
+
+
+def listed(
+    url: str, token: str, path: str, limit: int, everything: bool, **wanted: str | None
+) -> dict[str, Any]:
+    """Return the first ``limit`` items of a list, or all of them."""
+    with connected(url, token) as client:
+        page: dict[str, Any] = client.page(path, None if everything else limit, **wanted)
+    return page

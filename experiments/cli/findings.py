@@ -13,12 +13,22 @@ from typer.core import TyperGroup
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.campaign_view import finding_table
 from ldfi.experiments.cli.client import segment
-from ldfi.experiments.cli.control import HERE, All, AsJson, Html, Limit, Token, Url, connected
+from ldfi.experiments.cli.control import (
+    HERE,
+    All,
+    AsJson,
+    Html,
+    Limit,
+    Token,
+    Url,
+    connected,
+    listed,
+    posted,
+)
 from ldfi.experiments.cli.durations import seconds
-from ldfi.experiments.cli.experiment import code_of, verdict_of, watched
 from ldfi.experiments.cli.settings import Set, checked, pairs
 from ldfi.experiments.cli.terminal import show, show_page
-from ldfi.experiments.cli.watch import newest_event
+from ldfi.experiments.cli.trying import code_of, tried
 from ldfi.experiments.cli.words import styled, when
 
 
@@ -52,8 +62,7 @@ def list_findings(
 ) -> None:
     """List findings, newest first: the minimal failing sets."""
     wanted = {"state": state, "request_class": request_class}
-    with connected(url, token) as client:
-        page = client.page("/findings", None if everything else limit, **wanted)
+    page = listed(url, token, "/findings", limit, everything, **wanted)
     empty = (
         "No such finding."
         if state or request_class
@@ -107,8 +116,7 @@ def ack(
     as_json: AsJson = False,
 ) -> None:
     """Acknowledge a finding: somebody knows of it, and the note says what will be done."""
-    with connected(url, token) as client:
-        finding = client.post(f"{_path(finding_id)}/acknowledge", {"reason": note})
+    finding = posted(url, token, f"{_path(finding_id)}/acknowledge", {"reason": note})
     show(finding, f"Finding {finding['id']} is acknowledged.", as_json=as_json)
 
 
@@ -123,8 +131,7 @@ def link(
     as_json: AsJson = False,
 ) -> None:
     """Give a finding the page of an issue tracker on which people work on it."""
-    with connected(url, token) as client:
-        finding = client.post(f"{_path(finding_id)}/link", {"url": page or None})
+    finding = posted(url, token, f"{_path(finding_id)}/link", {"url": page or None})
     said = f"is worked on at {page}" if page else "has no page of a tracker any more"
     show(finding, f"Finding {finding['id']} {said}.", as_json=as_json)
 
@@ -154,12 +161,7 @@ def verify(
     path, bounds = f"{_path(finding_id)}/verify", checked(Bounds, pairs(settings))
     patience = seconds(within, "--within")
     with connected(url, token) as client:
-        if not watch:
-            watched(client, path, bounds, watch=False, as_json=as_json)
-            return
-        after = newest_event(client)
-        campaign = client.post(path, bounds)
-        last = verdict_of(client, campaign, after, as_json=as_json, within=patience)
+        last = tried(client, path, bounds, watch=watch, as_json=as_json, within=patience)
         finding = client.get(_path(finding_id))
     code = code_of(last)
     said = "Nobody can say whether it is fixed; it" if code == exits.INCONCLUSIVE else "It"

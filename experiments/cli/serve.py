@@ -18,10 +18,12 @@ from ldfi.experiments.api.app import create_app
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.processes import end_with_parent
 from ldfi.experiments.errors import InvalidConfig
-from ldfi.experiments.notify.notification import Slack, Target, Webhook
+from ldfi.experiments.notify.slack import Slack
+from ldfi.experiments.notify.target import Target
+from ldfi.experiments.notify.webhook import Webhook
 from ldfi.experiments.process.config import Config, variable
 from ldfi.experiments.process.ingest import Ingest, worker_of
-from ldfi.experiments.process.service import Role, Service
+from ldfi.experiments.process.service import ProcessRole, Service
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.prometheus import Prometheus
@@ -42,7 +44,7 @@ def serve(
         ),
     ] = None,
     role: Annotated[
-        Role,
+        ProcessRole,
         typer.Option(
             help="`scheduler`: leads, or stands by until it can. `api`: answers, and passes on "
             "to the leader what only that one can do. `ingest`: reads spans from Kafka. "
@@ -82,7 +84,7 @@ def _answer(app: ASGIApp, config: Config) -> None:
     )
 
 
-def check_role(role: Role, config: Config) -> None:
+def check_role(role: ProcessRole, config: Config) -> None:
     """Raises InvalidConfig for a role that lacks what its processes must share."""
     if role == "ingest" and not config.kafka:
         raise InvalidConfig("there are no brokers: set LDFI_KAFKA to HOST:PORT")
@@ -97,7 +99,7 @@ def check_role(role: Role, config: Config) -> None:
             raise InvalidConfig(f"role {role} needs {variable(name)}, the same in all processes")
 
 
-def service_of(config: Config, role: Role = "all") -> Service:
+def service_of(config: Config, role: ProcessRole = "all") -> Service:
     """What a configuration makes of the service."""
     prometheus = None
     if config.prometheus_url is not None:
@@ -126,7 +128,7 @@ def service_of(config: Config, role: Role = "all") -> Service:
     )
 
 
-def _stream(config: Config, role: Role) -> Stream | None:
+def _stream(config: Config, role: ProcessRole) -> Stream | None:
     if not config.kafka:
         return None
     from ldfi.experiments.process.connecting import stream_of

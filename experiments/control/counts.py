@@ -12,7 +12,7 @@ import logging
 import time
 from math import isfinite
 
-from ldfi.experiments.control.scheduler import Scheduler
+from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.errors import ExperimentsError, PrometheusError
@@ -57,16 +57,15 @@ def _count(value: float | None, promql: str) -> int:
     return int(value)
 
 
-async def watch(prometheus: Prometheus, scheduler: Scheduler) -> None:
+async def watch(prometheus: Prometheus, state: State) -> None:
     """Keep every active experiment that wants it informed, until cancelled."""
     while True:
         started = time.monotonic()
-        for campaign in list(scheduler.campaigns.values()):
-            for experiment in campaign.active():
-                try:
-                    await ask(prometheus, experiment)
-                except ExperimentsError as error:
-                    _log.warning("no counts for experiment %s: %s", experiment.id, error)
-                except Exception:  # noqa: BLE001 - one experiment's trouble is not the others'
-                    _log.exception("no counts for experiment %s", experiment.id)
+        for _, experiment in list(state.active()):
+            try:
+                await ask(prometheus, experiment)
+            except ExperimentsError as error:
+                _log.warning("no counts for experiment %s: %s", experiment.id, error)
+            except Exception:  # noqa: BLE001 - one experiment's trouble is not the others'
+                _log.exception("no counts for experiment %s", experiment.id)
         await asyncio.sleep(max(0.0, LOOK_SECONDS - (time.monotonic() - started)))

@@ -78,7 +78,7 @@ class Engine:
             **{f"span_{reason}": count for reason, count in self._assembler.dropped.items()},
             **{f"join_{reason}": count for reason, count in self._join.dropped.items()},
             **{f"class_{reason}": count for reason, count in self.catalogue.dropped.items()},
-            "late": self.scheduler.late,
+            "late": self.scheduler.state.late,
             **self.dropped,
         }
 

@@ -18,12 +18,12 @@ from ldfi.experiments.store.schema import ExperimentRow
 
 
 def knowledge_of(session: Session, known: KnownClass) -> Knowledge:
-    """What traffic and all experiments on this version of the class have shown."""
+    """Gather what traffic and all experiments on this version of the class have shown."""
     return knowledge_from(known, lessons_of(session, [known.name]).get(known.name, []))
 
 
 def lessons_of(session: Session, names: Collection[str]) -> dict[str, list[dict[str, Any]]]:
-    """For each of these classes what experiments taught, in their order: one query for all."""
+    """Read what experiments taught of each of these classes, in order: one query for all."""
     query = select(ExperimentRow.request_class, ExperimentRow.lesson).where(
         ExperimentRow.request_class.in_(names),
         ExperimentRow.state == "decided",
@@ -36,8 +36,8 @@ def lessons_of(session: Session, names: Collection[str]) -> dict[str, list[dict[
 
 
 def knowledge_from(known: KnownClass, lessons: Iterable[dict[str, Any]]) -> Knowledge:
-    """What traffic and these lessons have shown, as far as they are of this version."""
-    exploration = Exploration(known.name, Settings(), known.traffic, known.version)
+    """Gather what traffic and these lessons have shown, as far as they are of this version."""
+    exploration = Exploration(Knowledge(known.name, Settings(), known.traffic), known.version)
     exploration.replay(
         Lesson.from_json(lesson) for lesson in lessons if lesson["version"] == known.version
     )

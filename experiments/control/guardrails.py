@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from ldfi.experiments.control.scheduler import Scheduler
+from ldfi.experiments.control.state import State
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.fit.errors import LdfiError
 
@@ -42,10 +42,10 @@ class Guardrails:
             return f"guardrail cannot be asked: {type(error).__name__} {error}"
         return None
 
-    async def watch(self, scheduler: Scheduler) -> None:
-        """Keep the scheduler informed until cancelled. Nothing is armed before the first answer."""
-        scheduler.breach = "guardrails have not been asked yet"
+    async def watch(self, state: State) -> None:
+        """Keep the state informed until cancelled. Nothing is armed before the first answer."""
+        state.breach = "guardrails have not been asked yet"
         while True:
             started = time.monotonic()
-            scheduler.breach = await self.breach()
+            state.breach = await self.breach()
             await asyncio.sleep(max(0.0, LOOK_SECONDS - (time.monotonic() - started)))

@@ -51,12 +51,10 @@ _OVER: Final = frozenset({"decided", "aborted"})
 
 def of_engine(engine: Engine, now: float) -> Iterator[Family]:
     """What is in memory. To be called from the engine's own thread."""
-    scheduler, oldest = engine.scheduler, engine.oldest_trace
+    state, oldest = engine.scheduler.state, engine.oldest_trace
     fit = Counter("no" if known.unfit else "yes" for known in engine.catalogue.classes.values())
     live = Counter(
-        each.state
-        for campaign in scheduler.campaigns.values()
-        for each in campaign.running.values()
+        each.state for campaign in state.campaigns.values() for each in campaign.running.values()
     )
     yield family(SPANS, {(): engine.spans})
     yield family(OUTCOMES, {(): engine.outcomes})
@@ -68,8 +66,13 @@ def of_engine(engine: Engine, now: float) -> Iterator[Family]:
     yield family(EDGES, {(): len(engine.board.edges(now))})
     yield family(ARMED, {(): len(engine.board.armed())})
     yield family(
-        LIVE, {(state,): live[state] for state in get_args(experiment.State) if state not in _OVER}
+        LIVE,
+        {
+            (state,): live[state]
+            for state in get_args(experiment.ExperimentState)
+            if state not in _OVER
+        },
     )
-    yield family(HALTED, {(): scheduler.halted is not None})
-    yield family(BREACHED, {(): scheduler.breach is not None})
-    yield family(WINDOWS, {(): len(scheduler.windows)})
+    yield family(HALTED, {(): state.halted is not None})
+    yield family(BREACHED, {(): state.breach is not None})
+    yield family(WINDOWS, {(): len(state.windows)})

@@ -14,7 +14,7 @@ from typing import cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.domain.campaign.campaign import Campaign, State
+from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
@@ -32,7 +32,7 @@ def restored(
     """The campaign of this row, with everything it had learned."""
     definition = campaigns.definition_from_json(row.definition)
     campaign = Campaign(row.id, definition, new_id, limits.protected_points)
-    campaign.state = cast(State, row.state)
+    campaign.state = cast(CampaignState, row.state)
     campaign.reason, campaign.run = row.reason, row.run
     campaign.run_started_at = row.run_started_at or 0.0
     campaign.next_run_at = row.next_run_at
@@ -41,7 +41,7 @@ def restored(
     for name in sorted({each.request_class for each in rows} - campaign.held):
         _explore(session, campaign, catalogue, name, rows)
     for each in rows:
-        campaign.record.add(_lesson(each))
+        campaign.experience.add(_lesson(each))
     _count(session, campaign)
     return campaign
 

@@ -1,14 +1,23 @@
-"""What an operator decides: about one campaign, and about the service as a whole."""
+"""What an operator decides: about one campaign, and about the service as a whole.
+
+A setting of a campaign stands here and nowhere else: type, default, bounds, and what people are
+told of it. :data:`SETTINGS` is what the API, the command line and the form are made of.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Annotated, Any, Final, Literal, Self
 
-from ldfi.fit.faults import FaultKind
+from ldfi.experiments.domain.declared import About, Setting, settings_of
+from ldfi.fit.faults import KINDS, FaultKind
 
+StrategyName = Literal["smallest", "likeliest", "union"]
 VerdictRule = Literal["sequential", "threshold"]
 OnDrift = Literal["reopen", "pause", "ignore"]
+
+_MANY: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,81 +35,254 @@ class PromqlOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """When evidence is enough.
+    """When evidence is enough. Raises ValueError for a value outside its bounds."""
 
-    ``alpha_harmful`` and ``alpha_tolerated`` bound the chance of either wrong verdict; ``delta`` is
-    the rise in failure rate that would matter; no verdict comes before both arms have
-    ``min_samples`` outcomes. Raises ValueError for values outside of (0, 1) or below 1.
-    """
-
-    alpha_harmful: float = 1e-3
-    alpha_tolerated: float = 0.05
-    delta: float = 0.25
-    min_samples: int = 10
+    alpha_harmful: Annotated[
+        float,
+        About("Chance of a false verdict harmful", "Chance of a false “harmful”", gt=0, lt=1),
+    ] = 1e-3
+    alpha_tolerated: Annotated[
+        float,
+        About("Chance of a false verdict tolerated", "Chance of a false “tolerated”", gt=0, lt=1),
+    ] = 0.05
+    delta: Annotated[
+        float,
+        About(
+            "The rise in failure rate that would matter",
+            "Rise that matters",
+            "In the failure rate, as a share.",
+            gt=0,
+            lt=1,
+        ),
+    ] = 0.25
+    min_samples: Annotated[
+        int,
+        About("Outcomes of either arm before a verdict", "Pairs before a verdict", ge=1, le=10_000),
+    ] = 10
 
     def __post_init__(self) -> None:
-        for name in ("alpha_harmful", "alpha_tolerated", "delta"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be between 0 and 1")
-        if self.min_samples < 1:
-            raise ValueError(f"min_samples is {self.min_samples}; it must be at least 1")
+        """Refuse what is out of bounds, here and in :class:`Settings`."""
+        for each in fields(self):
+            SETTINGS[each.name].check(getattr(self, each.name))
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """Bounds and care of a campaign. Times in seconds, shares between 0 and 1 of all devices.
+class Settings(Thresholds):
+    """Bounds and care of a campaign. Times in seconds, shares of all devices.
 
-    What is looked for: ``max_size`` faults at most, of these ``kinds``; ``delay`` is how long a
-    ``delay`` fault hangs where the caller sets no timeout. ``strategy``, ``seed``, and
-    ``max_union``, how many faults one experiment may unite (None: no limit).
-
-    Who is exposed: ``treatment`` and ``control``, the share of devices in either arm;
-    ``members``, how many devices one experiment may expose at most; ``member_budget``, how many
-    all experiments of one run of the campaign may; ``concurrency``, how many experiments of the
-    campaign run at once (one class at a time each).
-
-    How it is judged: ``rule`` and ``thresholds``; ``fdr``, the share of findings that may be
-    false; ``window``, how long an experiment may observe before it is called inconclusive;
-    ``settle``, how long it waits afterwards for devices that report late. ``confirm``: a finding
-    is announced when a second experiment of its own has hurt as well. ``verify``: known findings
-    of the classes are tried again in every run, as many as the budget has room for. ``rechecks``:
-    how many sets that were only inferred to be safe are tried per class, to measure how far "more
-    faults never help" holds.
-
-    Which classes: those with ``min_traffic`` good requests, and a share of ``min_consistency`` of
-    them with the same support. ``on_drift``: what becomes of a class whose lineage changed.
-
-    ``guardrail``: share of control devices that may see a failure before the experiment is called
-    off. ``promql``: where outcomes are counted by somebody else; None: what devices report.
-    ``approve_above``: experiments that may hurt more members than this, as far as one can
-    tell beforehand, wait for an operator's approval; None: none does.
+    Some need more words than people can be told on the spot. ``concurrency``: one experiment at a
+    time for each class. ``confirm``: a finding is announced when a second experiment of its own
+    has hurt as well. ``verify``: known findings of the classes are tried again in every run, as
+    many as the budget has room for. ``rechecks`` measure how far "more faults never help" holds.
+    ``window``: when it is over the experiment is inconclusive. ``approve_above``: experiments
+    that may hurt more members than this, as far as one can tell beforehand, wait for an operator.
+    Raises ValueError for a value outside its bounds.
     """
 
-    max_size: int = 2
-    kinds: tuple[FaultKind, ...] = ("error", "delay")
-    strategy: str = "union"
-    max_union: int | None = 10
-    seed: int = 0
-    delay: float = 10.0
-    treatment: float = 0.05
-    control: float = 0.05
-    members: int = 100
-    member_budget: int = 10_000
-    concurrency: int = 3
-    rule: VerdictRule = "sequential"
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    fdr: float = 0.05
-    window: float = 25.0
-    settle: float = 5.0
-    confirm: bool = True
-    verify: bool = True
-    rechecks: int = 2
-    min_traffic: int = 100
-    min_consistency: float = 0.95
-    on_drift: OnDrift = "reopen"
-    guardrail: float = 0.3
-    promql: PromqlOutcome | None = None
-    approve_above: float | None = None
+    max_size: Annotated[int, About("Faults at once, at most", "Faults at once", ge=1, le=4)] = 2
+    kinds: Annotated[
+        tuple[FaultKind, ...], About("Kinds of fault that are tried", "Kinds of fault")
+    ] = KINDS
+    strategy: Annotated[
+        StrategyName,
+        About("How the next try is chosen", "Strategy", "Smallest is the most cautious."),
+    ] = "union"
+    max_union: Annotated[
+        int | None,
+        About(
+            "Faults that one experiment may unite",
+            "Faults united at most",
+            "By the strategy union.",
+            none="no cap",
+            ge=1,
+            le=10_000,
+        ),
+    ] = 10
+    seed: Annotated[
+        int,
+        About(
+            "Seed of every choice that is left to chance",
+            "Seed",
+            "The same seed makes the same choices.",
+            ge=0,
+            lt=2**63,
+        ),
+    ] = 0
+    delay: Annotated[
+        float,
+        About(
+            "How long a delay hangs without a caller's timeout",
+            "A delay hangs for",
+            "Where the caller sets no timeout.",
+            unit="seconds",
+            gt=0,
+            le=60,
+        ),
+    ] = 10.0
+    treatment: Annotated[
+        float,
+        About(
+            "Share of devices that are treated",
+            "Share treated",
+            "Of all devices; 0.05 is one in twenty.",
+            gt=0,
+            le=0.5,
+        ),
+    ] = 0.05
+    control: Annotated[
+        float,
+        About(
+            "Share of devices that the treated are compared with",
+            "Share in control",
+            "Compared with them; nothing is injected.",
+            gt=0,
+            le=0.5,
+        ),
+    ] = 0.05
+    members: Annotated[
+        int,
+        About(
+            "Devices that one experiment may expose",
+            "Members per experiment",
+            "One experiment exposes no more devices than this.",
+            ge=1,
+            le=100_000,
+        ),
+    ] = 100
+    member_budget: Annotated[
+        int,
+        About(
+            "Devices that one run of the campaign may expose",
+            "Members per run",
+            "All experiments of one run together.",
+            ge=1,
+            le=_MANY,
+        ),
+    ] = 10_000
+    concurrency: Annotated[
+        int,
+        About("Experiments at once", hint="Each on a request class of its own.", ge=1, le=100),
+    ] = 3
+    rule: Annotated[VerdictRule, About("How a verdict is reached", "Verdict by")] = "sequential"
+    fdr: Annotated[
+        float,
+        About(
+            "Share of findings that may be false",
+            "False findings, share",
+            "Over the whole run.",
+            gt=0,
+            lt=1,
+        ),
+    ] = 0.05
+    window: Annotated[
+        float,
+        About(
+            "How long an experiment observes at most",
+            "Observe for",
+            "At most; then it is inconclusive.",
+            unit="seconds",
+            ge=1,
+            le=600,
+        ),
+    ] = 25.0
+    settle: Annotated[
+        float,
+        About(
+            "Wait for devices that report late",
+            "Wait for late devices",
+            unit="seconds",
+            ge=0,
+            le=120,
+        ),
+    ] = 5.0
+    confirm: Annotated[bool, About("Announce only what has hurt twice")] = True
+    verify: Annotated[bool, About("Try known findings again in every run")] = True
+    rechecks: Annotated[
+        int,
+        About(
+            "Sets inferred to be safe that are tried, per class",
+            "Rechecks per class",
+            "Sets inferred to be safe that are tried.",
+            ge=0,
+            le=100,
+        ),
+    ] = 2
+    min_traffic: Annotated[
+        int,
+        About(
+            "Good requests that a class must have had",
+            "Good requests first",
+            "A class needs so many.",
+            ge=1,
+            le=_MANY,
+        ),
+    ] = 100
+    min_consistency: Annotated[
+        float,
+        About(
+            "Share of a class's good requests that must be alike",
+            "Consistency",
+            "Share of a class's requests that do the same.",
+            ge=0,
+            le=1,
+        ),
+    ] = 0.95
+    on_drift: Annotated[
+        OnDrift, About("What becomes of a class whose lineage changes", "When a lineage changes")
+    ] = "reopen"
+    guardrail: Annotated[
+        float,
+        About(
+            "Share of control devices that may fail",
+            "Control may fail",
+            "Share of devices; more calls the experiment off.",
+            gt=0,
+            le=1,
+        ),
+    ] = 0.3
+    promql: Annotated[
+        PromqlOutcome | None,
+        About("Where outcomes are counted elsewhere", none="what devices report"),
+    ] = None
+    approve_above: Annotated[
+        float | None,
+        About(
+            "Members that may be hurt without an operator's approval",
+            "Ask for approval above",
+            "Members that an experiment may hurt without being approved first.",
+            none="never ask",
+            ge=0,
+            le=_MANY,
+        ),
+    ] = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every setting by its name, as JSON can hold it."""
+        return {**asdict(self), "kinds": list(self.kinds)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read settings by name; those that are not there have their default.
+
+        Once the thresholds stood in a document of their own, and records live long. Raises
+        ValueError for a value outside its bounds, TypeError for a name that is no setting's.
+        """
+        flat = {**data, **data.get("thresholds", {})}
+        flat.pop("thresholds", None)
+        if "kinds" in flat:
+            flat["kinds"] = tuple(flat["kinds"])
+        if flat.get("promql") is not None:
+            flat["promql"] = PromqlOutcome(**flat["promql"])
+        return cls(**flat)
+
+
+_JUDGED: Final = {each.name for each in fields(Thresholds)}
+SETTINGS: Final[Mapping[str, Setting]] = dict(
+    sorted(settings_of(Settings).items(), key=lambda item: item[0] in _JUDGED)
+)
+"""Every setting of a campaign by its name, in the order in which people read them."""
+
+DEFAULTS: Final = Settings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ WARNINGS: Final = (
 def resources(
     scenario: Scenario, faults: list[ProxyFault], namespace: str, label: tuple[str, str], port: int
 ) -> list[dict[str, Any]]:
-    """The resources. ``label``: of the pods that are called. Raises NotExpressible."""
+    """Write the resources. ``label``: of the pods that are called. Raises NotExpressible."""
     return [
         _resource(scenario, number, fault, namespace, label, port)
         for number, fault in enumerate(faults, start=1)
@@ -75,5 +75,5 @@ def _resource(
 
 
 def _name(text: str) -> str:
-    """Part of a name in Kubernetes (RFC 1123)."""
+    """Turn a text into part of a name in Kubernetes (RFC 1123)."""
     return re.sub(r"[^a-z0-9-]", "-", text.lower()).strip("-")[:40]

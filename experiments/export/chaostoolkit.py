@@ -28,14 +28,14 @@ WARNINGS: Final = (
 
 
 def command(this: Program) -> str:
-    """How a context is made for it."""
+    """Write the command that makes a context for the scenario."""
     delay = f"{this.scenario.delay:g}"
     faults = " ".join(map(shlex.quote, this.scenario.faults))
     return f'ldfi scenario context --device "${DEVICE}" --delay {delay} {faults}'
 
 
 def experiment(this: Program, target: str | None) -> dict[str, Any]:
-    """The experiment. Raises NotExpressible for an assertion that it has no tolerance for."""
+    """Write the experiment. Raises NotExpressible for an assertion that it has no tolerance for."""
     scenario = this.scenario
     where = {"type": "env", "key": TARGET, **({"default": target} if target else {})}
     plain = _probe("untagged-request", this, {})

@@ -15,7 +15,7 @@ WARNINGS: Final = (
 
 
 def script(this: Program, target: str | None) -> str:
-    """The script, for any POSIX shell."""
+    """Write the script, for any POSIX shell."""
     where = f': "${{{TARGET}:={target}}}"' if target else f': "${{{TARGET}:?where to send it}}"'
     given = " ".join(
         f"-H {shlex.quote(f'{name}: {value}')}" for name, value in this.headers.items()

@@ -21,7 +21,7 @@ _ALWAYS: Final = {"numerator": 100, "denominator": "HUNDRED"}
 
 
 def warnings(max_active: int) -> list[str]:
-    """What Envoy loses, besides what every mesh does."""
+    """Say what Envoy loses, besides what every mesh does."""
     return [
         "RETRIES: the filter answers before Envoy's router, so Envoy neither retries an injected "
         "error nor applies its timeout to an injected delay.",
@@ -30,7 +30,7 @@ def warnings(max_active: int) -> list[str]:
 
 
 def http_filters(faults: Sequence[ProxyFault], cluster: str, max_active: int) -> dict[str, Any]:
-    """One filter for each fault, for requests bound for the upstream ``cluster``.
+    """Write one filter for each fault, for requests bound for the upstream ``cluster``.
 
     At most ``max_active`` requests are held or failed at once by each filter; others go through.
     """

@@ -28,7 +28,7 @@ _ALWAYS: Final = {"value": 100}
 def virtual_service(
     faults: Sequence[ProxyFault], host: str, namespace: str | None, source: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The resource. ``source`` are the labels of the pods that call."""
+    """Write the resource. ``source`` are the labels of the pods that call."""
     names = "\n".join(str(fault.fault) for fault in faults)
     name = f"ldfi-{hashlib.sha256(names.encode()).hexdigest()[:8]}"
     return {

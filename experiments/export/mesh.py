@@ -59,7 +59,7 @@ class ProxyFault:
 
 
 def proxy_faults(faults: Sequence[Fault], delay_ms: int) -> list[ProxyFault]:
-    """What the proxy beside one caller has to match, in front of one upstream.
+    """List what the proxy beside one caller has to match, in front of one upstream.
 
     ``delay_ms`` is the length of delays, as the campaign or scenario that stamps requests has it.
     Raises NotExpressible.

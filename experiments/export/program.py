@@ -31,7 +31,8 @@ class Program:
 
 
 def program(scenario: Scenario, path: str | None) -> Program:
-    """``path``: path and query to ask for, where the scenario's has holes.
+    """Make the program of a scenario. ``path``: path and query to ask for, where the scenario's has
+    holes.
 
     Raises NotExpressible for a request that cannot be sent as it is known.
     """

@@ -107,7 +107,8 @@ def test_with_the_faults() -> None:
 
 
 def test_file(this: Program) -> str:
-    """The file. Raises NotExpressible for an assertion that takes more than a plain install."""
+    """Write the file. Raises NotExpressible for an assertion that takes more than a plain
+    install."""
     values = {
         "TITLE": _docstring(this.scenario.title),
         "ID": this.scenario.id,
@@ -143,7 +144,7 @@ def _assertions(this: Program) -> list[str]:
 
 
 def _steps(path: str) -> list[str | int]:
-    """Names and places of a plain path. Raises NotExpressible for any other query."""
+    """Split a plain path into names and places. Raises NotExpressible for any other query."""
     if not re.fullmatch(r"\$(?:\.[A-Za-z_]\w*|\[[0-9]+\])*", path):
         raise NotExpressible(
             f"{path!r} is a query; a test file can follow a plain path, such as $.rows[0].title"
@@ -157,7 +158,7 @@ def _listed(texts: list[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of JSON is one of Python, too."""
+    """Quote a text: a string of JSON is one of Python, too."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -1,26 +1,28 @@
-"""Notifications on their way out: what the database holds is delivered, in order, at least once.
+"""Notifications on their way out: each target has a queue of its own, delivered in order.
 
-They were written in the transaction of the change they tell of, so a crash loses none. Delivery
-may come twice (a receiver tells by ``X-LDFI-Delivery``); after the last attempt it is given up and
-the reason kept.
+Notifications were written in the transaction of the change they tell of, so a crash loses none.
+They are *dealt*: each target gets a delivery of its own on record. From then on targets do not know
+of each other: one that is slow or dead holds up only itself. Delivery is at least once, and may
+come twice after a crash (a receiver tells by ``X-LDFI-Delivery``). After the last attempt it is
+given up, and the reason kept.
+
+A target is known by its name, made of its URL. One that is new gets what is dealt from then on.
+What waits for one that has been taken out of the configuration is given up.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 import time
 from collections.abc import Sequence
-from typing import Any, cast
-from urllib.parse import quote
 
 import httpx
 
-from ldfi.experiments.notify.notification import Notification, Target, deliver
+from ldfi.experiments.notify.delivery import deliver
+from ldfi.experiments.notify.notification import delivery_of, notification_of
+from ldfi.experiments.notify.target import Target
 from ldfi.experiments.store import Database, notifications
-from ldfi.experiments.store.notifications import Event
 from ldfi.experiments.store.schema import NotificationRow
 from ldfi.fit.errors import LdfiError
 
@@ -30,69 +32,86 @@ LOOK_SECONDS = 1.0
 
 
 class Outbox:
-    """Delivers to every target. ``public_url`` is where people find the service, for links."""
+    """Deals notifications to all targets. ``public_url`` is where people find the service, for
+    links."""
 
     def __init__(self, database: Database, targets: Sequence[Target], public_url: str) -> None:
         self._database = database
-        self._targets = targets
-        self._public_url = public_url.rstrip("/")
+        unique = {target.name: target for target in targets}
+        self._queues = [Queue(database, each, public_url.rstrip("/")) for each in unique.values()]
+        self._names = list(unique)
 
     async def run(self) -> None:
-        """Deliver until cancelled."""
-        async with httpx.AsyncClient(timeout=5.0) as client:
+        """Deal and deliver until cancelled. Without targets nothing is left waiting."""
+        async with httpx.AsyncClient() as client, asyncio.TaskGroup() as tasks:
+            for queue in self._queues:
+                tasks.create_task(queue.run(client))
             while True:
                 try:
-                    await self.deliver_all(client)
+                    self._deal()
                 except Exception:  # noqa: BLE001 - the database may be away for a while
                     _log.exception("notifications could not be looked up")
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def deliver_all(self, client: httpx.AsyncClient) -> int:
-        """Deliver what is waiting; how many that were."""
-        with self._database.read() as session:
-            waiting = notifications.undelivered(session)
-        for row in waiting:
-            errors = [
-                error
-                for target in self._targets
-                if (error := await self._deliver(target, row, client)) is not None
-            ]
-            with self._database.change(time.time()) as change:
-                notifications.delivered(change, row.id, "; ".join(errors) or None)
-        return len(waiting)
+        """Deal and deliver what is waiting; return how many deliveries that were."""
+        self._deal()
+        return sum(await asyncio.gather(*(each.deliver_all(client) for each in self._queues)))
 
-    async def _deliver(
-        self, target: Target, row: NotificationRow, client: httpx.AsyncClient
-    ) -> str | None:
+    def _deal(self) -> None:
+        with self._database.read() as session:
+            if not notifications.to_be_dealt(session, self._names):
+                return
+        with self._database.change(time.time()) as change:
+            notifications.deal(change, self._names)
+        for queue in self._queues:
+            queue.wake()
+
+
+class Queue:
+    """What one target has yet to be told, in the order in which it was written."""
+
+    def __init__(self, database: Database, target: Target, public_url: str) -> None:
+        self._database = database
+        self._target = target
+        self._public_url = public_url
+        self._more = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look again: there may be more."""
+        self._more.set()
+
+    async def run(self, client: httpx.AsyncClient) -> None:
+        """Deliver until cancelled."""
+        while True:
+            self._more.clear()
+            try:
+                await self.deliver_all(client)
+                await self._more.wait()
+            except Exception:  # noqa: BLE001 - the database may be away for a while
+                _log.exception("what waits for %s could not be looked up", self._target.name)
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def deliver_all(self, client: httpx.AsyncClient) -> int:
+        """Deliver what is waiting; return how many that were."""
+        count = 0
+        while waiting := self._waiting():
+            for row in waiting:
+                error = await self._deliver(row, client)
+                with self._database.change(time.time()) as change:
+                    notifications.end_delivery(change, row.id, self._target.name, error)
+                count += 1
+        return count
+
+    def _waiting(self) -> list[NotificationRow]:
+        with self._database.read() as session:
+            return notifications.waiting(session, self._target.name)
+
+    async def _deliver(self, row: NotificationRow, client: httpx.AsyncClient) -> str | None:
         try:
-            delivery = delivery_of(row)
-            await deliver(target, self._notification(row), client, delivery=delivery)
+            notification = notification_of(row, self._public_url)
+            await deliver(self._target, notification, client, delivery=delivery_of(row))
         except LdfiError as error:
             _log.warning("notification %d was not delivered: %s", row.id, error)
             return str(error)
         return None
-
-    def _notification(self, row: NotificationRow) -> Notification:
-        document = row.document
-        return Notification(
-            event=cast(Event, row.event),
-            title=document["title"],
-            text=document["text"],
-            link=self._public_url + _page(document["details"]) if self._public_url else None,
-            at=row.at,
-            details=document["details"],
-        )
-
-
-def _page(details: dict[str, Any]) -> str:
-    """The path of the page that shows what happened; of the overview where there is none."""
-    for kind in ("finding", "experiment", "campaign"):
-        if isinstance(identity := details.get(kind), str):
-            return f"/{kind}s/{quote(identity, safe='')}"
-    return ""
-
-
-def delivery_of(row: NotificationRow) -> str:
-    """The same for this notification after a crash, and another one for every other."""
-    text = json.dumps([row.id, row.at, row.event, row.document], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

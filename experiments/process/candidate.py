@@ -67,7 +67,7 @@ class Candidate:
                 _log.exception("nobody could be made leader here; trying again")
 
     async def end(self) -> None:
-        """The service ends: put everything on record, and let somebody else lead at once."""
+        """Put everything on record as the service ends, and let somebody else lead at once."""
         leader, self.leader = self.leader, None
         if leader is not None:
             self._changed(None)
@@ -77,8 +77,8 @@ class Candidate:
         await self._election.give_up()
 
     async def _step_down(self) -> None:
-        """The lock is lost, so somebody else may lead already. What edges hold ends by itself, at
-        the latest with the leases that are on record."""
+        """Stop leading: the lock is lost, so somebody else may lead already. What edges hold
+        ends by itself, at the latest with the leases that are on record."""
         leader, self.leader = self.leader, None
         if leader is not None:
             _log.error("this process does not lead any more: it has lost the lock of leaders")

@@ -274,7 +274,8 @@ class Config(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """A command's options, variables, secrets in files of their own, and last the file."""
+        """Order the sources: a command's options, variables, secrets in files of their own, last
+        the file."""
         return (
             init_settings,
             env_settings,
@@ -283,7 +284,7 @@ class Config(BaseSettings):
         )
 
     def limits(self) -> Limits:
-        """What holds for all campaigns together."""
+        """Return what holds for all campaigns together."""
         return Limits(
             self.max_concurrent,
             self.members_per_hour,
@@ -293,7 +294,8 @@ class Config(BaseSettings):
         )
 
     def shown(self) -> dict[str, Any]:
-        """Every option as it may be shown: secrets masked, of the database's only the password."""
+        """Show every option as it may be shown: secrets masked, of the database's only the
+        password."""
         values = self.model_dump(mode="json")
         url = make_url(self.database_url.get_secret_value())
         return {**values, "database_url": url.render_as_string(hide_password=True)}
@@ -307,7 +309,7 @@ class _Read(PydanticBaseSettingsSource):
         self._values = read
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Not asked: all values are given at once."""
+        """Refuse: this is never asked, for all values are given at once."""
         raise NotImplementedError
 
     def __call__(self) -> dict[str, Any]:
@@ -315,17 +317,17 @@ class _Read(PydanticBaseSettingsSource):
 
 
 def variable(name: str) -> str:
-    """The environment variable of an option."""
+    """Name the environment variable of an option."""
     return PREFIX + name.upper()
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option is never shown."""
+    """Tell whether an option is never shown."""
     return "SecretStr" in str(Config.model_fields[name].annotation)
 
 
 def origins(environ: Mapping[str, str]) -> dict[str, str]:
-    """Where each option that is set comes from: a variable's name, or a file's."""
+    """Tell where each option that is set comes from: a variable's name, or a file's."""
     file = _file(environ)
     found = dict.fromkeys(_config_file(), str(file))
     for name in Config.model_fields:
@@ -384,14 +386,14 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """What may have been meant; what all names begin with makes none of them alike."""
+    """Guess what may have been meant; what all names begin with makes none of them alike."""
     bare = {each.removeprefix(PREFIX): each for each in known}
     close = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1)
     return f"; did you mean {bare[close[0]]}?" if close else "; `ldfi config table` lists all"
 
 
 def _fault(item: Any) -> str:
-    """One sentence; the value is shown where it is no secret."""
+    """Say in one sentence what is wrong; the value is shown where it is no secret."""
     what = str(item["msg"]).removeprefix("Value error, ")
     if not item["loc"]:
         return what
@@ -401,7 +403,7 @@ def _fault(item: Any) -> str:
 
 
 def table() -> str:
-    """All options as a Markdown table, which docs/configuration.md holds."""
+    """Write all options as a Markdown table, which docs/configuration.md holds."""
     lines = ["| option | variable | default | range | meaning |", "|---|---|---|---|---|"]
     for name, field in Config.model_fields.items():
         file = "<br>`…_FILE`" if is_secret(name) else ""

@@ -9,7 +9,7 @@ from ldfi.experiments.streams.stream import Stream
 
 
 def stream_of(config: Config, client: str = "ldfi") -> Stream:
-    """The stream that a configuration names. Raises InvalidConfig where it names none."""
+    """Open the stream that a configuration names. Raises InvalidConfig where it names none."""
     if not config.kafka:
         raise InvalidConfig("there are no brokers: set LDFI_KAFKA to HOST:PORT")
     password = config.kafka_password

@@ -50,14 +50,14 @@ class Election(Protocol):
         """Take the lock; whether it is ours. Never waits for somebody else to let go."""
 
     async def holds(self) -> bool:
-        """Whether the lock is still ours. When that cannot be told, it is not."""
+        """Tell whether the lock is still ours. When that cannot be told, it is not."""
 
     async def give_up(self) -> None:
         """Let go of it."""
 
 
 def election_of(url: str) -> Election:
-    """The lock that goes with the database at this URL."""
+    """Make the lock that goes with the database at this URL."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "postgresql":
         return AdvisoryLock(url)
@@ -95,7 +95,8 @@ class AdvisoryLock:
         await self._disconnect()
 
     async def _true(self, question: str) -> bool:
-        """What PostgreSQL answers; False, and a new connection next time, when it does not."""
+        """Ask PostgreSQL a question; False, and a new connection next time, when it does not
+        answer."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 if self._connection is None:

@@ -22,7 +22,7 @@ AGAIN_SECONDS: Final = 2.0
 
 
 def worker_of(service: Service) -> Worker:
-    """The worker that a service wants. Raises StreamError."""
+    """Make the worker that a service wants. Raises StreamError."""
     assert service.stream is not None, "only asked for where there is a stream"  # noqa: S101
     service.stream.ensure(service.topics.partitions(service.partitions))
     return Worker(
@@ -53,7 +53,7 @@ class Ingest:
         self._thread.join()
 
     def ready(self) -> bool:
-        """Whether the brokers have answered not long ago."""
+        """Tell whether the brokers have answered not long ago."""
         return self.worker is not None and time.time() - self.worker.seen.watched_at < STALE
 
     def _run(self) -> None:

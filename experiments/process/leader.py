@@ -81,12 +81,11 @@ def _beside(service: Service, db: Database, engine: Engine) -> list[Coroutine[An
     work = [engine.run()]
     if service.prometheus is not None:
         guardrails = Guardrails(service.prometheus, service.guardrails)
-        work.append(guardrails.watch(engine.scheduler))
-        work.append(counts.watch(service.prometheus, engine.scheduler))
+        work.append(guardrails.watch(engine.scheduler.state))
+        work.append(counts.watch(service.prometheus, engine.scheduler.state))
     if service.stream is not None:
         work.append(Events(service.stream, service.topics, service.partitions, db).run())
-    if service.targets:
-        work.append(Outbox(db, service.targets, service.public_url).run())
+    work.append(Outbox(db, service.targets, service.public_url).run())
     return work
 
 
@@ -97,6 +96,6 @@ def _begun(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 
 def note_end(task: asyncio.Task[None]) -> None:
-    """None of them ends by itself; one that does has died of something nobody thought of."""
+    """Log a task that ended: none does by itself, so it has died of something nobody thought of."""
     if not task.cancelled() and (error := task.exception()) is not None:
         _log.critical("a part of the service has died", exc_info=error)

@@ -35,7 +35,7 @@ IN_WORKER: Final = (
 
 
 def of_worker(ingest: Ingest) -> Iterator[Family]:
-    """What an ingest worker has done and where it stands."""
+    """Tell what an ingest worker has done and where it stands."""
     yield family(READY, {(): ingest.ready()})
     if ingest.worker is None:
         return

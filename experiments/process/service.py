@@ -8,16 +8,16 @@ from typing import Final, Literal, get_args
 
 from ldfi.experiments.control.engine import OutcomeSource
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.notify.notification import Target
+from ldfi.experiments.notify.target import Target
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.prometheus import Prometheus
 
-Role = Literal["all", "api", "scheduler", "ingest"]
+ProcessRole = Literal["all", "api", "scheduler", "ingest"]
 """``scheduler`` may lead, and then has the engine; ``api`` never does; ``ingest`` reads spans;
 ``all`` does everything that there is to do."""
 
-ROLES: Final[tuple[Role, ...]] = get_args(Role)
+ROLES: Final[tuple[ProcessRole, ...]] = get_args(ProcessRole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Service:
     targets: tuple[Target, ...] = ()
     public_url: str = ""
     trace_url: str = ""
-    role: Role = "all"
+    role: ProcessRole = "all"
     advertise_url: str = ""
     stream: Stream | None = None
     topics: Topics = field(default_factory=Topics)

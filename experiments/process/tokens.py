@@ -49,7 +49,7 @@ class Caller:
     role: Role
 
     def may(self, role: Role) -> bool:
-        """Whether this caller's role includes ``role``."""
+        """Tell whether this caller's role includes ``role``."""
         return role in _INCLUDES[self.role]
 
 
@@ -81,7 +81,7 @@ class Tokens:
         self._believed: dict[str, _Belief] = {}
 
     def known(self, token: str) -> Caller | None:
-        """Who holds this token, as far as memory tells; compared in constant time."""
+        """Find who holds this token, as far as memory tells; compared in constant time."""
         digest = stored.digest(token)
         found = [who for given, who in self._given.items() if hmac.compare_digest(given, digest)]
         if found:
@@ -90,7 +90,8 @@ class Tokens:
         return belief.caller if belief is not None and self._clock() < belief.until else None
 
     def holder(self, caller_id: str) -> Caller | None:
-        """Who a token of this id belongs to, as the database knows now; None when it is gone."""
+        """Find who a token of this id belongs to, as the database knows now; None when it is
+        gone."""
         given = next((who for who in self._given.values() if who.id == caller_id), None)
         if given is not None or self.database is None:
             return given
@@ -101,7 +102,7 @@ class Tokens:
         return Caller(entry.id, entry.name, entry.role)
 
     def look_up(self, token: str) -> Caller | None:
-        """Who holds this token, as the database knows now. It is found by its digest."""
+        """Find who holds this token, as the database knows now. It is found by its digest."""
         if self.database is None:
             return None
         now, digest = self._clock(), stored.digest(token)

@@ -54,7 +54,7 @@ class Armed:
         return self.recorder
 
     def within(self, function: Any, faults: tuple[Fault, ...], delay: float) -> Any:
-        """The test's function, in a context that carries these faults. Seconds of ``delay``."""
+        """Wrap the test's function in a context that carries these faults. Seconds of ``delay``."""
 
         @contextmanager
         def carrying() -> Iterator[None]:
@@ -96,13 +96,14 @@ def _wrapped(function: Any, carrying: Callable[[], Any]) -> Any:
 
 
 def service_name() -> str:
-    """What the service under test is called in the names of its points."""
+    """Name the service under test as the names of its points do."""
     return os.environ.get("OTEL_SERVICE_NAME") or SERVICE
 
 
 @contextmanager
 def armed() -> Iterator[Armed]:
-    """Everything that an exploration needs in this process; put back as it was afterwards."""
+    """Set up everything that an exploration needs in this process; put back as it was
+    afterwards."""
     service = service_name()
     keys = Keys.parse(f"pytest:{secrets.token_hex(16)}")
     before = runtime.active()
@@ -127,7 +128,7 @@ def _let_go(before: Runtime | None) -> None:
 
 @contextmanager
 def _tracing_for_fit(provider: TracerProvider) -> Iterator[None]:
-    """Spans that ``fit`` makes itself go to us: the application may have no provider at all."""
+    """Send spans that ``fit`` makes itself to us: the application may have no provider at all."""
     original = trace.get_tracer
 
     def get_tracer(name: str, *args: Any, **kwargs: Any) -> trace.Tracer:

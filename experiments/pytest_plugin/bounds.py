@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ldfi.experiments.domain.settings import SETTINGS
 from ldfi.experiments.errors import Invalid
 from ldfi.fit.faults import KINDS, FaultKind
 
@@ -39,6 +40,11 @@ class Bounds:
             raise InvalidMarker(
                 f"ldfi: max_size={max_size!r} leaves nothing to try; give 1 or more"
             )
+        for name in ("max_size", "seed"):
+            try:
+                SETTINGS[name].check(getattr(self, name))
+            except ValueError as error:
+                raise InvalidMarker(f"ldfi: {error}") from error
         if not self.kinds or not set(self.kinds) <= set(KINDS):
             raise InvalidMarker(f"ldfi: kinds={self.kinds!r}; the kinds of fault are {list(KINDS)}")
         for name in ("delay", "time_limit"):

@@ -32,7 +32,7 @@ _METHOD = "_send_single_request"
 
 @contextmanager
 def seen() -> Iterator[None]:
-    """As long as this lasts, calls through httpx are seen, and can be hit."""
+    """See calls through httpx as long as this lasts, so that they can be hit."""
     before = {owner: vars(owner)[_METHOD] for owner in (httpx.Client, httpx.AsyncClient)}
     setattr(httpx.Client, _METHOD, _sync(before[httpx.Client]))
     setattr(httpx.AsyncClient, _METHOD, _async(before[httpx.AsyncClient]))
@@ -79,7 +79,8 @@ def _async(original: Any) -> Any:
 
 
 def _enters(recorder: Recorder, client: Any, request: httpx.Request) -> bool:
-    """Whether the test itself calls an application in this process: TestClient, ASGITransport."""
+    """Tell whether the test itself calls an application in this process: TestClient,
+    ASGITransport."""
     return recorder.outermost and hasattr(client._transport_for_url(request.url), "app")
 
 
@@ -95,7 +96,7 @@ def _call(recorder: Recorder, request: httpx.Request) -> Any:
 
 
 def _set_out(recorder: Recorder, span: trace.Span, request: httpx.Request) -> None:
-    """The context goes along in headers, for applications in other threads and processes."""
+    """Send the context along in headers, for applications in other threads and processes."""
     if recorder.within_test(span):
         url = request.url
         recorder.remember(

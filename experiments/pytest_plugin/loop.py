@@ -14,6 +14,7 @@ from math import comb
 from typing import Final, Literal
 
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
@@ -26,7 +27,7 @@ from ldfi.lineage.lineage import Lineage
 
 Passed = bool | None
 """None: the run says nothing (it was skipped, say)."""
-Verdict = Literal["harmful", "tolerated", "inconclusive", "broken"]
+ExploredVerdict = Literal["harmful", "tolerated", "inconclusive", "broken"]
 """``broken``: the test fails without any fault. ``inconclusive``: not everything was tried."""
 
 QUIET: Final = 2
@@ -79,7 +80,7 @@ class Finding:
 class Explored:
     """What came of exploring one test. ``reason`` says why where the verdict needs it."""
 
-    verdict: Verdict
+    verdict: ExploredVerdict
     reason: str = ""
     runs: int = 0
     findings: list[Finding] = field(default_factory=list)
@@ -114,7 +115,7 @@ class _Search:
             seed=bounds.seed,
             rechecks=0,
         )
-        self._exploration = Exploration(name, settings, self._traffic, protected=bounds.protected)
+        self._exploration = Exploration(Knowledge(name, settings, self._traffic, bounds.protected))
         self._failed: dict[frozenset[str], Run] = {}
         self._result = Explored("tolerated")
 
@@ -148,7 +149,7 @@ class _Search:
         return bool(seen)
 
     def _observe(self, lineage: Lineage) -> None:
-        """A good run in which nothing was injected.
+        """Learn from a good run in which nothing was injected.
 
         What failed by itself is not put apart as nature's experiment: fakes answer every time as
         they do this time, and the test is about just that.
@@ -158,7 +159,7 @@ class _Search:
         self._traffic.observe(Observation(undisturbed, outcome))
 
     def _try(self, plan: Plan) -> None:
-        run = self._run(self._exploration.expand(plan.hypothesis))
+        run = self._run(self._exploration.knowledge.expand(plan.hypothesis))
         lineage = run.lineage
         if not lineage.fired and run.passed:
             self._observe(lineage)
@@ -202,7 +203,7 @@ class _Search:
     def _conclude(self, hurried: bool) -> None:
         result, exploration = self._result, self._exploration
         known = exploration.knowledge
-        found = [faults for faults, _ in exploration.findings()]
+        found = [faults for faults, _ in known.findings()]
         result.findings = [self._finding(faults) for faults in sorted(found, key=sorted)]
         result.refuted = [each for each, is_ in exploration.states.items() if is_ == "refuted"]
         certificate = known.explorer.certificate()
@@ -224,7 +225,7 @@ class _Search:
             )
 
     def _finding(self, faults: frozenset[str]) -> Finding:
-        injected = self._exploration.expand(faults)
+        injected = self._exploration.knowledge.expand(faults)
         fired = frozenset(map(str, injected))
         likest = min(self._failed, key=lambda each: (len(each ^ fired), sorted(each)))
         run = self._failed[likest]
@@ -232,6 +233,6 @@ class _Search:
 
 
 def exhaustive(points: int, bounds: Bounds) -> int:
-    """How many sets of at most ``max_size`` faults there are, at most one at each point."""
+    """Count the sets of at most ``max_size`` faults, at most one at each point."""
     kinds = len(bounds.kinds)
     return sum(comb(points, size) * kinds**size for size in range(1, bounds.max_size + 1))

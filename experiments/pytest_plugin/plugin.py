@@ -20,7 +20,7 @@ SCENARIOS: Final = ".ldfi"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Our options."""
+    """Add our options."""
     group = parser.getgroup("ldfi", "tests under every combination of failures worth trying")
     group.addoption(
         "--ldfi-report",
@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def ldfi(request: pytest.FixtureRequest) -> Ldfi:
-    """Explores the test, as the marker does; ``ldfi.faults`` is what the present run injects."""
+    """Explore the test, as the marker does; ``ldfi.faults`` is what the present run injects."""
     item: pytest.Item = request.node
     return item.stash.setdefault(PRESENT, Ldfi())
 
@@ -79,7 +79,7 @@ class Summary:
         self._found: list[Document] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """One of pytest's hooks."""
+        """Collect what a test's report says of its exploration (one of pytest's hooks)."""
         document = getattr(report, "ldfi", None)
         if document is not None:
             self._found.append(document)
@@ -87,7 +87,7 @@ class Summary:
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
-        """How many runs it took, and what was found; the report is written."""
+        """Say how many runs it took, and what was found; write the report."""
         if not self._found:
             return
         from ldfi.experiments.pytest_plugin.report import total, write_report
@@ -147,7 +147,7 @@ def _kept(
     good: tuple[Outline, ...],
     bad: tuple[Outline, ...],
 ) -> tuple[str, str]:
-    """Where the scenario file of a finding is, or why there is none."""
+    """Write the scenario file of a finding; say where it is, or why there is none."""
     from ldfi.experiments.errors import InvalidScenario
     from ldfi.experiments.pytest_plugin.scenarios import write_scenario
 

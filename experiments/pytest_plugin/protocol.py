@@ -68,12 +68,12 @@ class _Tries:
         return Run(passed, lineage, _error(called), recorder.asked)
 
     def phase(self, when: Any, **arguments: Any) -> pytest.CallInfo[None]:
-        """One of pytest's three phases, not reported to anybody yet."""
+        """Run one of pytest's three phases, not reported to anybody yet."""
         hook = getattr(self._item.ihook, f"pytest_runtest_{when}")
         return self._reported(when, lambda: hook(item=self._item, **arguments))
 
     def tear_down_wider(self, nextitem: pytest.Item | None) -> None:
-        """What was shared by all runs and is of no use to the next test."""
+        """Tear down what was shared by all runs and is of no use to the next test."""
         state = self._item.session._setupstate
         self._reported("teardown", lambda: state.teardown_exact(nextitem))
 
@@ -87,7 +87,7 @@ class _Tries:
         return call
 
     def as_ever(self) -> None:
-        """The latest run is reported as that of any other test; debuggers are let in."""
+        """Report the latest run as that of any other test; debuggers are let in."""
         for report in self.reports:
             if report.failed and self._failed is not None:
                 because = "the test fails without any fault; nothing was injected"
@@ -147,7 +147,7 @@ def explore_item(
 
 
 def _verdict(item: pytest.Function, failure: str, started: float) -> pytest.TestReport:
-    """The result of all runs, as that of a call. ``failure``: empty where there is none."""
+    """Report the result of all runs as that of a call. ``failure``: empty where there is none."""
 
     def call() -> None:
         if failure:
@@ -165,8 +165,8 @@ def _verdict(item: pytest.Function, failure: str, started: float) -> pytest.Test
 
 @contextmanager
 def _anew(item: pytest.Function, faults: tuple[Fault, ...]) -> Iterator[None]:
-    """The item as if it had never run, and again afterwards; as pytest does for plugins that
-    run a test again. A class's test gets a new instance."""
+    """Make the item as if it had never run, and again afterwards; as pytest does for plugins
+    that run a test again. A class's test gets a new instance."""
     item.stash[PRESENT].faults = faults
     item._report_sections.clear()
     request: Any = getattr(item, "_request", None)
@@ -191,6 +191,6 @@ def _passed(call: pytest.CallInfo[None]) -> Passed:
 
 
 def _error(call: pytest.CallInfo[None]) -> str:
-    """How the test failed, in one line; empty where it did not."""
+    """Say in one line how the test failed; empty where it did not."""
     said = "" if call.excinfo is None else call.excinfo.exconly(tryshort=True)
     return said.strip().partition("\n")[0][:ONE_LINE]

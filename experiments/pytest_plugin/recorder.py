@@ -57,7 +57,7 @@ class Recorder(SpanProcessor):
         self._asked: dict[int, Asked] = {}
 
     def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
-        """Part of OpenTelemetry's protocol: place a span."""
+        """Place a span that begins (OpenTelemetry's protocol)."""
         held = otel_context.get_value(KEY, parent_context)
         ours = held[1] if isinstance(held, tuple) and held[0] is self else None
         with self._lock:
@@ -71,7 +71,7 @@ class Recorder(SpanProcessor):
             self._began[number] = next(self._clock)
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Part of OpenTelemetry's protocol: take a span."""
+        """Take a span that has ended (OpenTelemetry's protocol)."""
         about = span.get_span_context()
         with self._lock:
             if about is not None and about.span_id in self._parents:
@@ -81,7 +81,7 @@ class Recorder(SpanProcessor):
     def span(
         self, name: str, kind: trace.SpanKind, attributes: Mapping[str, Any]
     ) -> Iterator[trace.Span]:
-        """A span of ours, current and marked as the innermost."""
+        """Open a span of ours, current and marked as the innermost."""
         within = otel_context.get_current()
         span = self.tracer.start_span(name, within, kind, dict(attributes))
         number = span.get_span_context().span_id
@@ -97,12 +97,12 @@ class Recorder(SpanProcessor):
             span.end()
 
     def within_test(self, span: trace.Span) -> bool:
-        """Whether the test itself made this call."""
+        """Tell whether the test itself made this call."""
         above = self._parents.get(span.get_span_context().span_id)
         return above is not None and self._parents.get(above) is None
 
     def remember(self, span: trace.Span, request: Asked) -> None:
-        """What was sent by a call of the test itself, in case that it enters the application."""
+        """Remember what a call of the test itself sent, in case that it enters the application."""
         self._asked[span.get_span_context().span_id] = request
 
     @property
@@ -114,7 +114,7 @@ class Recorder(SpanProcessor):
         return self._asked[entered[-1]] if entered else None
 
     def knows(self, span: trace.Span) -> bool:
-        """Whether a span is of this run."""
+        """Tell whether a span is of this run."""
         return span.get_span_context().span_id in self._parents
 
     @property
@@ -124,7 +124,7 @@ class Recorder(SpanProcessor):
         return current in self._parents and self._parents[current] is None
 
     def lineage(self, *, failed: bool) -> Lineage:
-        """What the run has shown; ``failed``: whether the test did."""
+        """Learn what the run has shown; ``failed``: whether the test did."""
         spans = [self._span(number, failed) for number in self._ended]
         learned = learn(Trace.of(_TRACE, spans))
         if learned is None:
@@ -163,7 +163,8 @@ class Recorder(SpanProcessor):
         return "internal" if kind == "server" else kind
 
     def _enters(self, number: int, span: ReadableSpan) -> bool:
-        """A call of the test itself that something within this run answered is the request."""
+        """Tell whether a span is the request: a call of the test itself that something in this
+        run answered."""
         above = self._parents[number]
         if ENTRY in (span.attributes or {}):
             return True
@@ -171,7 +172,7 @@ class Recorder(SpanProcessor):
         return outermost and span.kind is trace.SpanKind.CLIENT and self._answered(number)
 
     def _answered(self, number: int) -> bool:
-        """Whether anything happened within a call, but its sending."""
+        """Tell whether anything happened within a call, but its sending."""
         inside = [inner for inner, above in self._parents.items() if above == number]
         return any(
             self._answered(inner) if self._scope(inner) in _SAME_CALL else True for inner in inside
@@ -190,12 +191,14 @@ class Relay(SpanProcessor):
         self.recorder: Recorder | None = None
 
     def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
-        """Part of OpenTelemetry's protocol."""
+        """Pass a span that begins to the recorder, where there is one (OpenTelemetry's
+        protocol)."""
         if self.recorder is not None:
             self.recorder.on_start(span, parent_context)
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Part of OpenTelemetry's protocol."""
+        """Pass a span that has ended to the recorder, where there is one (OpenTelemetry's
+        protocol)."""
         if self.recorder is not None:
             self.recorder.on_end(span)
 
@@ -204,7 +207,7 @@ RELAY: Final = Relay()
 
 
 def present() -> Recorder | None:
-    """The recorder of the run within which this is called.
+    """Find the recorder of the run within which this is called.
 
     Where the context came over a socket, all that tells is the span that was current there.
     """
@@ -216,7 +219,7 @@ def present() -> Recorder | None:
 
 
 def own_provider(service: str) -> TracerProvider:
-    """A tracer provider that nobody else sees, and that records everything."""
+    """Make a tracer provider that nobody else sees, and that records everything."""
     disabled = os.environ.pop(OTEL_SDK_DISABLED, None)  # is meant for what the application exports
     try:
         provider = TracerProvider(

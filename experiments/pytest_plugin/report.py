@@ -24,7 +24,7 @@ def write_report(path: Path, documents: Sequence[dict[str, Any]]) -> None:
 
 
 def as_markdown(documents: Sequence[dict[str, Any]]) -> str:
-    """All tests, for people."""
+    """Write all tests for people, as Markdown."""
     lines = ["# What the tests do when something fails", "", total(documents), ""]
     for document in documents:
         lines += [
@@ -41,7 +41,7 @@ def as_markdown(documents: Sequence[dict[str, Any]]) -> str:
 
 
 def total(documents: Sequence[dict[str, Any]]) -> str:
-    """The figures of all tests together."""
+    """Add up the figures of all tests, and say them."""
     found = sum(len(each["findings"]) for each in documents)
     runs = sum(each["runs"] for each in documents)
     every = sum(each["exhaustive"] for each in documents)

@@ -45,7 +45,8 @@ def scenario_of(
     bad: tuple[Outline, ...],
     bounds: Bounds,
 ) -> Scenario:
-    """The scenario; the request is the last that the test made before it failed."""
+    """Write the scenario of a finding; its request is the last that the test made before it
+    failed."""
     faults = sorted(finding.faults)
     document = {
         "version": VERSION,
@@ -64,7 +65,8 @@ def scenario_of(
 
 
 def _request(asked: Asked | None) -> dict[str, Any]:
-    """A test that calls functions asks nothing over HTTP: then that is left to be filled in."""
+    """Describe the request; a test that calls functions sends none, so that is left to be filled
+    in."""
     if asked is None:
         return {"method": "GET", "path": f"/{HOLE}"}
     kept = redact(RawRequest(asked.method, asked.path, asked.query, asked.headers, asked.body))

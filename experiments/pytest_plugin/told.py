@@ -28,7 +28,7 @@ def document_of(
     broken_teardowns: int,
     keep: Keep,
 ) -> Document:
-    """All that is known of a test, as JSON. ``keep`` writes scenario files."""
+    """Write all that is known of a test, as JSON. ``keep`` writes scenario files."""
     return {
         "test": test,
         "verdict": explored.verdict,
@@ -50,7 +50,7 @@ def document_of(
 
 
 def failure_of(document: Mapping[str, Any]) -> str:
-    """Why the test fails; empty where it passes."""
+    """Say why the test fails; empty where it passes."""
     if document["verdict"] == "tolerated":
         return ""
     lines = []
@@ -67,7 +67,7 @@ def failure_of(document: Mapping[str, Any]) -> str:
 
 
 def headline(document: Mapping[str, Any]) -> str:
-    """``found 2 in 14 runs; trying all of size ≤ 2 takes 66``."""
+    """Sum a test up: ``found 2 in 14 runs; trying all of size ≤ 2 takes 66``."""
     found = len(document["findings"]) or "nothing"
     if document["verdict"] == "broken":
         return f"fails without any fault: {document['reason']}"
@@ -78,7 +78,7 @@ def headline(document: Mapping[str, Any]) -> str:
 
 
 def notes(document: Mapping[str, Any]) -> list[str]:
-    """What should be known besides."""
+    """Say what should be known besides."""
     once = [f"failed once, but not again, when {words_of(f)}" for f in document["refuted"]]
     never = [f"no run told anything about {words_of(f)}" for f in document["never_fired"]]
     found = once + never
@@ -90,7 +90,7 @@ def notes(document: Mapping[str, Any]) -> list[str]:
 
 
 def words_of(faults: Iterable[str]) -> str:
-    """A set of faults in words."""
+    """Say a set of faults in words."""
     return " and ".join(_words(fault) for fault in sorted(faults))
 
 

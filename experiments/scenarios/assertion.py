@@ -51,7 +51,8 @@ class Expected(BaseModel):
         return self.hidden and not (self.body_contains or self.body_matches or self.json_path)
 
     def assertion(self) -> Assertion:
-        """The same for the replay. Raises InvalidReplay for a ``json_path`` that is none."""
+        """Make the assertion that a replay checks. Raises InvalidReplay for a ``json_path`` that
+        is none."""
         status = tuple(self.status) if self.status is not None else range(200, 300)
         equals = ANYTHING if self.equals is None else self.equals
         return Assertion(

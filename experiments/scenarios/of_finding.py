@@ -29,10 +29,11 @@ _DOWN: Final = "down@"
 
 
 def scenario_of(session: Session, finding_id: str) -> Scenario:
-    """The scenario of a finding. Raises NotFound, or InvalidScenario where none can be made."""
+    """Write the scenario of a finding. Raises NotFound, or InvalidScenario where none can be
+    made."""
     finding = session.get(FindingRow, finding_id)
     if finding is None:
-        raise NotFound(f"there is no finding {finding_id!r}")
+        raise NotFound(f"there is no finding {finding_id!r}; `ldfi findings` lists them")
     kept = session.get(ClassRow, finding.request_class)
     known = None if kept is None else KnownClass.from_json(kept.document)
     experiment = _convicting(session, finding)
@@ -71,7 +72,7 @@ def scenario_of(session: Session, finding_id: str) -> Scenario:
 
 
 def _convicting(session: Session, finding: FindingRow) -> ExperimentRow | None:
-    """The newest experiment of just these faults that hurt."""
+    """Find the newest experiment of just these faults that hurt."""
     query = select(ExperimentRow).where(
         ExperimentRow.request_class == finding.request_class, ExperimentRow.verdict == "harmful"
     )
@@ -88,7 +89,7 @@ def _runs(experiment: ExperimentRow | None) -> Runs:
 def _faults(
     finding: FindingRow, experiment: ExperimentRow | None, known: KnownClass | None
 ) -> list[str]:
-    """What has to be injected: a system that is down is an error at each of its points."""
+    """List what has to be injected: a system that is down is an error at each of its points."""
     if experiment is not None:
         return sorted(experiment.faults)
     reached = known.traffic.topology.shared() if known else {}
@@ -129,7 +130,7 @@ def _request_class(name: str, known: KnownClass | None) -> dict[str, Any]:
 
 
 def _request(features: Mapping[str, str], known: KnownClass | None) -> dict[str, Any]:
-    """What the class says of its requests, and beyond it what one of them that failed had."""
+    """Describe the request: what its class says, and beyond it what one that failed had."""
     required = _required(known.predicate) if known else {}
     features = {**features, **required}
     parameters = {n[6:]: v for n, v in features.items() if n.startswith("query.")}
@@ -157,7 +158,7 @@ def _required(predicate: Predicate) -> dict[str, str]:
 
 
 def _delay(session: Session, experiment: ExperimentRow | None, finding: FindingRow) -> float:
-    """How long a delay hung in the campaign that found it."""
+    """Look up for how long a delay hung in the campaign that found it."""
     campaign_id = experiment.campaign_id if experiment else finding.campaign_id
     campaign = session.get(CampaignRow, campaign_id)
     definition = campaign.definition if campaign is not None else {}
@@ -165,8 +166,8 @@ def _delay(session: Session, experiment: ExperimentRow | None, finding: FindingR
 
 
 def _expected(bad: Run | None, good: Run | None) -> dict[str, Any]:
-    """By what a replay can tell: the status, if that failed; the time, if that was what differed;
-    else only somebody who knows what the answer should hold."""
+    """Choose by what a replay can tell: the status, if that failed; the time, if that was what
+    differed; else only somebody who knows what the answer should hold."""
     if bad is None or bad.root_failed:
         return {}
     if good is not None and bad.duration > 2 * good.duration and bad.duration > good.duration + 0.5:
@@ -188,7 +189,7 @@ def _seen(bad: Run | None, experiment: ExperimentRow | None) -> dict[str, Any]:
 
 
 def _lineage(run: Run | None) -> list[dict[str, Any]]:
-    """A run's list of calls, each with its place in the list, as calls within calls."""
+    """Nest a run's list of calls, each with its place in the list, as calls within calls."""
     if run is None:
         return []
     inner: dict[int | None, list[int]] = {}

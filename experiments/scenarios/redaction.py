@@ -119,7 +119,8 @@ class Redacted:
 
 
 def redact(request: RawRequest, defining: Mapping[str, str] | None = None) -> Redacted:
-    """What may be kept. ``defining``: query parameters that make the request's class, by name.
+    """Keep of a request what may be kept. ``defining``: query parameters that make its class, by
+    name.
 
     Raises InvalidScenario where the method is none of HTTP's.
     """
@@ -138,19 +139,19 @@ def redact(request: RawRequest, defining: Mapping[str, str] | None = None) -> Re
 
 
 def looks_secret(text: str) -> bool:
-    """Whether there is something in a text that has the form of a secret or an identifier."""
+    """Tell whether something in a text has the form of a secret or an identifier."""
     return _PATTERNS.search(text) is not None
 
 
 def code(text: str) -> str:
-    """What a device calls a failure: its code, not a message that may name somebody."""
+    """Keep what a device calls a failure if it is a code, not a message that may name somebody."""
     plain = _CODE.fullmatch(text) is not None and not looks_secret(text)
     numbered = text[-1:].isdigit() and re.search(_PERSONAL, text, re.IGNORECASE)
     return text if plain and not numbered else HOLE
 
 
 def tells(name: str) -> bool:
-    """Whether the name of a header, parameter or field tells of a secret or a person."""
+    """Tell whether the name of a header, parameter or field tells of a secret or a person."""
     return _TELLS.search(name) is not None
 
 
@@ -225,7 +226,7 @@ def _shape(value: Any, secrets: frozenset[str], depth: int = 0) -> Any:
 
 
 def _secrets(request: RawRequest, body: Any) -> Iterator[str]:
-    """Values that are secret by the names they go by, in small letters."""
+    """List values that are secret by the names they go by, in small letters."""
     for found in _named(request, body):
         for part in {found, *re.split(r"[\s;,=&]+", found), unquote_plus(found)}:
             if len(part) >= _SHORTEST:

@@ -65,7 +65,8 @@ class Exemplar:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def replayable_headers(self) -> dict[str, str]:
-        """Its headers without credentials, other traces, and what belongs to one connection."""
+        """Keep the headers without credentials, other traces, and what belongs to one
+        connection."""
         return {name: value for name, value in self.headers.items() if _may_be_sent(name)}
 
 
@@ -102,7 +103,7 @@ class Assertion:
                 ) from error
 
     def failure(self, status: int, body: str, seconds: float) -> str | None:
-        """The error code of an answer that is not good; None for a good one."""
+        """Name the failure of an answer that is not good; None for a good one."""
         if status not in self.status:
             return f"status-{status}"
         if self.body_contains is not None and self.body_contains not in body:
@@ -204,7 +205,7 @@ class Replayer:
     async def _answered(
         self, client: httpx.AsyncClient, request: httpx.Request, started: float
     ) -> str | None:
-        """The error code of what came back, or of nothing having come back."""
+        """Send the request, and name the failure that came of it; None for a good answer."""
         try:
             async with asyncio.timeout(self._timeout):
                 response = await client.send(request, follow_redirects=False)
@@ -217,7 +218,7 @@ class Replayer:
 
 
 def _next_slot(due: float, interval: float, now: float) -> float:
-    """The slot after ``due``; when that is past already, a whole interval from now."""
+    """Find the slot after ``due``; when that is past already, a whole interval from now."""
     following = due + interval
     return following if following > now else now + interval
 
@@ -252,7 +253,7 @@ def _prepared(target_url: str, exemplar: Exemplar, safe: Collection[str]) -> htt
 
 
 def _marked(request: httpx.Request, device: str) -> httpx.Request:
-    """The request, with a trace of its own (W3C Trace Context, sampled) and what marks a replay."""
+    """Give the request a trace of its own (W3C Trace Context, sampled) and what marks a replay."""
     marks = {
         "x-ldfi-replay": "1",
         DEVICE_HEADER: device,
@@ -272,7 +273,7 @@ def _compiled(path: str) -> JSONPathQuery:
 
 
 def _same(value: object, expected: object) -> bool:
-    """Equal as JSON: true is not 1."""
+    """Compare as JSON does: true is not 1."""
     if expected is ANYTHING:
         return value is not None
     return value == expected and isinstance(value, bool) == isinstance(expected, bool)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ldfi.lineage.outline import Outline, Row, fired_in, side_by_side
 
-Verdict = Literal["fails", "fixed", "never-fired", "inconclusive"]
+ReproductionVerdict = Literal["fails", "fixed", "never-fired", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Attempt:
         return None if self.lineage is None else fired_in(self.lineage)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Write it for programs."""
         return {
             "faults": self.faulty,
             "trace_id": self.trace_id,
@@ -75,7 +75,7 @@ class Reproduction:
         return frozenset().union(*(each.fired or () for each in self.treated))
 
     @property
-    def judged(self) -> tuple[Verdict, str]:
+    def judged(self) -> tuple[ReproductionVerdict, str]:
         """The verdict, and why."""
         treated, plain = self.treated, self.plain
         hurt, hurt_anyway = _failed(treated), _failed(plain)
@@ -110,7 +110,8 @@ class Reproduction:
         return "fixed", f"all {len(treated)} went well; faults fired in {proved} of them"
 
     def rows(self) -> list[Row]:
-        """Both lineages side by side: without the faults and with them; empty if one is unknown."""
+        """Set both lineages side by side: without the faults and with them; empty if one is
+        unknown."""
         plain = _shown(self.plain, failed=False)
         treated = _shown(self.treated, failed=bool(_failed(self.treated)))
         if plain is None or treated is None:
@@ -118,7 +119,7 @@ class Reproduction:
         return side_by_side(plain, treated)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Write it for programs."""
         verdict, why = self.judged
         return {
             "verdict": verdict,
@@ -134,7 +135,7 @@ class Reproduction:
 
 
 def telling(rows: Sequence[Row]) -> list[Row]:
-    """The rows that differ, and those that they are inside of."""
+    """Keep the rows that differ, and those that they are inside of."""
     kept: list[Row] = []
     depth = -1  # of the innermost row below that is kept and whose surroundings are wanted
     for row in reversed(rows):
@@ -156,7 +157,7 @@ def _commonest(attempts: Sequence[Attempt]) -> str:
 
 
 def _shown(attempts: Iterable[Attempt], *, failed: bool) -> tuple[Outline, ...] | None:
-    """The lineage to show: of one that failed if there is such, in which most fired."""
+    """Choose the lineage to show: of one that failed if there is such, in which most fired."""
     known = [
         (len(each.fired or ()), each.lineage)
         for each in attempts

@@ -51,7 +51,7 @@ class Sending:
 
 
 def url_of(scenario: Scenario, sending: Sending) -> httpx.URL:
-    """Where the request goes. Raises InvalidScenario where it cannot be sent as it is."""
+    """Find out where the request goes. Raises InvalidScenario where it cannot be sent as it is."""
     wanted = scenario.request
     asked = sending.path or wanted.target
     if sending.path is None and HOLE in wanted.target:
@@ -81,7 +81,7 @@ def url_of(scenario: Scenario, sending: Sending) -> httpx.URL:
 
 
 def context_of(scenario: Scenario, device: str, keys: Keys, expires: int, *, faulty: bool) -> str:
-    """The ``baggage`` header of one request. ``expires``: Unix seconds."""
+    """Write the ``baggage`` header of one request. ``expires``: Unix seconds."""
     value = encode(
         keys,
         scenario_of(device),

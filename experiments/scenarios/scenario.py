@@ -83,7 +83,7 @@ class RequestClass(_Part):
     predicate: list[ConditionOf] = []
 
     def meant(self) -> Predicate:
-        """The same for an edge."""
+        """Make the predicate that an edge evaluates."""
         return Predicate.of(Condition(c.feature, c.value, c.negated) for c in self.predicate)
 
 
@@ -159,7 +159,7 @@ class Lineages(_Part):
     observed: list[Call] = []
 
     def outlines(self) -> tuple[list[Outline], list[Outline]]:
-        """Both, to be laid side by side."""
+        """List the calls of both lineages, to be laid side by side."""
         return outlines(self.expected), outlines(self.observed)
 
 
@@ -222,16 +222,16 @@ class Scenario(_Part):
         return self
 
     def injected(self) -> tuple[Fault, ...]:
-        """What is injected to replay it."""
+        """List the faults to inject when it is replayed."""
         return tuple(sorted(map(Fault.parse, self.faults)))
 
     def to_json(self) -> dict[str, Any]:
-        """What is said in it, in its order; what is left open is left out."""
+        """Write what is said in it, in its order; what is left open is left out."""
         document: dict[str, Any] = self.model_dump(mode="json", exclude_defaults=True)
         return document
 
     def to_yaml(self) -> str:
-        """The file."""
+        """Write the file."""
         return HEAD + yaml.dump(
             self.to_json(), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
         )
@@ -257,7 +257,7 @@ def read(path: Path) -> Scenario:
 
 
 def of_document(document: object, name: str = "the scenario") -> Scenario:
-    """A scenario from parsed YAML or JSON. Raises InvalidScenario."""
+    """Read a scenario from parsed YAML or JSON. Raises InvalidScenario."""
     version = document.get("version") if isinstance(document, dict) else None
     if version is not None and version != VERSION:
         raise InvalidScenario(
@@ -272,7 +272,7 @@ def of_document(document: object, name: str = "the scenario") -> Scenario:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of the file."""
+    """Return the JSON Schema (2020-12) of the file."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Scenario.model_json_schema(),
@@ -281,13 +281,13 @@ def schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The same as it is published."""
+    """Write the JSON Schema as it is published."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def calls(outlined: Iterable[Outline]) -> list[Call]:
-    """Outlines of a lineage, as a scenario holds them; a point that has the form of a secret goes
-    without its name."""
+    """Write outlines of a lineage as a scenario holds them; a point that has the form of a
+    secret goes without its name."""
     return [
         Call(
             call=_shown(each.point),
@@ -302,7 +302,7 @@ def calls(outlined: Iterable[Outline]) -> list[Call]:
 
 
 def outlines(listed: Iterable[Call]) -> list[Outline]:
-    """The reverse of :func:`calls`."""
+    """Read outlines back: the reverse of :func:`calls`."""
     return [
         Outline(
             each.call,

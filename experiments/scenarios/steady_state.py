@@ -28,13 +28,13 @@ _NOTHING: Final = Assertion()
 
 
 def is_experiment(document: object) -> bool:
-    """Whether a parsed file is an experiment of Chaos Toolkit with a steady state."""
+    """Tell whether a parsed file is an experiment of Chaos Toolkit with a steady state."""
     return isinstance(document, Mapping) and HYPOTHESIS in document
 
 
 def steady_state(document: Mapping[str, Any], name: str) -> list[tuple[Exemplar, Assertion]]:
-    """Every request of the steady state, and what a good answer to it is; several probes of one
-    request are one.
+    """Read every request of the steady state, and what a good answer to it is; several probes of
+    one request are one.
 
     Raises InvalidReplay for what cannot be asserted of one answer.
     """
@@ -56,8 +56,8 @@ def steady_state(document: Mapping[str, Any], name: str) -> list[tuple[Exemplar,
 
 
 def assertion_for(file: Path, path: str) -> Assertion:
-    """What the steady state in a file asserts of the request to ``path``; of its only request,
-    where there is but one. Raises InvalidReplay."""
+    """Read what the steady state in a file asserts of the request to ``path``; of its only
+    request, where there is but one. Raises InvalidReplay."""
     try:
         document = yaml.safe_load(file.read_text(encoding="utf-8"))  # JSON is YAML
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
@@ -117,7 +117,8 @@ def _tolerance(tolerance: object, place: str) -> Assertion:
 
 
 def _both(one: Assertion, other: Assertion, place: str) -> Assertion:
-    """What holds when both do. Raises InvalidReplay where they ask for the same in two ways."""
+    """Join two assertions: both must hold. Raises InvalidReplay where they contradict each
+    other, or ask for the same in two ways."""
     status = tuple(code for code in one.status if code in other.status)
     if not status:
         raise InvalidReplay(f"{place}: its status contradicts that of a probe before it")

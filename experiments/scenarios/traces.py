@@ -46,7 +46,7 @@ class Source(Protocol):
     quiet: float
 
     async def find(self, trace_id: str) -> tuple[Outline, ...] | None:
-        """The lineage as far as it is known by now; None: nothing yet. Raises Unreachable."""
+        """Find the lineage as far as it is known by now; None: nothing yet. Raises Unreachable."""
 
 
 class Service:
@@ -95,7 +95,7 @@ class Jaeger:
         return _outlined(trace_id, spans)
 
 
-class Listener:
+class SpanListener:
     """Spans that the target's services, or their Collector, export to us: OTLP over HTTP."""
 
     def __init__(self, quiet: float = QUIET) -> None:
@@ -105,13 +105,13 @@ class Listener:
         self._lock = threading.Lock()
 
     async def find(self, trace_id: str) -> tuple[Outline, ...] | None:
-        """What has come in so far."""
+        """Outline what has come in so far of a trace; None: nothing yet."""
         with self._lock:
             spans = list(self._spans.get(trace_id, ()))
         return _outlined(trace_id, spans)
 
     def receive(self, kind: str, encoding: str, body: bytes) -> bool:
-        """One export; False where it cannot be read."""
+        """Take in one export; False where it cannot be read."""
         try:
             plain = gzip.decompress(body) if encoding == "gzip" else body
             batch = decode_json(plain) if kind == "application/json" else decode_protobuf(plain)
@@ -124,9 +124,9 @@ class Listener:
 
 
 @contextmanager
-def listening(address: str, quiet: float = QUIET) -> Iterator[Listener]:
+def listening(address: str, quiet: float = QUIET) -> Iterator[SpanListener]:
     """Receive OTLP at ``HOST:PORT`` (``/v1/traces``). Raises InvalidScenario where none can be."""
-    listener = Listener(quiet)
+    listener = SpanListener(quiet)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -162,7 +162,7 @@ def listening(address: str, quiet: float = QUIET) -> Iterator[Listener]:
 async def with_lineages(
     attempts: list[Attempt], source: Source, patience: float = PATIENCE
 ) -> list[Attempt]:
-    """The same attempts with their lineages, as far as they are known in time."""
+    """Add their lineages to the attempts, as far as they are known in time."""
     end = time.monotonic() + patience
     found = await asyncio.gather(*(_whole(source, each.trace_id, end) for each in attempts))
     return [replace(each, lineage=lineage) for each, lineage in zip(attempts, found, strict=True)]

@@ -1,4 +1,4 @@
-"""Arming: the one transaction in which everything that could forbid an experiment is looked at.
+"""Arming: the one transaction in which every guard is asked that could forbid an experiment.
 
 Several schedulers may race for the same class, the same slot or the last of a budget. They all
 pass through one lock here, so whoever comes second sees what the first has taken. Budgets are sums
@@ -8,13 +8,15 @@ any edge hears of it, and with less only when the edges have said so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.gates.facts import BudgetLeft, Facts, touches
+from ldfi.experiments.domain.gates.guards import BUDGET, objection
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.store import maintenance, switches
@@ -23,9 +25,6 @@ from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from ldfi.fit.allocation import Claim
 
 HOUR, DAY = 3_600.0, 86_400.0
-
-Touches = Callable[[Maintenance], str | None]
-"""What of an experiment's points a maintenance window touches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,83 +45,82 @@ class Armed:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be armed, and for how long its first lease holds."""
+    """What is to be armed, and for how long its first lease holds.
+
+    ``facts``: what only whoever orders can tell the guards. What is on record is read in the
+    transaction, but a halt that is not on record yet counts as well. ``exploration``: what is known
+    of the class.
+    """
 
     experiment: Experiment
     campaign_id: str
     run: int
     lease_until: float
-    touches: Touches
+    facts: Facts
+    exploration: Exploration | None = None
 
 
 def arm(db: Database, change: Change, order: Order, limits: Limits) -> Armed | Refused:
     """Put an experiment on record as armed, or say why that may not be."""
     db.lock(change)
-    session, experiment = change.session, order.experiment
-    obstacle = _forbidden(session, order, change.now)
-    if obstacle is not None:
-        return Refused(obstacle)
+    session = change.session
     others = session.scalars(select(ExperimentRow).where(ExperimentRow.state.in_(ACTIVE))).all()
-    if len(others) >= limits.max_concurrent:
-        return Refused(
-            f"{len(others)} experiments run already, at most {limits.max_concurrent} may"
-        )
-    if any(row.active_class == experiment.request_class for row in others):
-        return Refused("another experiment runs on this class")
-    members, which = _left(session, order, limits, change.now)
-    if members < least_members(experiment.settings):
-        return Refused(f"budget spent: {max(0, members)} members are left of the {which}", True)
-    members = min(members, experiment.settings.members)
+    budget = _tightest(session, order, limits, change.now)
+    facts = _on_record(session, order, others, change.now)
+    against = objection(replace(facts, may_run=limits.max_concurrent, budget=budget), "arming")
+    if against is not None:
+        return Refused(against.reason, spent=against.guard is BUDGET)
+    members = min(budget.left, order.experiment.settings.members)
     _put(change, order, members)
     return Armed(members, tuple(Claim(**row.allocation) for row in others))
 
 
 def least_members(settings: Settings) -> int:
-    """Fewer treated members than this could never lead to a verdict."""
-    return min(settings.members, settings.thresholds.min_samples)
+    """Count the treated members with fewer than which no verdict could ever be reached."""
+    return min(settings.members, settings.min_samples)
 
 
 def charged(session: Session, *conditions: ColumnElement[bool]) -> int:
-    """The members charged to the experiments that meet these conditions."""
+    """Count the members charged to the experiments that meet these conditions."""
     total = func.coalesce(func.sum(ExperimentRow.members_charged), 0)
     return int(session.scalar(select(total).where(*conditions)) or 0)
 
 
 def within(since: float) -> ColumnElement[bool]:
-    """Experiments that may have exposed somebody since then: it goes by their end, if any."""
+    """Choose experiments that may have exposed somebody since then: it goes by their end, if
+    any."""
     return or_(ExperimentRow.ended_at.is_(None), ExperimentRow.ended_at > since)
 
 
-def _forbidden(session: Session, order: Order, now: float) -> str | None:
-    halted = switches.halted(session)
-    if halted is not None:
-        return f"halted: {halted}"
+def _on_record(
+    session: Session, order: Order, others: Sequence[ExperimentRow], now: float
+) -> Facts:
+    """Gather the facts of an order, with what is on record now. ``others``: what is armed."""
     campaign = session.get(CampaignRow, order.campaign_id)
-    if campaign is None or campaign.state != "running":
-        return "the campaign does not run"
-    for window in maintenance.open_windows(session, now):
-        touched = order.touches(window)
-        if touched is not None:
-            return f"maintenance of {touched} by {window.owner}: {window.reason}"
-    return None
+    halted = switches.halted(session)
+    windows = maintenance.open_windows(session, now)
+    on_class = (row.id for row in others if row.active_class == order.experiment.request_class)
+    return replace(
+        order.facts,
+        halted=halted if halted is not None else order.facts.halted,
+        campaign=campaign.state if campaign is not None else "not on record",
+        touches=touches(windows, order.experiment, order.exploration),
+        running=len(others),
+        on_class=next(on_class, None),
+    )
 
 
-def _left(session: Session, order: Order, limits: Limits, now: float) -> tuple[int, str]:
-    """Members left of the tightest budget, and which one that is."""
+def _tightest(session: Session, order: Order, limits: Limits, now: float) -> BudgetLeft:
+    """Find the budget of which the fewest members are left."""
     settings = order.experiment.settings
     run = (ExperimentRow.campaign_id == order.campaign_id, ExperimentRow.run == order.run)
-    budgets = [
+    hour, day = charged(session, within(now - HOUR)), charged(session, within(now - DAY))
+    left, name = min(
         (settings.member_budget - charged(session, *run), "campaign's budget"),
-        (
-            limits.members_per_hour - charged(session, within(now - HOUR)),
-            "budget of the last hour",
-        ),
-        (
-            limits.members_per_day - charged(session, within(now - DAY)),
-            "budget of the last day",
-        ),
-    ]
-    return min(budgets)
+        (limits.members_per_hour - hour, "budget of the last hour"),
+        (limits.members_per_day - day, "budget of the last day"),
+    )
+    return BudgetLeft(name, left, least_members(settings))
 
 
 def _put(change: Change, order: Order, members: int) -> None:
@@ -145,7 +143,7 @@ def _put(change: Change, order: Order, members: int) -> None:
 
 
 def new_row(experiment: Experiment, campaign_id: str, run: int) -> ExperimentRow:
-    """The record of an experiment that is not armed yet."""
+    """Make the record of an experiment that is not armed yet."""
     return ExperimentRow(
         id=experiment.id,
         campaign_id=campaign_id,

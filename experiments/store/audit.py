@@ -23,13 +23,13 @@ Entry = TypeVar("Entry", bound=_Entry)
 
 
 def after(session: Session, last: int, most: int) -> list[AuditRow]:
-    """The entries that follow one, in the order of their ids; so many at most."""
+    """Read the entries that follow one, in the order of their ids; so many at most."""
     query = select(AuditRow).where(AuditRow.id > last).order_by(AuditRow.id).limit(most)
     return list(session.scalars(query))
 
 
 def whole(entries: Iterable[Entry], last: int, now: float) -> Iterator[Entry]:
-    """The entries after ``last``, in order, as far as none can still come in between.
+    """Pass on the entries after ``last``, in order, as far as none can still come in between.
 
     Transactions that run side by side need not end in the order of their ids. Whoever has been
     told of one id would never be told of a smaller one, so what follows a gap has to wait until it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import select
@@ -10,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
-from ldfi.experiments.domain.settings import PromqlOutcome, Settings, Thresholds
+from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
@@ -85,7 +84,7 @@ def definition_to_json(definition: Definition) -> dict[str, Any]:
     return {
         "name": definition.name,
         "classes": list(definition.classes),
-        "settings": asdict(definition.settings),
+        "settings": definition.settings.to_json(),
         "calendar": definition.calendar.to_json() if definition.calendar else None,
         "schedule": definition.schedule.to_json() if definition.schedule else None,
         "hypotheses": [sorted(each) for each in definition.hypotheses],
@@ -94,14 +93,9 @@ def definition_to_json(definition: Definition) -> dict[str, Any]:
 
 def definition_from_json(data: dict[str, Any]) -> Definition:
     """Read what :func:`definition_to_json` wrote."""
-    settings = dict(data["settings"])
-    settings["kinds"] = tuple(settings["kinds"])
-    settings["thresholds"] = Thresholds(**settings["thresholds"])
-    promql = settings.get("promql")
-    settings["promql"] = PromqlOutcome(**promql) if promql else None
     calendar, schedule = data["calendar"], data["schedule"]
     return Definition(
-        settings=Settings(**settings),
+        settings=Settings.from_json(data["settings"]),
         classes=tuple(data["classes"]),
         name=data["name"],
         calendar=Calendar.from_json(calendar) if calendar else None,

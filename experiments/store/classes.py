@@ -24,5 +24,5 @@ def remove(change: Change, name: str) -> None:
 
 
 def load(session: Session) -> list[dict[str, Any]]:
-    """Everything known of all classes."""
+    """Load everything known of all classes."""
     return list(session.scalars(select(ClassRow.document).order_by(ClassRow.name)))

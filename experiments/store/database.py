@@ -64,8 +64,8 @@ class Database:
         migrate(self.engine)
 
     def fenced(self, epoch: int) -> Database:
-        """The same database for the leader of this epoch: :meth:`change` raises Deposed as soon as
-        another leader has come, and what it changes is done before any can come."""
+        """Return the same database for the leader of this epoch: :meth:`change` raises Deposed
+        as soon as another leader has come, and what it changes is done before any can come."""
         fenced = copy.copy(self)
         fenced._epoch = epoch
         return fenced
@@ -76,13 +76,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A session for looking things up."""
+        """Open a session for looking things up."""
         with Session(self.engine) as session:
             yield session
 
     @contextmanager
     def change(self, now: float, who: str = SERVICE) -> Iterator[Change]:
-        """One transaction: all of it happens, or none. Raises Deposed, see :meth:`fenced`."""
+        """Open one transaction: all of it happens, or none. Raises Deposed, see :meth:`fenced`."""
         with Session(self._writing) as session, session.begin():
             if self._epoch is not None:
                 leaders.check(session, self._epoch)
@@ -132,6 +132,7 @@ def _tune_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """A transaction that will write takes the lock at once: taking it later can only fail."""
+    """Begin a transaction; one that will write takes the lock at once: taking it later can only
+    fail."""
     writing = connection.get_execution_options().get("writing")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")

@@ -26,7 +26,7 @@ _PENDING = ("proposed", "waiting")
 def propose(
     change: Change, experiment: Experiment, campaign_id: str, run: int, lease_until: float
 ) -> None:
-    """An experiment waits for an operator's approval."""
+    """Put an experiment on record that waits for an operator's approval."""
     row = new_row(experiment, campaign_id, run)
     row.lease_until = lease_until
     change.session.add(row)
@@ -50,7 +50,7 @@ def renew(change: Change, ids: Collection[str], lease_until: float) -> set[str]:
 
 
 def move(change: Change, experiment: Experiment) -> None:
-    """An active experiment has gone on to observing or settling."""
+    """Record that an active experiment has gone on to observing or settling."""
     change.session.execute(
         update(ExperimentRow)
         .where(ExperimentRow.id == experiment.id, ExperimentRow.state.in_(ACTIVE))
@@ -67,7 +67,7 @@ def end(
     changes: Sequence[FindingChange] = (),
     runs: Runs | None = None,
 ) -> None:
-    """An experiment is decided or aborted; what it taught and what it did to findings.
+    """Record that an experiment is decided or aborted; what it taught and what it did to findings.
 
     ``runs``: two of its requests, kept with the lesson for people to look at.
     """
@@ -90,7 +90,7 @@ def end(
 
 
 def recount(change: Change, experiment: Experiment) -> None:
-    """Long after its end: devices that reported late are counted, though they decide nothing."""
+    """Count devices that reported late, long after the end; they decide nothing."""
     change.session.execute(
         update(ExperimentRow)
         .where(ExperimentRow.id == experiment.id)
@@ -117,7 +117,8 @@ def close_abandoned(change: Change) -> list[str]:
 
 
 def lessons(session: Session, campaign_id: str) -> list[ExperimentRow]:
-    """The experiments of a campaign that taught something, in their order; so do rejected ones."""
+    """List the experiments of a campaign that taught something, in their order; rejected ones
+    did."""
     query = select(ExperimentRow).where(
         ExperimentRow.campaign_id == campaign_id,
         ExperimentRow.lesson.is_not(None),
@@ -126,7 +127,8 @@ def lessons(session: Session, campaign_id: str) -> list[ExperimentRow]:
 
 
 def totals(session: Session, runs: Sequence[tuple[str, int]]) -> dict[str, tuple[int, int, int]]:
-    """For each campaign in this run of it: experiments armed, members charged, members hurt."""
+    """Count, for each campaign in this run of it: experiments armed, members charged, members
+    hurt."""
     query = (
         select(
             ExperimentRow.campaign_id,
@@ -142,7 +144,7 @@ def totals(session: Session, runs: Sequence[tuple[str, int]]) -> dict[str, tuple
 
 
 def counts_of(experiment: Experiment) -> dict[str, Any]:
-    """Control against treatment, and who was exposed, for the record and for people."""
+    """Count control against treatment, and who was exposed, for the record and for people."""
     return {
         **experiment.comparison().to_json(),
         "exposed": len(experiment.exposed),

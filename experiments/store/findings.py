@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis
-from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, State, next_state
+from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, FindingState, next_state
 from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
@@ -24,23 +24,23 @@ from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 
 
 def finding_id(request_class: str, faults: Iterable[str]) -> str:
-    """The same failing set of the same class has the same id, whoever finds it, and when."""
+    """Make the id of a failing set of a class: the same whoever finds it, and when."""
     text = "\n".join([request_class, *sorted(faults)])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def load(session: Session, identity: str) -> FindingRow:
-    """The record of one finding. Raises NotFound."""
+    """Load the record of one finding. Raises NotFound."""
     row = session.get(FindingRow, identity)
     if row is None:
-        raise NotFound(f"there is no finding {identity!r}")
+        raise NotFound(f"there is no finding {identity!r}; `ldfi findings` lists them")
     return row
 
 
 def known(
     session: Session, request_class: str, before: float, asked: Collection[Hypothesis] = ()
 ) -> list[Hypothesis]:
-    """What was found in a class before a run began, and may be tried again.
+    """List what was found in a class before a run began, and may be tried again.
 
     A suspicion that nobody has confirmed is tried again only when it is ``asked`` for.
     """
@@ -62,7 +62,7 @@ def apply(
     """Write down what an experiment did to a finding."""
     identity = finding_id(request_class, finding.faults)
     row = change.session.get(FindingRow, identity)
-    was = None if row is None else cast(State, row.state)
+    was = None if row is None else cast(FindingState, row.state)
     if row is None:
         row = FindingRow(
             id=identity,
@@ -87,9 +87,10 @@ def apply(
 
 
 def acknowledge(change: Change, identity: str, note: str) -> FindingRow:
-    """Somebody knows of it. Raises NotFound, or Conflict where it does not hurt (any more)."""
+    """Record that somebody knows of it. Raises NotFound, or Conflict where it does not hurt (any
+    more)."""
     row = load(change.session, identity)
-    was = cast(State, row.state)
+    was = cast(FindingState, row.state)
     if was not in HURTING:
         raise Conflict(f"finding {identity} is {was}: there is nothing to acknowledge")
     if (was, row.note) == ("acknowledged", note):
@@ -115,7 +116,7 @@ def link(change: Change, identity: str, tracker_url: str | None) -> FindingRow:
 
 
 def _tell(
-    change: Change, row: FindingRow, was: State | None, experiment: ExperimentRow | None
+    change: Change, row: FindingRow, was: FindingState | None, experiment: ExperimentRow | None
 ) -> None:
     """Tell people, and their tracker, of a new state."""
     faults = ", ".join(row.faults) + (" together" if len(row.faults) > 1 else "")
@@ -141,7 +142,7 @@ def _tell(
 
 
 def _arms(comparison: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """Devices that counted, and failures among them, in either arm."""
+    """Count the devices that counted, and failures among them, in either arm."""
     return {
         arm: {name: comparison[arm][name] for name in ("devices", "failures")}
         for arm in ("treatment", "control")

@@ -27,7 +27,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class KeptAnswer:
     """An answer, as it went out the first time."""
 
     status: int
@@ -35,7 +35,7 @@ class Answer:
     body: str
 
 
-class Claim(Enum):
+class SlotClaim(Enum):
     """What became of asking for a slot that has no answer to give."""
 
     OURS = "nobody has it: go on, then complete or release it"
@@ -43,7 +43,7 @@ class Claim(Enum):
     REUSED = "the key was used for another request"
 
 
-def claim(change: Change, slot: Slot) -> Answer | Claim:
+def claim(change: Change, slot: Slot) -> KeptAnswer | SlotClaim:
     """Take the slot, or learn what came of it before.
 
     Raises sqlalchemy's IntegrityError when somebody took it this very moment: ask again.
@@ -54,20 +54,20 @@ def claim(change: Change, slot: Slot) -> Answer | Claim:
             IdempotencyRow(caller=slot.caller, key=slot.key, request=slot.request, at=change.now)
         )
         change.session.flush()
-        return Claim.OURS
+        return SlotClaim.OURS
     age = change.now - row.at
     if age < KEPT:
         if row.request != slot.request:
-            return Claim.REUSED
+            return SlotClaim.REUSED
         if row.status is not None and row.answer is not None:
-            return Answer(row.status, row.answer["headers"], row.answer["body"])
+            return KeptAnswer(row.status, row.answer["headers"], row.answer["body"])
         if age < ABANDONED:
-            return Claim.RUNNING
+            return SlotClaim.RUNNING
     row.request, row.at, row.status, row.answer = slot.request, change.now, None, None
-    return Claim.OURS
+    return SlotClaim.OURS
 
 
-def complete(change: Change, slot: Slot, claimed_at: float, answer: Answer) -> None:
+def complete(change: Change, slot: Slot, claimed_at: float, answer: KeptAnswer) -> None:
     """Keep the answer, unless the slot was taken to be abandoned and is somebody else's now."""
     change.session.execute(
         update(IdempotencyRow)

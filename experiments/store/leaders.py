@@ -27,7 +27,7 @@ class Office(NamedTuple):
 
 
 def current(session: Session) -> Office | None:
-    """Who leads, or led last; None when nobody ever did."""
+    """Look up who leads, or led last; None when nobody ever did."""
     return _office(session.scalar(select(FlagRow.value).where(FlagRow.name == _NAME)))
 
 
@@ -46,7 +46,8 @@ def leave(session: Session, epoch: int) -> None:
 
 
 def check(session: Session, epoch: int) -> None:
-    """Raises Deposed when another leader has come since; else none can before the session ends."""
+    """Check that no other leader has come since; none can before the session ends. Raises
+    Deposed."""
     last = _office(_locked(session, read=True))
     if last is None or last.epoch != epoch:
         raise Deposed(f"another process leads, in epoch {last and last.epoch}; this was {epoch}")

@@ -13,7 +13,7 @@ from ldfi.experiments.store.schema import MaintenanceRow
 
 
 def open_windows(session: Session, now: float) -> list[Maintenance]:
-    """The windows that are open now."""
+    """List the windows that are open now."""
     query = select(MaintenanceRow).where(
         MaintenanceRow.opened_at <= now,
         MaintenanceRow.until > now,
@@ -23,7 +23,8 @@ def open_windows(session: Session, now: float) -> list[Maintenance]:
 
 
 def between(session: Session, start: float, end: float, most: int) -> list[Maintenance]:
-    """The windows that were open at some time from ``start`` to ``end``; the first ``most``."""
+    """List the windows that were open at some time from ``start`` to ``end``; the first
+    ``most``."""
     over = func.coalesce(MaintenanceRow.closed_at, MaintenanceRow.until)
     query = select(MaintenanceRow).where(MaintenanceRow.opened_at < end, over > start)
     return [
@@ -64,7 +65,7 @@ def close_window(change: Change, window_id: str) -> Maintenance:
 
 
 def window_of(row: MaintenanceRow) -> Maintenance:
-    """A row in the words of the domain."""
+    """Read a row into the words of the domain."""
     return Maintenance(
         id=row.id,
         owner=row.owner,

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final, get_args
 
 from prometheus_client.metrics_core import Metric as Family
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -20,12 +20,18 @@ from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.store.arming import DAY, HOUR, charged, within
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, NotificationRow
+from ldfi.experiments.store.schema import (
+    CampaignRow,
+    DeliveryRow,
+    ExperimentRow,
+    FindingRow,
+    NotificationRow,
+)
 from ldfi.experiments.telemetry.exposition import Values, family
 from ldfi.experiments.telemetry.instruments import Metric
 
 NO_VERDICT: Final = "none"
-FINDING_STATES: Final = get_args(lifecycle.State)
+FINDING_STATES: Final = get_args(lifecycle.FindingState)
 
 UP = Metric("ldfi_database_up", "gauge", "1 where the database answered; else what follows misses.")
 CAMPAIGNS = Metric("ldfi_campaigns", "gauge", "Campaigns there ever were, by state.", ("state",))
@@ -47,10 +53,12 @@ FINDINGS = Metric("ldfi_findings", "gauge", "Findings by state.", ("state",))
 WAITING = Metric(
     "ldfi_notifications_waiting",
     "gauge",
-    "Notifications not delivered yet. Without a target nothing is, ever.",
+    "Notifications not delivered yet, once for each target that waits.",
 )
 GIVEN_UP = Metric(
-    "ldfi_notifications_given_up_total", "counter", "Notifications that a target did not take."
+    "ldfi_notifications_given_up_total",
+    "counter",
+    "Notifications that a target did not take, once for each target.",
 )
 IN_DATABASE: Final = (
     UP, CAMPAIGNS, EXPERIMENTS, HURT, CHARGED, LIMIT, FINDINGS, WAITING, GIVEN_UP,
@@ -58,7 +66,7 @@ IN_DATABASE: Final = (
 
 
 def of_database(database: Database, limits: Limits, now: float) -> list[Family]:
-    """What is on record; where the database does not answer, just that."""
+    """Measure what is on record; where the database does not answer, say just that."""
     try:
         with database.read() as session:
             return [family(UP, {(): 1}), *_on_record(session, limits, now)]
@@ -68,7 +76,7 @@ def of_database(database: Database, limits: Limits, now: float) -> list[Family]:
 
 def _on_record(session: Session, limits: Limits, now: float) -> Iterator[Family]:
     campaigns = _counted(session, CampaignRow.state)
-    states = get_args(campaign.State)
+    states = get_args(campaign.CampaignState)
     yield family(CAMPAIGNS, {(state,): campaigns.get((state,), 0) for state in states})
     yield family(EXPERIMENTS, _ended(session))
     hurt = session.scalar(select(func.coalesce(func.sum(ExperimentRow.members_hurt), 0)))
@@ -78,11 +86,10 @@ def _on_record(session: Session, limits: Limits, now: float) -> Iterator[Family]
     yield family(LIMIT, {("hour",): limits.members_per_hour, ("day",): limits.members_per_day})
     findings = _counted(session, FindingRow.state)
     yield family(FINDINGS, {(state,): findings.get((state,), 0) for state in FINDING_STATES})
-    query = select(func.count()).select_from(NotificationRow)
-    waiting = session.scalar(query.where(NotificationRow.delivered_at.is_(None)))
-    yield family(WAITING, {(): waiting or 0})
-    given_up = session.scalar(query.where(NotificationRow.error.is_not(None)))
-    yield family(GIVEN_UP, {(): given_up or 0})
+    new, waiting = NotificationRow.dealt_at.is_(None), DeliveryRow.ended_at.is_(None)
+    yield family(WAITING, {(): _count(session, new) + _count(session, waiting)})
+    before, since = NotificationRow.error.is_not(None), DeliveryRow.error.is_not(None)
+    yield family(GIVEN_UP, {(): _count(session, before) + _count(session, since)})
 
 
 def _ended(session: Session) -> Values:
@@ -94,6 +101,10 @@ def _ended(session: Session) -> Values:
     found = {(purpose, verdict or NO_VERDICT): n for purpose, verdict, n in session.execute(query)}
     every = product(get_args(experiment.Purpose), (*get_args(Verdict), NO_VERDICT))
     return {each: found.get(each, 0) for each in every}
+
+
+def _count(session: Session, condition: ColumnElement[bool]) -> int:
+    return session.scalar(select(func.count()).where(condition)) or 0
 
 
 def _counted(session: Session, column: object) -> Values:

@@ -20,7 +20,7 @@ class Position(NamedTuple):
 
 
 def load(session: Session, topic: str) -> dict[int, Position]:
-    """Partition → how far it is taken in; those never looked at are missing."""
+    """Load how far each partition is taken in; those never looked at are missing."""
     rows = session.scalars(select(PositionRow).where(PositionRow.topic == topic))
     return {row.partition: Position(row.next_offset, row.read_from) for row in rows}
 

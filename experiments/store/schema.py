@@ -144,15 +144,35 @@ class IdempotencyRow(Base):
 
 
 class NotificationRow(Base):
-    """Something people are to be told: written with the change itself, delivered afterwards."""
+    """Something people are to be told: written with the change itself, delivered afterwards.
+
+    ``dealt_at``: when each target was given a delivery of its own. ``error``: of notifications
+    given up before targets had deliveries of their own. The names in the database stay as they
+    were, so that processes of an older version can go on writing until they are replaced.
+    """
 
     __tablename__ = "notification"
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     at: Mapped[float] = mapped_column(Float)
     event: Mapped[str] = mapped_column(String(32))
     document: Mapped[dict[str, Any]] = mapped_column(JSON)
-    delivered_at: Mapped[float | None] = mapped_column(Float, index=True)
+    dealt_at: Mapped[float | None] = mapped_column("delivered_at", Float, index=True)
     error: Mapped[str | None] = mapped_column(Text)
+
+
+class DeliveryRow(Base):
+    """One notification on its way to one target.
+
+    ``target``: the target's name, made of a hash of its URL, which may be a secret. ``ended_at``:
+    when it was taken, or given up with an ``error``; NULL while it waits.
+    """
+
+    __tablename__ = "delivery"
+    notification_id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    target: Mapped[str] = mapped_column(String(64), primary_key=True)
+    ended_at: Mapped[float | None] = mapped_column(Float)
+    error: Mapped[str | None] = mapped_column(Text)
+    __table_args__ = (Index("delivery_by_end", "ended_at", "target"),)
 
 
 class AuditRow(Base):

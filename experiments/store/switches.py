@@ -10,7 +10,7 @@ from ldfi.experiments.store.schema import FlagRow
 
 
 def halted(session: Session) -> str | None:
-    """Why everything is halted; None when nothing is."""
+    """Say why everything is halted; None when nothing is."""
     row = session.get(FlagRow, "halted")
     return row.value.get("reason") if row else None
 

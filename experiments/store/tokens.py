@@ -34,7 +34,7 @@ class TokenEntry:
     revoked: bool
 
     def valid(self, now: float) -> bool:
-        """Whether it still opens anything."""
+        """Tell whether it still opens anything."""
         return not self.revoked and (self.expires_at is None or now < self.expires_at)
 
 
@@ -70,26 +70,26 @@ def revoke(change: Change, token_id: str) -> TokenEntry:
 
 
 def holder(session: Session, digest_: str, now: float) -> TokenEntry | None:
-    """Whose token has this digest; None when nobody's, or when it has expired or was revoked."""
+    """Find the token with this digest; None without one, or when it has expired or was revoked."""
     row = session.scalars(select(TokenRow).where(TokenRow.digest == digest_)).one_or_none()
     entry = entry_of(row) if row is not None else None
     return entry if entry is not None and entry.valid(now) else None
 
 
 def by_id(session: Session, token_id: str, now: float) -> TokenEntry | None:
-    """The token of this id; None when there is none, or it has expired or was revoked."""
+    """Find the token of this id; None without one, or when it has expired or was revoked."""
     row = session.get(TokenRow, token_id)
     entry = entry_of(row) if row is not None else None
     return entry if entry is not None and entry.valid(now) else None
 
 
 def digest(token: str) -> str:
-    """SHA-256 of a token, in hexadecimal."""
+    """Compute the SHA-256 of a token, in hexadecimal."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def entry_of(row: TokenRow) -> TokenEntry:
-    """What a row says."""
+    """Read what a row says."""
     return TokenEntry(
         id=row.id,
         name=row.name,

@@ -45,7 +45,7 @@ class Door:
             return
         size = sum(len(value) for _, _, value in letters)
         if self._bytes + size > ROOM:
-            raise StreamError("too much waits to be written to Kafka already")
+            raise StreamError("too much waits to be written to Kafka already; send it again later")
         done = asyncio.get_running_loop().create_future()
         self._waiting.append((letters, done))
         self._bytes += size
@@ -54,7 +54,9 @@ class Door:
             async with asyncio.timeout(PATIENCE):
                 error = await asyncio.shield(done)
         except TimeoutError:
-            raise StreamError(f"Kafka has acknowledged nothing for {PATIENCE:g} s") from None
+            raise StreamError(
+                f"Kafka has acknowledged nothing for {PATIENCE:g} s; is it up?"
+            ) from None
         if error is not None:
             raise error
 

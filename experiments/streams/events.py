@@ -88,7 +88,7 @@ class Events:
 
 
 def _value(session: Session, entry: AuditRow) -> bytes:
-    """An entry, with what never changes about its experiment or finding."""
+    """Write an entry, with what never changes about its experiment or finding."""
     document: dict[str, Any] = {
         "id": entry.id,
         "at": entry.at,

@@ -71,7 +71,7 @@ class _Known:
         return new
 
     def oldest(self, otherwise: int) -> int:
-        """The offset from which on everything has to be read to know what is known here."""
+        """Return the offset from which on everything has to be read to know what is known here."""
         return next(iter(self._ids.values()))[0] if self._ids else otherwise
 
     def _forget(self) -> None:
@@ -109,7 +109,7 @@ class Intake:
         self._consumer = stream.reader(self._topic, starts)
 
     def read(self, seconds: float) -> list[Message]:
-        """The next observations. May be called in a thread of its own. Raises StreamError."""
+        """Read the next observations. May be called in a thread of its own. Raises StreamError."""
         messages = self._consumer.poll(seconds)
         now = time.monotonic()
         if now >= self._next_look:

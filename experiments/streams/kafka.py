@@ -63,7 +63,7 @@ class Security:
     key_file: str | None = None
 
     def options(self) -> dict[str, Any]:
-        """As kafka-python calls them."""
+        """Name the options as kafka-python does."""
         given = {
             "security_protocol": self.protocol,
             "sasl_mechanism": self.mechanism,
@@ -350,7 +350,7 @@ def _described(topic: Any) -> tuple[str, int]:
 
 @contextmanager
 def _failing(what: str) -> Iterator[None]:
-    """Errors of kafka-python become ours."""
+    """Turn errors of kafka-python into ours."""
     try:
         yield
     except MessageSizeTooLargeError as error:

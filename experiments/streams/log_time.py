@@ -23,14 +23,15 @@ class LogTime:
         self._ours: float | None = None
 
     def read(self, written: float, ours: float) -> None:
-        """A message was read that was written then, by the broker's clock; it is ``ours`` now."""
+        """Note that a message was read that was written then, by the broker's clock; it is
+        ``ours`` now."""
         if self._written is not None:
             self._pass(written - self._written)
         self._written = max(written, self._written or written)
         self._ours = ours
 
     def idle(self, ours: float) -> None:
-        """By our clock it is ``ours``, and everything that was written has been read."""
+        """Note that by our clock it is ``ours``, and everything that was written has been read."""
         if self._ours is not None:
             self._pass(ours - self._ours)
             if self._written is not None:

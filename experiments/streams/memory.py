@@ -63,7 +63,7 @@ class MemoryStream:
         return consumer
 
     def messages(self, topic: str) -> list[Message]:
-        """Everything in a topic, partition by partition."""
+        """List everything in a topic, partition by partition."""
         return [message for log in self._log(topic) for message in log]
 
     def _log(self, topic: str) -> list[list[Message]]:

@@ -54,7 +54,7 @@ def divide(body: bytes) -> Divided:
 
 
 def from_json(body: bytes) -> bytes:
-    """An OTLP-JSON request as protobuf. Raises UnreadableTraces for what is none."""
+    """Translate an OTLP-JSON request to protobuf. Raises UnreadableTraces for what is none."""
     request = ExportTraceServiceRequest()
     try:
         document = json.loads(body)
@@ -81,7 +81,7 @@ def _by_trace(request: ExportTraceServiceRequest) -> dict[str, ExportTraceServic
 
 
 def _like(whole: ExportTraceServiceRequest, group: Any, scope: Any) -> Any:
-    """A scope without spans, like that one of that group, added to a request."""
+    """Add a scope without spans, like that one of that group, to a request."""
     added = whole.resource_spans.add(schema_url=group.schema_url)
     added.resource.CopyFrom(group.resource)
     place = added.scope_spans.add(schema_url=scope.schema_url)
@@ -99,7 +99,7 @@ def _span_by_span(whole: ExportTraceServiceRequest) -> Iterator[ExportTraceServi
 
 
 def _ids_to_base64(node: Any) -> None:
-    """OTLP writes ids in hexadecimal, unlike everything else that is bytes."""
+    """Rewrite ids in base64: OTLP has them in hexadecimal, unlike everything else that is bytes."""
     if isinstance(node, list):
         for each in node:
             _ids_to_base64(each)

@@ -63,7 +63,7 @@ class _Offsets:
         self._of.pop(trace_id, None)
 
     def oldest(self) -> Iterator[tuple[str, int]]:
-        """The request whose first message is oldest, again and again while it is forgotten."""
+        """Name the request whose first message is oldest, again and again while it is forgotten."""
         while self._of:
             trace_id, (first, _) = next(iter(self._of.items()))
             yield trace_id, first
@@ -94,27 +94,28 @@ class PartitionWork:
         self._done: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many requests are neither finished nor given up."""
+        """Count the requests that are neither finished nor given up."""
         return len(self._assembler) + len(self._lineages) + len(self._outcomes) + len(self._joined)
 
     def read(self, half: Half, offset: int, written: float, now: float) -> None:
-        """A message was read, whatever it holds. Goes before what it holds is taken."""
+        """Note that a message was read, whatever it holds. Goes before what it holds is taken."""
         self._times[half].read(written, now)
         self._offsets[half].next = offset + 1
 
     def idle(self, half: Half, end: int, now: float) -> None:
-        """Everything before offset ``end`` has been read, and nothing is written beyond."""
+        """Note that everything before offset ``end`` has been read, and nothing is written
+        beyond."""
         self._times[half].idle(now)
         self._offsets[half].next = end
 
     def take_spans(self, trace_id: str, spans: Iterable[Span], offset: int) -> None:
-        """Spans of one trace."""
+        """Take spans of one trace."""
         self._assembler.add(spans, self._times["spans"].now)
         if trace_id in self._assembler or trace_id in self._lineages or trace_id in self._joined:
             self._offsets["spans"].take(trace_id, offset)
 
     def take_outcome(self, outcome: Outcome, offset: int) -> None:
-        """What a device saw."""
+        """Take what a device saw."""
         trace_id = outcome.trace_id
         if trace_id in self._done or trace_id in self._joined or trace_id in self._outcomes:
             self.dropped["join_duplicate"] += 1
@@ -139,7 +140,7 @@ class PartitionWork:
         self._expire()
 
     def joined(self) -> list[tuple[Observation, Halves]]:
-        """What is to be written and acknowledged: all of it, until :meth:`acknowledged`."""
+        """List what is to be written and acknowledged: all of it, until :meth:`acknowledged`."""
         spans, metrics = self._offsets["spans"], self._offsets["metrics"]
         committed = (self.committed["spans"], self.committed["metrics"])
         return [
@@ -148,7 +149,7 @@ class PartitionWork:
         ]
 
     def acknowledged(self, trace_ids: Iterable[str]) -> None:
-        """The observations of these requests are where they cannot be lost."""
+        """Forget the observations of these requests, which are where they cannot be lost."""
         for trace_id in trace_ids:
             del self._joined[trace_id]
             self._done[trace_id] = None
@@ -156,8 +157,8 @@ class PartitionWork:
             self._done.popitem(last=False)
 
     def safe(self, half: Half) -> int | None:
-        """The offset up to which everything is finished: a next owner may begin there. None where
-        nothing is known yet."""
+        """Find the offset up to which everything is finished: a next owner may begin there. None
+        where nothing is known yet."""
         offsets = self._offsets[half]
         for trace_id, first in offsets.oldest():
             if self._unfinished(half, trace_id):
@@ -166,7 +167,7 @@ class PartitionWork:
         return offsets.next
 
     def drops(self) -> Counter[str]:
-        """Everything that was read and could not be used, by reason."""
+        """Count everything that was read and could not be used, by reason."""
         spans = {f"span_{reason}": count for reason, count in self._assembler.dropped.items()}
         return self.dropped + Counter(spans)
 
@@ -191,7 +192,8 @@ class PartitionWork:
             self._lineages[trace_id] = (self._times["metrics"].now, lineage)
 
     def _expire(self) -> None:
-        """A half waits for what comes on the *other* topic: it is that one's time that counts."""
+        """Give up on halves whose patience is over: a half waits for what comes on the *other*
+        topic, so it is that one's time that counts."""
         patience = self._patience
         before = self._times["metrics"].now - patience.other_half
         while self._lineages:

@@ -62,8 +62,9 @@ class Topics:
         return f"{self.prefix}.dead-letters"
 
     def partitions(self, count: int) -> dict[str, int]:
-        """How many partitions each topic has. The halves of a request must meet in one worker, so
-        spans and metrics have the same number; observations too, which keeps them in order."""
+        """Say how many partitions each topic has. The halves of a request must meet in one
+        worker, so spans and metrics have the same number; observations too, which keeps them in
+        order."""
         keyed = dict.fromkeys((self.spans, self.metrics, self.observations), count)
         return {**keyed, self.events: 1, self.dead_letters: 1}
 
@@ -89,7 +90,7 @@ class Listener(Protocol):
     """Is told from within :meth:`Consumer.poll` that partitions change hands."""
 
     def forget(self) -> None:
-        """Whatever is known of partitions is void. What comes next is read from what is committed
+        """Forget whatever is known of partitions. What comes next is read from what is committed
         on. The stream must not be asked for anything in here."""
 
 
@@ -97,13 +98,14 @@ class Consumer(Protocol):
     """Reads messages."""
 
     def poll(self, seconds: float) -> list[Message]:
-        """The next messages, oldest first in each partition; after so many seconds, none."""
+        """Wait for the next messages, oldest first in each partition; after so many seconds,
+        none."""
 
     def positions(self) -> dict[Place, int]:
-        """For each partition that is ours: the offset of the message that comes next."""
+        """Tell for each partition that is ours the offset of the message that comes next."""
 
     def ends(self) -> dict[Place, int]:
-        """For each partition that is ours: the offset that the next message written will have.
+        """Tell for each partition that is ours the offset that the next message written will have.
 
         Asks the broker. Raises StreamError when it does not answer.
         """
@@ -124,12 +126,13 @@ class Stream(Protocol):
         where a topic is there with another number of partitions."""
 
     def producer(self) -> Producer:
-        """Somebody who writes. Raises StreamError."""
+        """Open somebody who writes. Raises StreamError."""
 
     def group(self, name: str, topics: Sequence[str], listener: Listener) -> Consumer:
-        """A reader among others of this group. Partitions of the same number of all these topics
-        are always one reader's. A group begins with the oldest message. Raises StreamError."""
+        """Open a reader among others of this group. Partitions of the same number of all these
+        topics are always one reader's. A group begins with the oldest message. Raises
+        StreamError."""
 
     def reader(self, topic: str, starts: Mapping[int, int]) -> Consumer:
-        """Somebody who reads all partitions by itself, from these offsets on or from the oldest
+        """Open a reader of all partitions by itself, from these offsets on or from the oldest
         message there is. Raises StreamError."""

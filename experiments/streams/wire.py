@@ -52,7 +52,7 @@ class ObservationWriter:
         self._operations: dict[Operation, str] = {}
 
     def write(self, observation: Observation, halves: Halves) -> bytes:
-        """One observation as bytes."""
+        """Write one observation as bytes."""
         run, seen = observation.lineage, observation.outcome
         outcome = [seen.device, seen.member, seen.success, seen.error_code, seen.duration]
         head = [run.trace_id, run.start, run.duration, run.spans, outcome, halves]
@@ -96,7 +96,7 @@ class ObservationReader:
         self._operations: dict[str, Operation] = {}
 
     def read(self, value: bytes) -> Sighting:
-        """Raises UnreadableMessage."""
+        """Read one observation. Raises UnreadableMessage."""
         try:
             head, _, shape = value.partition(b"\n")
             trace_id, start, duration, spans, outcome, halves = json.loads(head)
@@ -112,7 +112,7 @@ class ObservationReader:
         if known is None:
             known = learn_in_full(Trace("", tuple(self._spans(shape))))
             if known is None:
-                raise ValueError("its spans are no tree")
+                raise ValueError("its spans do not hang together in one tree")
             if not known.experiment:
                 if len(self._shapes) >= REMEMBERED:
                     self._shapes.clear()
@@ -128,7 +128,7 @@ class ObservationReader:
         ]
 
     def _operation(self, values: list[Any]) -> Operation:
-        """Equal operations must be the same object."""
+        """Return the operation with these values; equal operations must be the same object."""
         key = json.dumps(values)
         known = self._operations.get(key)
         if known is None:
@@ -142,7 +142,7 @@ class ObservationReader:
 
 
 def _of_another(known: Lineage, trace_id: str, start: int, duration: float, spans: int) -> Lineage:
-    """The lineage of another request that went the same way."""
+    """Make the lineage of another request that went the same way."""
     return Lineage(
         trace_id,
         start,
@@ -170,7 +170,7 @@ def _of_another(known: Lineage, trace_id: str, start: int, duration: float, span
 
 
 def write_outcome(outcome: Outcome) -> bytes:
-    """A device metric as bytes: hashed at the door, so no one's name is in it."""
+    """Write a device metric as bytes: hashed at the door, so no one's name is in it."""
     values = {name: getattr(outcome, name) for name in Outcome.__slots__}
     return json.dumps(values, separators=(",", ":")).encode()
 

@@ -112,11 +112,12 @@ class Worker:
         self._producer.close()
 
     def drops(self) -> Counter[str]:
-        """Everything that was read and could not be used, by reason."""
+        """Count everything that was read and could not be used, by reason."""
         return sum((work.drops() for work in self._works.values()), Counter(self._gone))
 
     def forget(self) -> None:
-        """Partitions change hands: whoever owns them reads again what is not finished."""
+        """Forget the partitions that change hands: whoever owns them reads again what is not
+        finished."""
         for work in self._works.values():
             self._gone += work.drops()
         self._works.clear()
@@ -208,7 +209,7 @@ class Worker:
 
 
 def _spans(message: Message) -> tuple[str, list[Span]]:
-    """The spans of a message, all of one trace, whose id is its key."""
+    """Read the spans of a message, all of one trace, whose id is its key."""
     batch = decode_protobuf(message.value)
     if not batch.spans:
         raise UnreadableMessage(f"no spans, {batch.rejected} without usable ids or times")
@@ -220,7 +221,8 @@ def _spans(message: Message) -> tuple[str, list[Span]]:
 
 
 def _check_key(message: Message, trace_id: str) -> None:
-    """Without its trace id as its key, a request's halves would be in different partitions."""
+    """Check that the key is the trace id: else a request's halves would be in different
+    partitions."""
     if message.key != trace_id.encode():
         raise UnreadableMessage(f"its key is {message.key!r}, not the trace id {trace_id}")
 

@@ -33,24 +33,24 @@ class Families(Collector):
         self._families = list(families)
 
     def collect(self) -> Iterable[Family]:
-        """What was looked up."""
+        """Return what was looked up."""
         return self._families
 
 
 def text(families: Iterable[Family]) -> bytes:
-    """These families, the instruments and the process itself, in Prometheus's text format."""
+    """Write these families, the instruments and the process itself in Prometheus's text format."""
     process = ProcessCollector(registry=None).collect()
     return generate_latest(Families([*families, *instruments.REGISTRY.collect(), *process]))
 
 
 def of_process(*, leads: bool) -> Iterator[Family]:
-    """What every process says of itself."""
+    """Tell what every process says of itself."""
     yield family(BUILD, {(version("ldfi"), platform.python_version()): 1})
     yield family(LEADS, {(): leads})
 
 
 def family(metric: Metric, values: Values) -> Family:
-    """A family with these values, each by its labels."""
+    """Make a family with these values, each by its labels."""
     kind = CounterMetricFamily if metric.type == "counter" else GaugeMetricFamily
     family = kind(metric.name, metric.meaning, labels=metric.labels)
     for labels, value in values.items():

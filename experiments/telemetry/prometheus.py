@@ -47,7 +47,7 @@ class Prometheus:
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout)
 
     async def query(self, promql: str) -> float | None:
-        """The one number that it evaluates to now, which may be NaN; None for no result.
+        """Ask for the one number that it evaluates to now, which may be NaN; None for no result.
 
         Raises :class:`PrometheusError` when the answer is not one number, or there is none in time.
         """
@@ -55,7 +55,7 @@ class Prometheus:
         return None if sample is None else sample.value
 
     async def holds(self, promql: str) -> bool:
-        """Whether a guardrail holds now: it gives one number, and that is not NaN.
+        """Tell whether a guardrail holds now: it gives one number, and that is not NaN.
 
         Raises :class:`PrometheusError` when that cannot be known, and :class:`InvalidGuardrail` for
         what is no condition: treat both (any ``ExperimentsError``) as a breach.
@@ -101,7 +101,7 @@ class Prometheus:
 
 
 def check_guardrail(promql: str) -> str:
-    """The condition, if it can be one. Raises :class:`InvalidGuardrail`.
+    """Check that a condition can be one, and return it. Raises :class:`InvalidGuardrail`.
 
     With the modifier ``bool`` a comparison gives 0 or 1 instead of filtering, so its result is
     never empty. Prometheus itself says, when it is asked, whether the rest is PromQL.

@@ -27,14 +27,14 @@ UNTRACED: Final = "/v1/traces,/api/v1/device-metrics,/api/v1/edge/rules,/healthz
 
 
 def wanted(environ: Mapping[str, str]) -> bool:
-    """Whether the environment asks for traces of the service."""
+    """Tell whether the environment asks for traces of the service."""
     disabled = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
     exporter = environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
     return not disabled and exporter != "none" and any(environ.get(name) for name in ENDPOINTS)
 
 
 def traced(app: ASGIApp) -> ASGIApp:
-    """The application with its requests traced, and everything else from now on too.
+    """Trace the application's requests, and everything else from now on too.
 
     Where the extra ``ldfi[tracing]`` is not installed that is logged, and the application comes
     back as it is: variables are often set for a whole cluster.
@@ -56,7 +56,7 @@ def traced(app: ASGIApp) -> ASGIApp:
 
 
 def tell(what: str, experiment: Experiment, began: int) -> None:
-    """A span for what was done with an experiment since ``began`` (nanoseconds, Unix time).
+    """Write a span for what was done with an experiment since ``began`` (nanoseconds, Unix time).
 
     Told afterwards: most passes do nothing, and those shall leave no trace.
     """
@@ -75,5 +75,5 @@ def tell(what: str, experiment: Experiment, began: int) -> None:
 
 
 def clock() -> int:
-    """What :func:`tell` counts from."""
+    """Read the clock that :func:`tell` counts from."""
     return time.time_ns()

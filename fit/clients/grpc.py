@@ -52,7 +52,7 @@ def _wrap(site: Site) -> Any:
 
 
 def name(service: str, method: str | bytes, *_: Any) -> str:
-    """The point's name. gRPC gives the method as text or bytes, as it comes."""
+    """Name the point of a call. gRPC gives the method as text or as bytes."""
     return rpc_point(service, method.decode() if isinstance(method, bytes) else method)
 
 
@@ -75,7 +75,7 @@ def _strike(injection: Injection, timeout: float | None, failed: Any) -> Strike:
 
 
 def _state(code: Any, details: str) -> Any:
-    """The state of a call that has ended."""
+    """Make the state of a call that has ended."""
     state = _channel._RPCState((), (), (), code, details)
     state.debug_error_string = f"UNKNOWN:{details}"
     return state

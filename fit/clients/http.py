@@ -8,7 +8,7 @@ from ldfi.fit.passage import SPAN, current
 
 
 def template() -> str:
-    """The template of the current call's URL; empty where nobody gave one.
+    """Read the template of the current call's URL; empty where nobody gave one.
 
     The SDK's spans are looked into directly, which is many times quicker than asking them; where
     their insides have changed they are asked.

@@ -59,7 +59,7 @@ def _async(original: Any) -> Any:
 
 
 def _name(service: str, client: Any, _connection: Any, what: Any) -> str:
-    """``what`` is a command's name, or a pipeline's list of commands."""
+    """Name the point of a call. ``what`` is a command's name, or a pipeline's list of commands."""
     command = what if isinstance(what, str) else _first_command(what)
     given = client.connection_pool.connection_kwargs
     if "path" in given:

@@ -80,7 +80,7 @@ def _name_connection(service: str, engine: Any) -> str:
 
 
 def _peer(engine: Any) -> str:
-    """The database's name, or where it has none, the kind of database."""
+    """Name the database or, where it has no name, the kind of database."""
     named = template_words(engine.url.database or "")
     return named if named.strip("*") else str(engine.dialect.name)
 

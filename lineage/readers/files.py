@@ -30,7 +30,7 @@ _MAX_MESSAGE: Final = 512 << 20
 
 
 def read_file(path: Path) -> Iterator[Batch]:
-    """The spans of a file, batch by batch.
+    """Read the spans of a file, batch by batch.
 
     Raises UnreadableTraces at the place where the file cannot be read further, OSError where it
     cannot be opened. A bad line among good ones is one rejected span, not the end.
@@ -40,7 +40,7 @@ def read_file(path: Path) -> Iterator[Batch]:
 
 
 def read_stream(raw: IO[bytes]) -> Iterator[Batch]:
-    """The spans of an open file that can seek. Raises UnreadableTraces."""
+    """Read the spans of an open file that can seek. Raises UnreadableTraces."""
     try:
         yield from _read(raw)
     except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
@@ -116,7 +116,8 @@ def _parse(text: bytes) -> object:
 
 
 def _protobuf(raw: IO[bytes]) -> Iterator[Batch]:
-    """One message, or messages each behind its length (four bytes, as the Collector writes)."""
+    """Read one message, or messages each behind its length (four bytes, as the Collector
+    writes)."""
     head = _peek(raw, 5)
     if len(head) == 5 and head[0] == 0 and head[4:] == b"\x0a":
         while length := raw.read(4):
@@ -135,7 +136,9 @@ def _protobuf(raw: IO[bytes]) -> Iterator[Batch]:
         yield decode_protobuf(body)
     except UnreadableTraces:
         if _is_text(body):
-            raise UnreadableTraces("text that is no JSON is no trace data") from None
+            raise UnreadableTraces(
+                "this is text but no JSON: no format of traces that is read here"
+            ) from None
         raise
 
 

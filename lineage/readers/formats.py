@@ -18,7 +18,9 @@ def read_value(value: Any) -> Batch:
     if isinstance(value, list):
         return _read_list(value)
     if not isinstance(value, Mapping):
-        raise UnreadableTraces(f"a JSON {type(value).__name__} is no trace data")
+        raise UnreadableTraces(
+            f"a JSON {type(value).__name__} is no trace data in OTLP, Jaeger or Zipkin"
+        )
     if _is_otlp(value):
         return otlp_json.read_document(value)
     if "scopeSpans" in value or "scope_spans" in value or "instrumentationLibrarySpans" in value:
@@ -31,7 +33,9 @@ def read_value(value: Any) -> Batch:
         if isinstance(value.get(key), list):
             return _read_list(value[key])
     keys = ", ".join(sorted(map(str, value))[:6])
-    raise UnreadableTraces(f"a JSON object with {keys or 'nothing in it'} is no trace data")
+    raise UnreadableTraces(
+        f"a JSON object with {keys or 'nothing in it'} is no trace data in OTLP, Jaeger or Zipkin"
+    )
 
 
 def _is_otlp(value: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ SPAN_ID_BYTES: Final = 8
 
 
 def trace_id(text: object) -> str | None:
-    """The id in lower-case hex, 32 digits; None for what is no trace id.
+    """Read a trace id as lower-case hex, 32 digits; None for what is no trace id.
 
     64-bit ids, still common in Zipkin and Jaeger, are padded on the left.
     """
@@ -23,7 +23,7 @@ def trace_id(text: object) -> str | None:
 
 @lru_cache(maxsize=4096)
 def span_id(text: object) -> str | None:
-    """The id in lower-case hex, 16 digits; None for what is no span id."""
+    """Read a span id as lower-case hex, 16 digits; None for what is no span id."""
     return _read(text, SPAN_ID_BYTES) if isinstance(text, str) else None
 
 

@@ -22,7 +22,8 @@ _STATUS: Final = {"ERROR": STATUS_ERROR, "OK": STATUS_OK}
 
 
 def looks_like_trace(raw: Any) -> bool:
-    """Whether a parsed JSON value is one of Jaeger's traces, or a span with its process inside."""
+    """Tell whether a parsed JSON value is one of Jaeger's traces, or a span with its process
+    inside."""
     return isinstance(raw, Mapping) and "traceID" in raw and ("spans" in raw or "spanID" in raw)
 
 
@@ -65,7 +66,7 @@ def _span(raw: Mapping[str, Any], processes: Mapping[str, Any]) -> Span | None:
 
 
 def _parent(raw: Mapping[str, Any], trace_id: str) -> tuple[str | None, bool]:
-    """The parent's span id, and whether the span merely follows from it."""
+    """Find the parent's span id, and whether the span merely follows from it."""
     found: list[tuple[bool, str]] = []
     references = raw.get("references")
     for reference in references if isinstance(references, list) else []:
@@ -125,7 +126,7 @@ def _text(value: Any) -> str:
 
 
 def _microseconds(value: Any) -> int:
-    """Nanoseconds; 0 for what is no time."""
+    """Read microseconds as nanoseconds; 0 for what is no time."""
     if isinstance(value, int) and 0 <= value < 2**63:
         return value * 1000
     return 0

@@ -183,7 +183,7 @@ def _operation(key: _Key, exception: bool, memory: _Memory) -> Operation:
 
 
 def _name(blob: bytes) -> bytes:
-    """The key of an attribute. Short ones are cut out by hand, before or behind the value."""
+    """Read the key of an attribute. Short ones are cut out by hand, before or behind the value."""
     if len(blob) > 2 and blob[1] < _SHORT:
         at = 2 + blob[1]
         if blob[0] == _KEY:
@@ -197,7 +197,7 @@ def _name(blob: bytes) -> bytes:
 
 
 def _string(blob: bytes) -> str:
-    """The value of an attribute. Short strings, by far the commonest, are cut out by hand."""
+    """Read the value of an attribute. Short strings, by far the commonest, are cut out by hand."""
     at = 2 + blob[1] if blob[0] == _KEY else 0  # where the value's tag and length are
     end = len(blob) if at else 2 + blob[1]
     # then come tag and length of the string

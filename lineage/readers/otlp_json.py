@@ -83,7 +83,7 @@ def _span(service: str, raw: Any) -> Span | None:
 
 
 def read_fields(kind: str, attributes: list[Any]) -> Fields:
-    """What we read from the attributes of a span of some kind."""
+    """Pick what we read from the attributes of a span of some kind."""
     fields, names = [], wanted(kind)
     for pair in attributes:
         known = names.get(_text(_get(pair, "key")))

@@ -26,7 +26,7 @@ _GAP: Final = re.compile(r"[\s,]*")
 
 
 def elements(stream: IO[bytes]) -> Iterator[Any]:
-    """The decoded elements of the first list in each JSON document of a stream.
+    """Decode, one by one, the elements of the first list in each JSON document of a stream.
 
     Raises UnreadableTraces for a document that is damaged or ends in the middle of an element.
     """
@@ -60,7 +60,7 @@ class _Window:
                 return False
 
     def list_elements(self) -> Iterator[Any]:
-        """The elements up to the closing bracket, which is passed."""
+        """Decode the elements up to the closing bracket, and pass that."""
         while True:
             gap = _GAP.match(self.text, self.at)
             begin = gap.end() if gap else self.at

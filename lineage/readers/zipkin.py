@@ -45,7 +45,7 @@ def read_spans(spans: Iterable[Any]) -> Batch:
 
 
 def looks_like_span(raw: Any) -> bool:
-    """Whether a parsed JSON value is one of Zipkin's spans."""
+    """Tell whether a parsed JSON value is one of Zipkin's spans."""
     return isinstance(raw, Mapping) and "traceId" in raw and "id" in raw
 
 
@@ -104,7 +104,7 @@ def _text(value: Any) -> str:
 
 
 def _microseconds(value: Any) -> int:
-    """Nanoseconds; 0 for what is no time."""
+    """Read microseconds as nanoseconds; 0 for what is no time."""
     if isinstance(value, str) and value.isdecimal() and len(value) <= 18:
         value = int(value)
     if isinstance(value, float) and 0 <= value < 2**63:

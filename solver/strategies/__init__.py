@@ -11,4 +11,5 @@ class Strategy(Protocol):
     """Chooses the next experiment among what is open."""
 
     def choose(self, search: Search) -> int | None:
-        """A set of variables (mask) that contains an open hypothesis; None if nothing is left."""
+        """Choose a set of variables (mask) that contains an open hypothesis; None if nothing is
+        left."""

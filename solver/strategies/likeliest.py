@@ -17,7 +17,7 @@ class Likeliest:
     """See the module."""
 
     def choose(self, search: Search) -> int | None:
-        """The best of the open hypotheses; ties are broken by lot."""
+        """Choose the best of the open hypotheses; ties are broken by lot."""
         found = search.sample(steps=SOME) or search.smallest()
         if not found:
             return None
@@ -34,7 +34,7 @@ class Likeliest:
 
 
 def _likelihoods(search: Search) -> list[float]:
-    """Per variable; a domain is as likely as the likeliest of its members."""
+    """Estimate the likelihood of each variable; a domain is as likely as its likeliest member."""
     language = search.now.language
     requests, reached, failures = 0, [0] * len(language.names), [0] * len(language.names)
     for run in search.now.equation.good.values():

@@ -15,7 +15,7 @@ class Union:
     """See the module."""
 
     def choose(self, search: Search) -> int | None:
-        """The union, or a smaller part of it if it was tried in vain before."""
+        """Choose the union, or a smaller part of it if it was tried in vain before."""
         found = search.smallest()
         if not found:
             return None
@@ -78,18 +78,18 @@ class _Left:
         }
 
     def best(self) -> int | None:
-        """The candidate to add next."""
+        """Return the candidate to add next."""
         return min(self._completes, key=self._key, default=None)
 
     def _key(self, variable: int) -> tuple[bool, int, tuple[object, ...]]:
         return (not self._with[variable], -self._completes[variable], self._rank[variable])
 
     def drop(self, variable: int) -> None:
-        """It was added, or cannot be."""
+        """Drop a variable that was added, or cannot be."""
         self._completes.pop(variable, None)
 
     def take(self, variables: int) -> None:
-        """These are in the union now."""
+        """Take these variables into the union."""
         self._union |= variables
         for variable in members(variables):
             self.drop(variable)

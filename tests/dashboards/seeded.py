@@ -119,7 +119,7 @@ def _traffic(world: World, steps: int) -> None:
 
 def _explore(world: World, name: str, settings: Settings, *classes: str) -> None:
     scheduler = world.engine.scheduler
-    campaign = scheduler.start(Definition(settings, classes, name), "ann", world.now)
+    campaign = scheduler.commands.start(Definition(settings, classes, name), "ann", world.now)
     for _ in range(2_000):
         world.step(requests=REQUESTS)
         if not campaign.live():
@@ -136,8 +136,8 @@ def _acknowledge_one(world: World, database: Database) -> None:
 def _interrupt(world: World) -> None:
     """A halt that was lifted, and a maintenance window that is over."""
     scheduler = world.engine.scheduler
-    scheduler.halt("checkout looks slow, we want to be sure", "ben", world.now)
-    scheduler.resume("ben", world.now + 240)
+    scheduler.switch.halt("checkout looks slow, we want to be sure", "ben", world.now)
+    scheduler.switch.resume("ben", world.now + 240)
     window = Maintenance(
         id=secrets.token_hex(6),
         owner="ann",
@@ -146,8 +146,8 @@ def _interrupt(world: World) -> None:
         opened_at=world.now + 300,
         until=world.now + 7500,
     )
-    scheduler.open_maintenance(window, "ann", world.now + 300)
-    scheduler.close_maintenance(window.id, "ann", world.now + 1500)
+    scheduler.commands.open_maintenance(window, "ann", world.now + 300)
+    scheduler.commands.close_maintenance(window.id, "ann", world.now + 1500)
 
 
 def _plan(world: World) -> None:
@@ -161,11 +161,11 @@ def _plan(world: World) -> None:
     )
     schedule = Schedule("0 9 * * mon,wed", "Europe/Berlin")
     weekly = Definition(Settings(), (), "working hours", calendar, schedule)
-    scheduler.start(weekly, "ann", now)
-    paused = scheduler.start(Definition(Settings(), ("GET /play",), "player"), "kim", now)
-    scheduler.pause(paused.id, "the player team ships 4.2 today", "kim", now + 60)
-    stopped = scheduler.start(Definition(Settings(max_size=3), (), "triples"), "kim", now)
-    scheduler.stop(stopped.id, "too many open hypotheses for now", "kim", now + 90)
+    scheduler.commands.start(weekly, "ann", now)
+    paused = scheduler.commands.start(Definition(Settings(), ("GET /play",), "player"), "kim", now)
+    scheduler.commands.pause(paused.id, "the player team ships 4.2 today", "kim", now + 60)
+    stopped = scheduler.commands.start(Definition(Settings(max_size=3), (), "triples"), "kim", now)
+    scheduler.commands.stop(stopped.id, "too many open hypotheses for now", "kim", now + 90)
 
 
 def _day(at: float) -> str:

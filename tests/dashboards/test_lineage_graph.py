@@ -59,9 +59,11 @@ def test_a_class_is_drawn_as_its_requests_go() -> None:
     exploration = campaign.explorations["GET /"]
     roles = roles_of(exploration.knowledge)
     lineage, _ = Application(serving(PROGRAM))._run(frozenset({f"error@{PLAYLIST.point}"}))
-    exploration.traffic.topology.learn(lineage)  # as a campaign does with what it observes
+    exploration.knowledge.traffic.topology.learn(
+        lineage
+    )  # as a campaign does with what it observes
 
-    graph = class_graph(exploration.traffic, roles, [f"error@{LAYOUT.point}"])
+    graph = class_graph(exploration.knowledge.traffic, roles, [f"error@{LAYOUT.point}"])
 
     assert {(edge.above, edge.below) for edge in graph.edges} == {
         (None, LAYOUT.point),

@@ -9,7 +9,7 @@ from statistics import mean
 import pytest
 
 from benchmarks.appboot import app_boot
-from benchmarks.explore import campaign
+from benchmarks.explore_campaign import campaign
 
 
 @pytest.mark.parametrize("seed", range(4))

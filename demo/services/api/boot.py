@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 async def boot(request: Request) -> Response:
-    """Everything an app needs to show its first screen."""
+    """Show everything an app needs for its first screen."""
     client = request.app.state.client
     device = request.headers.get("x-device-id", "guest")
     kind = request.headers.get("x-device-type", "tv")
@@ -52,7 +52,7 @@ async def boot(request: Request) -> Response:
 
 
 async def laid_out(order: Json, content: dict[str, Json]) -> list[Json] | None:
-    """The rows in the order of the layout."""
+    """Lay the rows out in the order of the layout; None when there is none."""
     names = order.get("rows")
     if names is None and repaired("boot-layout"):
         names = STANDARD_LAYOUT
@@ -64,13 +64,13 @@ async def laid_out(order: Json, content: dict[str, Json]) -> list[Json] | None:
 
 @fit.point("function", "session")
 async def session(device: str) -> str:
-    """The member a device belongs to. Without it, the device counts as a member of its own."""
+    """Find the member a device belongs to. Without it, the device counts as a member of its own."""
     return f"member-{device.removeprefix('device-')}"
 
 
 @fit.point("function", "promoted")
 async def promoted(home: list[Json]) -> list[Json]:
-    """Rows that have something to show come before those that have not."""
+    """Put rows that have something to show before those that have not."""
     return sorted(home, key=lambda row: not (row.get("titles") or row.get("rows")))
 
 

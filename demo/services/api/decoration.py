@@ -22,7 +22,7 @@ _flags: Cache[Json] = Cache("flags", seconds=0.5)
 
 
 async def extras(client: httpx.AsyncClient, member: str, kind: str) -> Json:
-    """All of it, gathered at once."""
+    """Gather all of it at once."""
     focus, text, features = await asyncio.gather(
         stars(client, member), banner(client, kind), flags(kind)
     )
@@ -30,7 +30,7 @@ async def extras(client: httpx.AsyncClient, member: str, kind: str) -> Json:
 
 
 async def stars(client: httpx.AsyncClient, member: str) -> Json:
-    """The rating of the title in focus; asked for once more when the first call fails."""
+    """Fetch the rating of the title in focus; asked for once more when the first call fails."""
     number = 1 + crc32(member.encode()) % len(TITLES)
     for _ in range(ATTEMPTS):
         try:
@@ -42,7 +42,7 @@ async def stars(client: httpx.AsyncClient, member: str) -> Json:
 
 
 async def banner(client: httpx.AsyncClient, kind: str) -> str | None:
-    """A word from the sponsors, if there is one."""
+    """Fetch a word from the sponsors, if there is one."""
     try:
         answer: Json = await fetch(client, "http://promos/banner", device=kind)
     except httpx.HTTPError:
@@ -52,7 +52,7 @@ async def banner(client: httpx.AsyncClient, kind: str) -> str | None:
 
 
 async def flags(kind: str) -> Json:
-    """Which features are on; worked out anew when the cache has nothing."""
+    """Find out which features are on; worked out anew when the cache has nothing."""
     known = await within(_flags.get(kind), None)
     if known is not None:
         return known
@@ -65,5 +65,5 @@ async def flags(kind: str) -> Json:
 
 @fit.point("function", "evaluated_flags")
 async def evaluated_flags(kind: str) -> Json | None:
-    """The rules, evaluated for one kind of device."""
+    """Evaluate the rules for one kind of device."""
     return {"previews": kind == "tv", "downloads": kind != "tv"}

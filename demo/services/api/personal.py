@@ -25,7 +25,7 @@ _profiles: Cache[Json] = Cache("profiles", seconds=300.0)
 
 
 async def profile(client: httpx.AsyncClient, member: str) -> Json:
-    """The profile, else the one seen last, else a guest's."""
+    """Fetch the profile, else the one seen last, else a guest's."""
     try:
         found: Json = await fetch(client, f"http://profiles/profiles/{member}")
     except httpx.HTTPError:
@@ -35,12 +35,12 @@ async def profile(client: httpx.AsyncClient, member: str) -> Json:
 
 
 async def bookmarks(client: httpx.AsyncClient, member: str) -> Json:
-    """The row `continue watching`."""
+    """Fetch the row `continue watching`."""
     return await _records(client, f"http://bookmarks/bookmarks/{member}")
 
 
 async def history(client: httpx.AsyncClient, member: str) -> Json:
-    """The row `watch again`."""
+    """Fetch the row `watch again`."""
     return await _records(client, f"http://history/history/{member}")
 
 

@@ -23,7 +23,7 @@ ORIGIN = "origin.example"
 
 
 async def play(request: Request) -> Response:
-    """Licence, stream, title and the position to resume at."""
+    """Gather licence, stream, title and the position to resume at."""
     client = request.app.state.client
     number = request.path_params["title_id"]
     device = request.headers.get("x-device-id", "guest")
@@ -41,7 +41,7 @@ async def play(request: Request) -> Response:
 
 
 async def license_for(client: httpx.AsyncClient, number: int, kind: str) -> Json | None:
-    """The right to play; None when it cannot be had."""
+    """Fetch the right to play; None when it cannot be had."""
     try:
         answer: Json = await fetch(
             client, f"http://license/licenses/{number}", limits.INNER, device=kind
@@ -52,7 +52,7 @@ async def license_for(client: httpx.AsyncClient, number: int, kind: str) -> Json
 
 
 async def title(client: httpx.AsyncClient, number: int) -> Json:
-    """The title's name and length, or just its number."""
+    """Fetch the title's name and length, or just its number."""
     try:
         answer: Json = await fetch(client, f"http://titles/titles/{number}")
     except httpx.HTTPError:
@@ -61,7 +61,7 @@ async def title(client: httpx.AsyncClient, number: int) -> Json:
 
 
 async def position(client: httpx.AsyncClient, device: str, number: int) -> int:
-    """Where to resume, in seconds; from the beginning when nobody knows."""
+    """Find where to resume, in seconds; from the beginning when nobody knows."""
     member = f"member-{device.removeprefix('device-')}"
     try:
         answer = await fetch(client, f"http://bookmarks/bookmarks/{member}/{number}", limits.INNER)
@@ -72,5 +72,5 @@ async def position(client: httpx.AsyncClient, device: str, number: int) -> int:
 
 @fit.point("function", "nearest_edge")
 async def nearest_edge(device: str) -> str:
-    """The delivery host closest to a device."""
+    """Choose the delivery host closest to a device."""
     return f"edge-{sum(device.encode()) % 8}.example"

@@ -18,7 +18,7 @@ CLASSICS: Json = {"titles": [title(number) for number in pick("classics", count=
 
 
 async def layout(client: httpx.AsyncClient, kind: str, member: str) -> Json:
-    """Names of rows, in order."""
+    """Fetch the names of rows, in order."""
     try:
         answer: Json = await fetch(
             client, "http://layout/layout", limits.INNER, device=kind, member=member
@@ -29,7 +29,7 @@ async def layout(client: httpx.AsyncClient, kind: str, member: str) -> Json:
 
 
 async def playlist(client: httpx.AsyncClient, member: str) -> Json | None:
-    """The member's list, else one that suits most; None when neither can be had."""
+    """Fetch the member's list, else one that suits most; None when neither can be had."""
     for service, seconds in (("playlist", limits.INNER), ("playlist-fallback", limits.LEAF)):
         try:
             answer: Json = await fetch(client, f"http://{service}/playlists/{member}", seconds)
@@ -40,7 +40,7 @@ async def playlist(client: httpx.AsyncClient, member: str) -> Json | None:
 
 
 async def recommended(client: httpx.AsyncClient, member: str) -> Json:
-    """Personal suggestions, else what is trending, else the classics."""
+    """Fetch personal suggestions, else what is trending, else the classics."""
     try:
         return await _titles(client, f"http://recommend/rows/{member}", limits.INNER)
     except httpx.HTTPError:
@@ -48,7 +48,7 @@ async def recommended(client: httpx.AsyncClient, member: str) -> Json:
 
 
 async def trending(client: httpx.AsyncClient) -> Json:
-    """What everybody watches, else the classics."""
+    """Fetch what everybody watches, else the classics."""
     try:
         return await _titles(client, "http://trending/top", limits.LEAF)
     except httpx.HTTPError:

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 async def search(request: Request) -> Response:
-    """Titles for a query; never an empty page."""
+    """Find titles for a query; never an empty page."""
     client = request.app.state.client
     words = request.query_params.get("q", "")
     found, suggestion = await asyncio.gather(matches(client, words), spelling(client, words))
@@ -26,7 +26,7 @@ async def search(request: Request) -> Response:
 
 
 async def matches(client: httpx.AsyncClient, words: str) -> Json:
-    """What the index finds, else what is trending."""
+    """Fetch what the index finds, else what is trending."""
     try:
         answer: Json = await fetch(client, "http://search/search", limits.INNER, q=words)
     except httpx.HTTPError:
@@ -35,7 +35,7 @@ async def matches(client: httpx.AsyncClient, words: str) -> Json:
 
 
 async def spelling(client: httpx.AsyncClient, words: str) -> str | None:
-    """A better spelling; nobody misses it when it cannot be had."""
+    """Fetch a better spelling; nobody misses it when it cannot be had."""
     seconds = limits.LEAF if repaired("search-spelling") else None
     try:
         answer = await fetch(client, "http://spelling/suggest", seconds, q=words)

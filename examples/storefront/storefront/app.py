@@ -11,7 +11,7 @@ from storefront.services import Services
 
 
 def create_app(services: Services) -> FastAPI:
-    """The application, on top of its services."""
+    """Make the application, on top of its services."""
     app = FastAPI()
 
     @app.get("/products/{sku}")

@@ -9,7 +9,7 @@ from storefront.services import Services, Unavailable
 
 
 async def page(services: Services, sku: str) -> dict[str, Any]:
-    """A product, and all that is shown around it."""
+    """Show a product, and all that is shown around it."""
     product = await services.get("catalogue", f"/products/{sku}")
     price, stock, similar, extras = await asyncio.gather(
         _price(services, sku),

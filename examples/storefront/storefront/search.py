@@ -9,7 +9,7 @@ from storefront.services import Services, Unavailable
 
 
 async def results(services: Services, query: str) -> dict[str, Any]:
-    """What is found, or what sells best, or nothing."""
+    """Show what is found, or what sells best, or nothing."""
     found, spelling, adverts, history = await asyncio.gather(
         _found(services, query),
         services.get_or(query, "spelling", "/corrected"),

@@ -34,6 +34,6 @@ ANSWERS = {
 
 
 def answer(request: httpx.Request) -> httpx.Response:
-    """The answer of whichever service is asked."""
+    """Answer as whichever service is asked."""
     what = request.url.path.split("/")[1]
     return httpx.Response(200, json=ANSWERS[what])

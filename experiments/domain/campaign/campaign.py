@@ -17,19 +17,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
+from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
-from ldfi.experiments.domain.campaign.knowledge import Hypothesis
+from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of
-from ldfi.experiments.domain.campaign.record import Record
 from ldfi.experiments.domain.campaign.run import Runs, runs_of
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.catalogue import Change, KnownClass
+from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
 
-State = Literal["scheduled", "running", "paused", "finished", "stopped"]
+CampaignState = Literal["scheduled", "running", "paused", "finished", "stopped"]
 Gate = Callable[[str, Exploration], str | None]
 """Why no experiment may start on a class just now; None when one may."""
 
@@ -67,7 +67,7 @@ class Campaign:
     definition: Definition
     new_id: Callable[[], str]
     protected: tuple[str, ...] = ()
-    state: State = "running"
+    state: CampaignState = "running"
     reason: str = ""
     run: int = 1
     run_started_at: float = 0.0
@@ -77,7 +77,7 @@ class Campaign:
     waiting: dict[str, str] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
     fdr: OnlineFdr = field(init=False)
-    record: Record = field(default_factory=Record)
+    experience: Experience = field(default_factory=Experience)
     _by_id: dict[str, Experiment] = field(default_factory=dict)
     _retry_at: dict[str, float] = field(default_factory=dict)
     _held_until: float = 0.0
@@ -87,24 +87,24 @@ class Campaign:
 
     @property
     def settings(self) -> Settings:
-        """Its bounds and care."""
+        """Return its bounds and care."""
         return self.definition.settings
 
     @property
     def convicts(self) -> Purpose:
-        """What an experiment is for whose harm makes a finding: e-LOND counts just those."""
+        """Say for what an experiment is whose harm makes a finding: e-LOND counts just those."""
         return "confirm" if self.settings.confirm else "explore"
 
     def live(self) -> bool:
-        """Whether it may still start experiments, now or at some later time."""
+        """Say whether it may still start experiments, now or at some later time."""
         return self.state in {"scheduled", "running", "paused"}
 
     def active(self) -> list[Experiment]:
-        """Its experiments that may still inject something."""
+        """Return its experiments that may still inject something."""
         return [experiment for experiment in self.running.values() if experiment.active]
 
     def begin_run(self, now: float) -> None:
-        """The next run begins: its own family of tests, and what was found is tried again."""
+        """Begin the next run: its own family of tests, and what was found is tried again."""
         self.state, self.reason = "running", ""
         self.run_started_at, self.next_run_at = now, None
         self.fdr = OnlineFdr(self.settings.fdr)
@@ -113,7 +113,7 @@ class Campaign:
         self._held_until = 0.0
 
     def end_run(self, reason: str, now: float) -> None:
-        """This run is over: the next one is scheduled, or there is none."""
+        """End this run: the next one is scheduled, or there is none."""
         self.reason = reason
         if self.definition.schedule is None:
             self.state = "finished"
@@ -130,11 +130,11 @@ class Campaign:
         experiment.observe(observation)
         exploration = self.explorations.get(experiment.request_class)
         if exploration is not None:
-            exploration.traffic.topology.learn(observation.lineage)
+            exploration.knowledge.traffic.topology.learn(observation.lineage)
         return experiment
 
     def wants(self, name: str) -> bool:
-        """Whether a class of this name is one of those asked for."""
+        """Say whether a class of this name is one of those asked for."""
         return not self.definition.classes or matching(self.definition.classes, [name]) is not None
 
     def enroll(
@@ -159,21 +159,14 @@ class Campaign:
                 self.explorations[name].begin_run(known(name))
 
     def explore(self, known: KnownClass) -> Exploration:
-        """An exploration of a class, that knows nothing but its traffic."""
-        name = known.name
-        return Exploration(
-            name,
-            self.settings,
-            known.traffic,
-            known.version,
-            self.protected,
-            only=self.definition.hypotheses,
-        )
+        """Make an exploration of a class, that knows nothing but its traffic."""
+        knowledge = Knowledge(known.name, self.settings, known.traffic, self.protected)
+        return Exploration(knowledge, known.version, self.definition.hypotheses)
 
     def propose(
         self, classes: Mapping[str, KnownClass], gate: Gate, room: int, now: float
     ) -> list[Experiment]:
-        """At most ``room`` new experiments, on the classes with the most traffic first."""
+        """Propose at most ``room`` new experiments, on the classes with the most traffic first."""
         proposed: list[Experiment] = []
         room = min(room, self.settings.concurrency - len(self.active()))
         if room <= 0 or now < self._held_until:
@@ -183,7 +176,7 @@ class Campaign:
             for name, exploration in self.explorations.items()
             if not exploration.finished and name not in self.running and name in classes
         ]
-        idle.sort(key=lambda item: -item[1].traffic.good)
+        idle.sort(key=lambda item: -item[1].knowledge.traffic.good)
         for name, exploration in idle:
             if len(proposed) >= room:
                 break
@@ -194,7 +187,7 @@ class Campaign:
                 self.waiting[name] = obstacle
                 continue
             self.waiting.pop(name, None)
-            exploration.expect(self.record)
+            exploration.expect(self.experience)
             plan = exploration.plan()
             if plan is not None:
                 proposed.append(self._experiment(classes[name], exploration, plan, now))
@@ -203,7 +196,7 @@ class Campaign:
     def hold(
         self, experiment: Experiment, reason: str, retry_at: float, *, all_classes: bool = False
     ) -> None:
-        """A proposed experiment may not run now; its class is asked again at ``retry_at``.
+        """Hold back a proposed experiment; its class is asked again at ``retry_at``.
 
         ``all_classes``: and so is every other one, for what stands in the way is not its own.
         """
@@ -235,8 +228,8 @@ class Campaign:
         ):
             if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
                 self.fdr.discovered()
-            lesson = lesson_of(experiment, exploration.traffic.usual_support())
-            self.record.add(lesson)
+            lesson = lesson_of(experiment, exploration.knowledge.traffic.usual_support())
+            self.experience.add(lesson)
             changes = exploration.learn(lesson)
             runs = runs_of(experiment, lesson)
         experiment.good.clear()
@@ -245,16 +238,16 @@ class Campaign:
         return lesson, changes, runs
 
     def forget(self, experiment: Experiment) -> None:
-        """Long after its end: nothing that could still come in for it is counted any more."""
+        """Forget an experiment long after its end: what still comes in for it is not counted."""
         self._by_id.pop(experiment.id, None)
 
-    def follow(self, changed: Change) -> bool:
-        """A class has changed, gone, or come back: whether what runs on it must be aborted."""
+    def follow(self, changed: ClassChange) -> bool:
+        """Follow a class that changed, went or came back; say whether to abort what runs on it."""
         known, name = changed.known, changed.known.name
         if name not in self.explorations:
             return False
         if changed.kind == "changed" and self.settings.on_drift == "ignore":
-            self.explorations[name].follow(known.traffic)
+            self.explorations[name].knowledge.traffic = known.traffic
             return False
         del self.explorations[name]
         if changed.kind == "changed" and self.settings.on_drift == "pause":
@@ -270,7 +263,7 @@ class Campaign:
         return held
 
     def complete(self, classes: Mapping[str, KnownClass]) -> bool:
-        """Whether every class that matters has been explored to its end."""
+        """Say whether every class that matters has been explored to its end."""
         if self.running:
             return False
         named = [name for name in self.definition.classes if "*" not in name]
@@ -293,18 +286,18 @@ class Campaign:
         )
 
     def certificates(self) -> list[dict[str, Any]]:
-        """One certificate for each class."""
-        return [exploration.certificate() for exploration in self.explorations.values()]
+        """Write one certificate for each class."""
+        return [each.knowledge.certificate() for each in self.explorations.values()]
 
     def _experiment(
         self, known: KnownClass, exploration: Exploration, plan: Plan, now: float
     ) -> Experiment:
-        faults = exploration.expand(plan.hypothesis)
+        faults = exploration.knowledge.expand(plan.hypothesis)
         names = [str(fault) for fault in faults]
-        risk = self.record.risk(names, self.settings.members)
+        risk = self.experience.risk(names, self.settings.members)
         experiment = Experiment(
             id=self.new_id(),
-            request_class=exploration.name,
+            request_class=known.name,
             predicate=known.predicate,
             hypothesis=plan.hypothesis,
             faults=faults,
@@ -314,5 +307,5 @@ class Campaign:
             version=exploration.version,
             created_at=now,
         )
-        self.running[exploration.name] = self._by_id[experiment.id] = experiment
+        self.running[known.name] = self._by_id[experiment.id] = experiment
         return experiment

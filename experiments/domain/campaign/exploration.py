@@ -8,6 +8,10 @@ when that one is survived, it is ``refuted``: the verdict that suspected it was 
 that was open and is survived later is ``fixed``. In both cases whatever was put down to these
 faults is forgotten, and what is known is built anew from the lessons that are left.
 
+What is known of the class, and the way to and from the solver, is
+:class:`~ldfi.experiments.domain.campaign.knowledge.Knowledge`; whoever wants that asks
+``exploration.knowledge``.
+
 A failure that contradicts what was survived is *repeated* before anything is built on it, and the
 second lesson takes the place of the first. (A request of which spans were lost seems to have failed
 of fewer faults than it did.) Where both say the same it is believed, and the explorer goes over to
@@ -17,19 +21,16 @@ its cautious strategy, as more faults do help here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
-from ldfi.experiments.domain.campaign.record import Record
 from ldfi.experiments.domain.judging.experiment import Purpose
-from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.class_traffic import Traffic
-from ldfi.fit.faults import Fault
 
-FindingState = Literal["suspected", "open", "refuted", "fixed"]
+FindingNews = Literal["suspected", "open", "refuted", "fixed"]
 
 MAX_TRIES = 3
 """Inconclusive attempts after which a finding is neither confirmed nor verified any more."""
@@ -48,56 +49,44 @@ class FindingChange:
     """What an experiment did to a finding: it is new, or its state is."""
 
     faults: Hypothesis
-    state: FindingState
+    state: FindingNews
     traces: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class Exploration:
-    """``version``: that of the request class whose lineage this is about. ``only``: hypotheses to
-    be tried once each instead of exploring."""
+    """What is tried on one class, in which order, and the states of its findings.
 
-    name: str
-    settings: Settings
-    traffic: Traffic
+    ``knowledge`` gives way to another when something is forgotten: do not keep it. ``version``:
+    that of the request class whose lineage this is about. ``only``: hypotheses to be tried once
+    each instead of exploring.
+    """
+
+    knowledge: Knowledge
     version: int = 1
-    protected: tuple[str, ...] = ()
     only: tuple[Hypothesis, ...] = ()
     finished: bool = False
-    states: dict[Hypothesis, FindingState] = field(default_factory=dict)
+    states: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     to_verify: list[Hypothesis] = field(default_factory=list)
-    lessons: list[Lesson] = field(default_factory=list)
-    _knowledge: Knowledge = field(init=False)
     _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
     _rechecked: int = 0
     _asked: list[Hypothesis] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._knowledge = self._blank()
         self._asked = list(self.only)
 
-    @property
-    def knowledge(self) -> Knowledge:
-        """What is known of the class."""
-        return self._knowledge
-
-    @property
-    def open(self) -> int:
-        """How many minimal hypotheses are open, as of the last plan."""
-        return self._knowledge.open
-
     def begin_run(self, known: Iterable[Hypothesis]) -> None:
-        """A new run of the campaign: try what was found before once more."""
+        """Begin a new run of the campaign: try what was found before once more."""
         self.finished = False
         self._rechecked = 0
         self._tries.clear()
-        self.to_verify = list(known) if self.settings.verify else []
+        self.to_verify = list(known) if self.knowledge.settings.verify else []
         if self.only:
             self.to_verify = [each for each in self.to_verify if each in self.only]
         self._asked = [each for each in self.only if each not in self.to_verify]
 
     def plan(self) -> Plan | None:
-        """The next experiment; None when nothing is left within the bounds."""
+        """Choose the next experiment; None when nothing is left within the bounds."""
         if self.only:
             plan = self._verification() or self._asked_for() or self._confirmation()
         else:
@@ -112,21 +101,18 @@ class Exploration:
         self.finished = plan is None
         return plan
 
-    def expect(self, record: Record) -> None:
+    def expect(self, experience: Experience) -> None:
         """Take into account what experience says of the faults of this class."""
-        if self.settings.strategy == "likeliest":
-            faults = (f"{kind}@{p}" for p in self._knowledge.points for kind in self.settings.kinds)
-            self._knowledge.explorer.expect({fault: record.likelihood(fault) for fault in faults})
-
-    def expand(self, hypothesis: Hypothesis) -> tuple[Fault, ...]:
-        """What has to be injected for it."""
-        return self._knowledge.expand(hypothesis)
+        known, settings = self.knowledge, self.knowledge.settings
+        if settings.strategy == "likeliest":
+            faults = (f"{kind}@{p}" for p in known.points for kind in settings.kinds)
+            known.explorer.expect({fault: experience.likelihood(fault) for fault in faults})
 
     def learn(self, lesson: Lesson) -> list[FindingChange]:
-        """Take a lesson; what it does to the findings."""
+        """Take a lesson; return what it does to the findings."""
         before = dict(self.states)
         self._take(lesson)
-        traces = dict(self._knowledge.findings())
+        traces = dict(self.knowledge.findings())
         confirmed = {lesson.injected} if lesson.succeeded is False else set[Hypothesis]()
         return [
             FindingChange(faults, state, traces.get(faults, lesson.traces))
@@ -135,38 +121,23 @@ class Exploration:
         ]
 
     def replay(self, lessons: Iterable[Lesson]) -> None:
-        """After a restart: learn again what was learned before."""
+        """Learn again what was learned before a restart."""
         for lesson in lessons:
             self._take(lesson)
-
-    def follow(self, traffic: Traffic) -> None:
-        """From now on this is the class's traffic; what was learned before still counts."""
-        self.traffic = self._knowledge.traffic = traffic
-
-    def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
-        """The minimal failing sets found so far, each with exemplar traces."""
-        return self._knowledge.findings()
-
-    def certificate(self) -> dict[str, Any]:
-        """The certificate as it stands, with the class by name."""
-        return self._knowledge.certificate()
 
     def _take(self, lesson: Lesson) -> None:
         if lesson.injected in self._asked:
             self._asked.remove(lesson.injected)
-        if lesson.purpose == "rejected":
-            self.lessons.append(lesson)
-            self._knowledge.exclude(lesson.injected)
-        elif lesson.purpose in {"confirm", "verify"}:
+        if lesson.purpose in {"confirm", "verify"}:
             self._judge(lesson)
         elif lesson.purpose == "repeat":
             self._replace(lesson)
         else:
-            self._add(lesson)
+            self.knowledge.learn(lesson)
             self._rechecked += lesson.purpose == "recheck"
-        for faults, _ in self._knowledge.findings():
+        for faults, _ in self.knowledge.findings():
             if self.states.get(faults, "fixed") in {"fixed", "refuted"}:
-                self.states[faults] = "suspected" if self.settings.confirm else "open"
+                self.states[faults] = "suspected" if self.knowledge.settings.confirm else "open"
         self._forget_superseded()
 
     def _judge(self, lesson: Lesson) -> None:
@@ -181,9 +152,9 @@ class Exploration:
             return
         if lesson.succeeded:
             self.states[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
-            injected = self._knowledge.injected(faults)
-            self._forget(lambda harm: injected <= harm.fired)
-        self._add(lesson)
+            injected = self.knowledge.injected(faults)
+            self.knowledge = self.knowledge.without_harm(lambda harm: injected <= harm.fired)
+        self.knowledge.learn(lesson)
         if not lesson.succeeded:
             self.states[faults] = "open"
 
@@ -192,42 +163,25 @@ class Exploration:
         self._tries["repeat", lesson.injected] += 1
         if lesson.succeeded is not None:
             self._tries["repeat", lesson.injected] = MAX_TRIES
-            self._forget(lambda harm: harm.injected == lesson.injected)
-            self._add(lesson)
-
-    def _add(self, lesson: Lesson) -> None:
-        self.lessons.append(lesson)
-        self._knowledge.learn(lesson)
-
-    def _forget(self, wrong: Callable[[Lesson], bool]) -> None:
-        """Drop every lesson of harm that was wrong, and build what is known anew."""
-        self.lessons = [
-            lesson for lesson in self.lessons if lesson.succeeded is not False or not wrong(lesson)
-        ]
-        self._knowledge = self._blank()
-        for lesson in self.lessons:
-            if lesson.purpose == "rejected":
-                self._knowledge.exclude(lesson.injected)
-            else:
-                self._knowledge.learn(lesson)
+            self.knowledge = self.knowledge.without_harm(
+                lambda harm: harm.injected == lesson.injected
+            )
+            self.knowledge.learn(lesson)
 
     def _forget_superseded(self) -> None:
         """A suspicion that a smaller or broader finding has replaced is none any more."""
-        current = {faults for faults, _ in self._knowledge.findings()}
+        current = {faults for faults, _ in self.knowledge.findings()}
         for faults, state in list(self.states.items()):
             if state == "suspected" and faults not in current:
                 del self.states[faults]
 
-    def _blank(self) -> Knowledge:
-        return Knowledge(self.name, self.settings, self.traffic, self.protected)
-
     def _asked_for(self) -> Plan | None:
-        self._asked = [each for each in self._asked if self._knowledge.knows(each)]
+        self._asked = [each for each in self._asked if self.knowledge.knows(each)]
         return Plan(self._asked[0], "explore") if self._asked else None
 
     def _verification(self) -> Plan | None:
-        self._knowledge.study_traffic()
-        self.to_verify = [each for each in self.to_verify if self._knowledge.knows(each)]
+        self.knowledge.study_traffic()
+        self.to_verify = [each for each in self.to_verify if self.knowledge.knows(each)]
         return Plan(self.to_verify[0], "verify") if self.to_verify else None
 
     def _confirmation(self, *, ripe: bool = True) -> Plan | None:
@@ -237,7 +191,7 @@ class Exploration:
             for faults, state in self.states.items()
             if state == "suspected"
             and self._tries["confirm", faults] < MAX_TRIES
-            and not (ripe and self._knowledge.superseded_soon(faults))
+            and not (ripe and self.knowledge.superseded_soon(faults))
         ]
         return Plan(min(suspected, key=sorted), "confirm") if suspected else None
 
@@ -245,19 +199,19 @@ class Exploration:
         """What hurt although it should not have, and was not tried again yet."""
         doubted = (
             lesson.injected
-            for lesson in self.lessons
+            for lesson in self.knowledge.lessons
             if lesson.injected not in self.states
             and self._tries["repeat", lesson.injected] < MAX_TRIES
-            and self._knowledge.doubts(lesson)
+            and self.knowledge.doubts(lesson)
         )
         return next((Plan(faults, "repeat") for faults in doubted), None)
 
     def _exploration(self) -> Plan | None:
-        proposed = self._knowledge.propose()
+        proposed = self.knowledge.propose()
         return None if proposed is None else Plan(proposed, "explore")
 
     def _recheck(self) -> Plan | None:
-        if self._rechecked >= self.settings.rechecks:
+        if self._rechecked >= self.knowledge.settings.rechecks:
             return None
-        drawn = self._knowledge.recheck()
+        drawn = self.knowledge.recheck()
         return None if drawn is None else Plan(drawn, "recheck")

@@ -6,7 +6,7 @@ This is where the three rooms meet. The solver sees variables, which are strings
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,9 @@ class Knowledge:
     """One class's traffic, its explorer, and the faults known in it so far.
 
     It is a function of the traffic, the lessons and their order: teach a new one the same, and it
-    knows the same. ``protected``: patterns of points that nobody may inject into.
+    knows the same. ``traffic`` may be replaced by what the class's traffic is from now on; what was
+    learned before still counts. ``protected``: patterns of points that nobody may inject into.
+    ``open``: how many minimal hypotheses are open, as of the last proposal.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Knowledge:
     protected: tuple[str, ...] = ()
     explorer: Explorer = field(init=False)
     open: int = 0
+    lessons: list[Lesson] = field(default_factory=list, init=False)
     _points: set[str] = field(default_factory=set)
     _domains: dict[str, frozenset[str]] = field(default_factory=dict)
     _traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class Knowledge:
         self.study_traffic()
 
     def propose(self) -> Hypothesis | None:
-        """The next hypothesis worth an experiment.
+        """Choose the next hypothesis worth an experiment.
 
         None when nothing is left within the bounds, or nothing can be found in time.
         """
@@ -76,12 +79,12 @@ class Knowledge:
         return None if proposed is None else frozenset(map(str, proposed))
 
     def recheck(self) -> Hypothesis | None:
-        """A hypothesis that was inferred to be safe but never tried; None if there is none."""
+        """Draw a hypothesis that was inferred safe but never tried; None if there is none."""
         drawn = self.explorer.recheck()
         return None if drawn is None else frozenset(map(str, drawn))
 
     def superseded_soon(self, hypothesis: Hypothesis) -> bool:
-        """Whether the same with errors in place of delays is still open.
+        """Say whether the same with errors in place of delays is still open.
 
         A delay that makes its call fail implies the error, so if the error hurts as well, that is
         the finding.
@@ -92,12 +95,8 @@ class Knowledge:
         )
         return weaker != hypothesis and self.explorer.judge(weaker) == "open"
 
-    def exclude(self, hypothesis: Hypothesis) -> None:
-        """Never propose these together."""
-        self.explorer.exclude(hypothesis)
-
     def knows(self, hypothesis: Hypothesis) -> bool:
-        """Whether all of it can be injected: its points and systems have been seen.
+        """Say whether all of it can be injected: its points and systems have been seen.
 
         A fallback may have been seen only while something was injected, in another campaign.
         """
@@ -110,7 +109,7 @@ class Knowledge:
         )
 
     def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
-        """What has to be injected: a domain becomes an error at each of its points.
+        """Spell out what has to be injected: a domain becomes an error at each of its points.
 
         A point fails in one way only. Where both kinds are asked for, the delay stands for both:
         the explorer asks only where it knows that the delay ends in an error.
@@ -127,7 +126,22 @@ class Knowledge:
         return tuple(sorted(faults.values()))
 
     def learn(self, lesson: Lesson) -> None:
-        """Take a lesson to the explorer."""
+        """Take a lesson to the explorer; what was rejected is never proposed again."""
+        self.lessons.append(lesson)
+        if lesson.purpose == "rejected":
+            self.explorer.exclude(lesson.injected)
+        else:
+            self._record(lesson)
+
+    def without_harm(self, wrong: Callable[[Lesson], bool]) -> Knowledge:
+        """Build anew what is known, without those lessons of harm that were wrong."""
+        again = Knowledge(self.name, self.settings, self.traffic, self.protected)
+        for lesson in self.lessons:
+            if lesson.succeeded is not False or not wrong(lesson):
+                again.learn(lesson)
+        return again
+
+    def _record(self, lesson: Lesson) -> None:
         self._know(lesson.relied_on)
         for delay, error in sorted(lesson.implications):
             if "error" in self.settings.kinds:
@@ -158,31 +172,31 @@ class Knowledge:
 
     @property
     def points(self) -> frozenset[str]:
-        """Every point seen in this class."""
+        """Return every point seen in this class."""
         return frozenset(self._points)
 
     def judge(self, points: Iterable[str]) -> Judgement:
-        """What is known of these points failing, all at once."""
+        """Say what is known of these points failing, all at once."""
         errors = frozenset(f"error@{point}" for point in points)
         return self.explorer.judge(self._with_tokens(errors))
 
     def doubts(self, lesson: Lesson) -> bool:
-        """Whether what fired in its failed requests was survived, as other lessons have it."""
+        """Say whether other lessons have it that what fired in its bad requests is survived."""
         fired = self._with_tokens(lesson.fired)
         return lesson.succeeded is False and fired in self.explorer.doubtful
 
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
-        """The minimal failing sets found so far, each with exemplar traces."""
+        """Return the minimal failing sets found so far, each with exemplar traces."""
         found = [frozenset(map(str, faults)) for faults in self.explorer.findings]
         return [(faults, self._traces.get(self.injected(faults), ())) for faults in found]
 
     def certificate(self) -> dict[str, Any]:
-        """The certificate as it stands, with the class by name."""
+        """Write the certificate as it stands, with the class by name."""
         data = self.explorer.certificate().data
         return {"request_class": self.name, "certificate": data}
 
     def injected(self, variables: Iterable[str]) -> frozenset[str]:
-        """The faults that are injected for these variables."""
+        """Return the faults that are injected for these variables."""
         return frozenset(map(str, self.expand(variables)))
 
     def study_traffic(self) -> None:

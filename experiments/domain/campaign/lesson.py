@@ -13,12 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.domain.judging.experiment import Purpose as TriedFor
+from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.blame import blame
 
-Purpose = TriedFor | Literal["rejected"]
+LessonPurpose = Purpose | Literal["rejected"]
 """What the experiment was for; ``rejected``: an operator did not let it be tried."""
 
 MAX_TRACES = 5
@@ -41,7 +40,7 @@ class Lesson:
     suspects: frozenset[str] = frozenset()
     implications: frozenset[tuple[str, str]] = frozenset()
     traces: tuple[str, ...] = ()
-    purpose: Purpose = "explore"
+    purpose: LessonPurpose = "explore"
 
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""

@@ -18,18 +18,18 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from ldfi.experiments.domain.campaign.exploration import FindingState
+from ldfi.experiments.domain.campaign.exploration import FindingNews
 
-State = Literal["suspected", "open", "acknowledged", "fixed", "regressed", "refuted"]
+FindingState = Literal["suspected", "open", "acknowledged", "fixed", "regressed", "refuted"]
 
-HURTING: Final[frozenset[State]] = frozenset({"open", "acknowledged", "regressed"})
+HURTING: Final[frozenset[FindingState]] = frozenset({"open", "acknowledged", "regressed"})
 """States of a finding that hurts, for sure, as far as anyone knows."""
 
-CONFIRMED: Final[frozenset[State]] = HURTING | {"fixed"}
+CONFIRMED: Final[frozenset[FindingState]] = HURTING | {"fixed"}
 """States of a finding that has hurt in an experiment of its own at some time."""
 
 
-def next_state(was: State | None, told: FindingState) -> State:
+def next_state(was: FindingState | None, told: FindingNews) -> FindingState:
     """The state of a finding of which an exploration tells; None: it is new.
 
     Only what was confirmed can be fixed or regress; whoever acknowledged a finding need not do so

@@ -16,7 +16,7 @@ from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf, points_named, what_if
 
-Verdict = Literal["safe", "refused", "unknown"]
+GateVerdict = Literal["safe", "refused", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Gate:
     """``down``: the step and what is down already. ``why``: each reason against it, or why nobody
     knows, in words; empty when it is safe."""
 
-    verdict: Verdict
+    verdict: GateVerdict
     down: tuple[str, ...]
     why: tuple[str, ...]
     classes: tuple[WhatIf, ...]
@@ -57,7 +57,7 @@ def gate(
         if not each.down
     ]
     unknown += [reason for each in answers for reason in _unproved(each, spare)]
-    verdict: Verdict = "refused" if refused else "unknown" if unknown else "safe"
+    verdict: GateVerdict = "refused" if refused else "unknown" if unknown else "safe"
     return Gate(verdict, down, tuple(refused or unknown), tuple(answers))
 
 

@@ -38,10 +38,12 @@ from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 
-State = Literal["proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"]
+ExperimentState = Literal[
+    "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"
+]
 Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]
 
-ACTIVE: frozenset[State] = frozenset({"armed", "observing", "settling"})
+ACTIVE: frozenset[ExperimentState] = frozenset({"armed", "observing", "settling"})
 """The states in which something may still be injected somewhere."""
 
 GUARDRAIL_SAMPLES = 10
@@ -105,7 +107,7 @@ class Experiment:
     level: float | None = None
     risk: float = 0.0
     version: int = 1
-    state: State = "proposed"
+    state: ExperimentState = "proposed"
     created_at: float = 0.0
     armed_at: float | None = None
     disarmed_at: float | None = None
@@ -271,10 +273,7 @@ class Experiment:
             for _, treated, failed in sorted(self._counted):
                 self.tests.add(treated=treated, failed=failed)
         verdict = self.tests.final()
-        if (
-            verdict == "tolerated"
-            and self.outstanding() > self.used * self.settings.thresholds.delta
-        ):
+        if verdict == "tolerated" and self.outstanding() > self.used * self.settings.delta:
             self.reason = f"{self.outstanding()} of {self.used} treated devices never reported"
             return "inconclusive"
         return verdict
@@ -286,10 +285,9 @@ class Experiment:
         return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
 
     def _thresholds(self) -> Thresholds:
-        thresholds = self.settings.thresholds
         if self.level is None:
-            return thresholds
-        return replace(thresholds, alpha_harmful=min(self.level, thresholds.alpha_harmful))
+            return self.settings
+        return replace(self.settings, alpha_harmful=min(self.level, self.settings.alpha_harmful))
 
     def _disarm(self, reason: str, now: float) -> bool:
         self.state, self.reason, self.disarmed_at = "settling", reason, now

@@ -205,7 +205,7 @@ class KnownClass:
             self.consistency, self.hit_rate = found.consistency, found.hit_rate
             self.sample = found.sample
 
-    def _held_against(self, found: RequestClass) -> Change | None:
+    def _held_against(self, found: RequestClass) -> ClassChange | None:
         """Take over what a whole sample says, and whether the lineage has changed."""
         self._look(found)
         drift = self._watch.take(Reliance.of(found.shapes))
@@ -215,11 +215,11 @@ class KnownClass:
         self.consistency, self.hit_rate = found.consistency, found.hit_rate
         self.sample = found.sample
         self.traffic = Traffic.of(found.shapes, self.traffic.topology)
-        return Change("changed", self, drift.appeared, drift.vanished)
+        return ClassChange("changed", self, drift.appeared, drift.vanished)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ClassChange:
     """What became of a class. ``appeared``, ``vanished``: points, of one that changed."""
 
     kind: Literal["created", "changed", "expired"]
@@ -277,7 +277,7 @@ class Catalogue:
         self._entries: dict[Entry, _Entry] = {}
         self._young: dict[Entry, None] = {}
         """Entries without a class, the one longest without a request first."""
-        self._changes: list[Change] = []
+        self._changes: list[ClassChange] = []
         self._counted: dict[int, int] = {}
         self._next_sweep = -math.inf
 
@@ -346,7 +346,7 @@ class Catalogue:
                 first[partition] = min(offset, first.get(partition, offset))
         return first
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[ClassChange]:
         """What has changed since this was last asked, in the order in which it did."""
         changes, self._changes = self._changes, []
         return changes
@@ -501,7 +501,7 @@ class Catalogue:
         )
         entry.classes.append(known)
         self._classes[known.name] = known
-        self._changes.append(Change("created", known))
+        self._changes.append(ClassChange("created", known))
         return known
 
     def _woken(self, entry: _Entry, lineage: Lineage, now: float) -> KnownClass | None:
@@ -522,7 +522,7 @@ class Catalogue:
     def _remove(self, entry: _Entry, known: KnownClass) -> None:
         entry.classes.remove(known)
         del self._classes[known.name]
-        self._changes.append(Change("expired", known))
+        self._changes.append(ClassChange("expired", known))
 
 
 def _holding(classes: Iterable[KnownClass], features: Features) -> KnownClass | None:

@@ -50,7 +50,7 @@ def _a_past(url: str) -> None:
     engine = Engine(database, now=now, lease=10.0, limits=LIMITS)
     world = World(engine, PROGRAMS)
     world.now = now
-    campaign = engine.scheduler.start(Definition(Settings(**QUICK), (), NAME), NAME, now)
+    campaign = engine.scheduler.commands.start(Definition(Settings(**QUICK), (), NAME), NAME, now)
     while campaign.live() and world.now < now + 60:
         world.step(requests=30)
     engine.scheduler.shut_down("the past is over", world.now)

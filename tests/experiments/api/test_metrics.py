@@ -16,8 +16,15 @@ from sqlalchemy import text as sql
 from ldfi.experiments.api import metrics
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.process.measured import IN_WORKER
+from ldfi.experiments.store import measured
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, NotificationRow
+from ldfi.experiments.store.schema import (
+    CampaignRow,
+    DeliveryRow,
+    ExperimentRow,
+    FindingRow,
+    NotificationRow,
+)
 from ldfi.experiments.telemetry.instruments import Metric
 from tests.experiments.applications import GIVEN, bearer, client_of, service
 
@@ -136,12 +143,6 @@ def test_the_record_is_counted(client: httpx.Client, app: FastAPI) -> None:
             )
         finding = {"request_class": "GET /", "faults": [], "found_at": now, "campaign_id": "c"}
         change.session.add(FindingRow(**finding, id="f", state="regressed", experiment_id="1"))
-        for delivered, error in ((None, None), (now, None), (now, "gone")):
-            change.session.add(
-                NotificationRow(
-                    at=now, event="finding", document={}, delivered_at=delivered, error=error
-                )
-            )
 
     families = scraped(client)
 
@@ -158,8 +159,24 @@ def test_the_record_is_counted(client: httpx.Client, app: FastAPI) -> None:
     assert value(families, "ldfi_members_limit", window="day") == 700
     assert value(families, "ldfi_members_hurt_total") == 6
     assert value(families, "ldfi_findings", state="regressed") == 1
-    assert value(families, "ldfi_notifications_waiting") == 1
-    assert value(families, "ldfi_notifications_given_up_total") == 1
+
+
+def test_notifications_are_counted_once_for_each_target(database: Database) -> None:
+    now = time.time()
+    with database.change(now) as change:
+        for dealt, error in ((None, None), (now, None), (now, "gone, of an older version")):
+            change.session.add(
+                NotificationRow(at=now, event="finding", document={}, dealt_at=dealt, error=error)
+            )
+        for target, end, error in (("a", now, None), ("b", now, "gone"), ("c", None, None)):
+            change.session.add(
+                DeliveryRow(notification_id=2, target=target, ended_at=end, error=error)
+            )
+
+    counted = {each.name: each for each in measured.of_database(database, Limits(), now)}
+
+    assert value(counted, "ldfi_notifications_waiting") == 2
+    assert value(counted, "ldfi_notifications_given_up_total") == 2
 
 
 def test_what_is_in_memory_is_told(client: httpx.Client) -> None:

@@ -125,9 +125,9 @@ def live_through(url: str) -> None:
     world.now = time.time() - 300
     scheduler = world.engine.scheduler
     asked = Settings(kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0)
-    scheduler.start(Definition(asked, name="past"), "kim", world.now)
+    scheduler.commands.start(Definition(asked, name="past"), "kim", world.now)
     world.steps(60)
-    scheduler.start(Definition(asked, name="present"), "kim", world.now)
+    scheduler.commands.start(Definition(asked, name="present"), "kim", world.now)
     scheduler.shut_down("the test begins", world.now)
     db.close()
 

@@ -55,7 +55,7 @@ def test_the_two_arms_counters_decide(db: Database) -> None:
     metrics = ProductionMetrics()
     world = World(Engine(db, now=1000.0, outcomes="root"))
     definition = Definition(replace(SETTINGS, promql=COUNTS, max_size=1, confirm=False, rechecks=0))
-    campaign = world.engine.scheduler.start(definition, "ann", world.now)
+    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     with served(metrics.app) as url:
         for _ in range(100):
             world.step()
@@ -82,7 +82,7 @@ async def _ask(url: str, experiment: Experiment) -> None:
 def test_a_counter_that_falls_is_not_believed(db: Database) -> None:
     world = World(Engine(db, now=1000.0))
     definition = Definition(replace(SETTINGS, promql=COUNTS))
-    campaign = world.engine.scheduler.start(definition, "ann", world.now)
+    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     world.until_armed()
     (experiment,) = campaign.active()
     experiment.count(Counts(treated=9, treated_failed=9))
@@ -134,7 +134,7 @@ def test_the_watch_goes_on_whatever_one_experiment_does(db: Database) -> None:
 
 def test_with_nothing_else_the_root_span_is_believed(db: Database) -> None:
     world = World(Engine(db, now=1000.0, outcomes="root"))
-    campaign = world.engine.scheduler.start(Definition(SETTINGS), "ann", world.now)
+    campaign = world.engine.scheduler.commands.start(Definition(SETTINGS), "ann", world.now)
     world.steps(150)
 
     assert campaign.state == "finished"

@@ -15,6 +15,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.domain.traffic.catalogue import ClassChange
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import Conflict, Halted, NotFound
 from ldfi.experiments.store.database import SERVICE, Change, Database
@@ -41,7 +42,7 @@ def a_world(db: Database, limits: Limits | None = None, edges: int = 1) -> World
 
 def start(world: World, settings: Settings = SETTINGS, **more: object) -> Campaign:
     definition = replace(Definition(settings), **more)  # type: ignore[arg-type]
-    return world.engine.scheduler.start(definition, "operator", world.now)
+    return world.engine.scheduler.commands.start(definition, "operator", world.now)
 
 
 def experiments_of(db: Database) -> list[ExperimentRow]:
@@ -86,7 +87,7 @@ def test_halt_disarms_at_once_and_nothing_starts_before_resume(db: Database) -> 
     campaign = start(world)
     world.until_armed()
 
-    world.engine.scheduler.halt("release", "operator", world.now)
+    world.engine.scheduler.switch.halt("release", "operator", world.now)
 
     assert not world.rules()
     world.steps(5)
@@ -95,7 +96,7 @@ def test_halt_disarms_at_once_and_nothing_starts_before_resume(db: Database) -> 
     assert {row.state for row in experiments_of(db)} == {"aborted"}
     with pytest.raises(Halted, match="ldfi resume"):
         start(world)
-    world.engine.scheduler.resume("operator", world.now)
+    world.engine.scheduler.switch.resume("operator", world.now)
     world.until_armed()
 
 
@@ -104,7 +105,7 @@ def test_a_halt_by_another_process_is_followed(db: Database) -> None:
     start(world)
     world.until_armed()
 
-    other.scheduler.halt("elsewhere", "operator", world.now)
+    other.scheduler.switch.halt("elsewhere", "operator", world.now)
     world.step()
 
     assert not world.rules()
@@ -190,7 +191,7 @@ def test_an_edge_that_is_cut_off_blocks_its_class_until_its_lease_has_run_out(
     first = world.until_armed()
     world.step()
     world.edges[1].cut_off = True
-    world.engine.scheduler.halt("test", "operator", world.now)
+    world.engine.scheduler.switch.halt("test", "operator", world.now)
     world.step()
     # The edge that is there has confirmed; the other one may go on until its lease ends
     (row,) = (row for row in experiments_of(db) if row.id == first)
@@ -215,7 +216,7 @@ def test_a_restart_goes_on_where_it_was(db: Database) -> None:
     decided = {row.id for row in experiments_of(db) if row.state == "decided"}
     # When the service comes up again
     world.engine = Engine(db, now=world.now)
-    again = world.engine.scheduler.campaigns[campaign.id]
+    again = world.engine.scheduler.state.campaigns[campaign.id]
     world.steps(120)
     # Then the campaign has gone on to its end, and nothing decided was tried again
     assert again.state == "finished"
@@ -239,7 +240,7 @@ def test_a_maintenance_window_ends_what_it_touches_and_lets_nothing_start(db: Da
     world.until_armed()
     window = Maintenance("m1", "ann", "upgrade", ("layout",), world.now, world.now + 20)
 
-    world.engine.scheduler.open_maintenance(window, "ann", world.now)
+    world.engine.scheduler.commands.open_maintenance(window, "ann", world.now)
     world.steps(8)
 
     assert not world.rules()
@@ -266,7 +267,7 @@ def test_above_a_risk_an_operator_has_to_approve(db: Database) -> None:
     assert waiting.state == "waiting"
     assert not world.rules()
 
-    world.engine.scheduler.approve(waiting.id, "ann", world.now)
+    world.engine.scheduler.commands.approve(waiting.id, "ann", world.now)
     world.until_armed()
     assert world.rules() == [waiting.id]
     while not waiting.over:
@@ -274,14 +275,14 @@ def test_above_a_risk_an_operator_has_to_approve(db: Database) -> None:
     while not campaign.running:
         world.step()
     (other,) = campaign.running.values()
-    world.engine.scheduler.reject(other.id, "not today", "ann", world.now)
+    world.engine.scheduler.commands.reject(other.id, "not today", "ann", world.now)
     # Then that is never tried again in this campaign, not even after a restart
     world.engine = Engine(db, now=world.now)
     for _ in range(30):
         world.step()
         armed = [row.hypothesis for row in experiments_of(db) if row.armed_at is not None]
         assert sorted(other.hypothesis) not in armed
-        running = [c.running.values() for c in world.engine.scheduler.campaigns.values()]
+        running = [c.running.values() for c in world.engine.scheduler.state.campaigns.values()]
         assert all(e.hypothesis != other.hypothesis for each in running for e in each)
 
 
@@ -346,7 +347,7 @@ def test_a_class_held_for_drift_stays_held_over_a_restart(db: Database) -> None:
     world.steps(20)
     assert not world.rules()
 
-    world.engine.scheduler.release(campaign.id, "GET /boot", "ann", world.now)
+    world.engine.scheduler.commands.release(campaign.id, "GET /boot", "ann", world.now)
     world.until_armed()
 
 
@@ -406,21 +407,21 @@ def test_campaigns_are_stopped_paused_and_found_by_name(db: Database) -> None:
     first, second = start(world), start(world, classes=("GET /elsewhere*",))
     world.until_armed()
 
-    scheduler.pause(first.id, "lunch", "ann", world.now)
+    scheduler.commands.pause(first.id, "lunch", "ann", world.now)
     assert not world.rules()
     world.steps(3)
     assert not world.rules()
-    scheduler.unpause(first.id, "ann", world.now)
+    scheduler.commands.unpause(first.id, "ann", world.now)
     world.until_armed()
-    scheduler.stop(first.id, "enough", "ann", world.now)
+    scheduler.commands.stop(first.id, "enough", "ann", world.now)
     assert not world.rules()
     world.steps(3)
 
     assert not second.explorations
     with pytest.raises(NotFound, match="nowhere"):
-        scheduler.campaign("nowhere")
+        scheduler.commands.stop("nowhere", "enough", "ann", world.now)
     with pytest.raises(Conflict, match="stopped"):
-        scheduler.stop(first.id, "again", "ann", world.now)
+        scheduler.commands.stop(first.id, "again", "ann", world.now)
     with db.read() as session:
         states = {row.id: row.state for row in session.scalars(select(CampaignRow))}
     assert states == {first.id: "stopped", second.id: "running"}
@@ -435,9 +436,9 @@ def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
     # Given a database that is away just when everything has to stop
     away = OperationalError("COMMIT", {}, Exception("gone"))
     with monkeypatch.context() as patch:
-        patch.setattr("ldfi.experiments.control.scheduler.switches.set_halted", _raising(away))
+        patch.setattr("ldfi.experiments.store.switches.set_halted", _raising(away))
         with pytest.raises(OperationalError):
-            world.engine.scheduler.halt("now", "ann", world.now)
+            world.engine.scheduler.switch.halt("now", "ann", world.now)
         assert not world.rules()
         with pytest.raises(OperationalError):
             world.step()
@@ -445,7 +446,56 @@ def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
     # Then it is put on record when the database is back, and nothing has started meanwhile
     world.steps(5)
     assert not world.rules()
-    assert Engine(db, now=world.now).scheduler.halted == "now"
+    assert Engine(db, now=world.now).scheduler.state.halted == "now"
+
+
+def test_a_halt_that_the_database_cuts_short_ends_everything_at_the_next_step(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given two experiments that run at once
+    fragile = Call("root", (Step("critical", (Call("one"), Call("two"))),))
+    world = World(Engine(db, now=1000.0), {"/a": fragile, "/b": fragile})
+    campaign = start(world, replace(SETTINGS, treatment=0.1, control=0.1, concurrency=2))
+    while len(world.rules()) < 2:
+        world.step()
+    armed = campaign.active()
+    # When the database fails after the halt is on record, and before any of them is
+    away = OperationalError("COMMIT", {}, Exception("gone"))
+    with monkeypatch.context() as patch:
+        patch.setattr("ldfi.experiments.store.experiments.move", _raising(away))
+        with pytest.raises(OperationalError):
+            world.engine.scheduler.switch.halt("now", "ann", world.now)
+    assert not world.rules()
+    world.steps(12)
+    # Then both end as halted, and neither gets a verdict
+    assert [(each.state, each.reason) for each in armed] == [("aborted", "halted: now")] * 2
+
+
+def test_a_drift_is_told_to_every_campaign_although_the_database_fails_in_between(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given two campaigns on a class, of which the first has an experiment armed
+    world = a_world(db)
+    settings = replace(SETTINGS, on_drift="pause")
+    first, second = start(world, settings), start(world, settings)
+    while not (first.active() and second.explorations):
+        world.step()
+    # When its lineage changes, and the database is away just when the experiment is disarmed
+    drifted = ClassChange(
+        "changed", world.engine.catalogue.classes["GET /boot"], frozenset({"new"})
+    )
+    away = OperationalError("COMMIT", {}, Exception("gone"))
+    with monkeypatch.context() as patch:
+        patch.setattr(world.engine.catalogue, "changes", lambda: [drifted])
+        patch.setattr("ldfi.experiments.store.experiments.move", _raising(away))
+        with pytest.raises(OperationalError):
+            world.engine.tick(world.now + 0.6)
+    world.engine.board.clear()  # as the engine does
+    world.engine.tick(world.now + 1.2)
+    # Then both hold the class, and that is on record
+    assert first.held == second.held == {"GET /boot"}
+    with db.read() as session:
+        assert [row.held for row in session.scalars(select(CampaignRow))] == [["GET /boot"]] * 2
 
 
 def _raising(error: Exception) -> Callable[..., None]:
@@ -477,7 +527,7 @@ def test_a_campaign_that_is_over_takes_no_room(db: Database) -> None:
     campaign = start(world, replace(SETTINGS, max_size=1, rechecks=0))
     world.steps(150)
     assert campaign.state == "finished"
-    assert campaign.id not in world.engine.scheduler.campaigns
+    assert campaign.id not in world.engine.scheduler.state.campaigns
     with db.read() as session:
         assert session.get_one(CampaignRow, campaign.id).certificates
 
@@ -546,4 +596,4 @@ def test_a_campaign_of_which_nobody_knows_whether_it_was_started_goes_on_if_it_w
     assert 0 < len(on_record) < 12
     # Then those on record run
     world.steps(2)
-    assert set(world.engine.scheduler.campaigns) == on_record
+    assert set(world.engine.scheduler.state.campaigns) == on_record

@@ -97,8 +97,8 @@ def watched(
         async with Prometheus(metrics.url, timeout=0.5) as prometheus:
             guardrails = Guardrails(prometheus, ["errors < 5"])
             scheduler = world.engine.scheduler
-            campaign = scheduler.start(Definition(SETTINGS), "operator", world.now)
-            watch = asyncio.create_task(guardrails.watch(scheduler))
+            campaign = scheduler.commands.start(Definition(SETTINGS), "operator", world.now)
+            watch = asyncio.create_task(guardrails.watch(scheduler.state))
             await asyncio.sleep(0)
             try:
                 await scenario(campaign)
@@ -115,7 +115,7 @@ def test_nothing_is_armed_before_the_first_answer(world: World, metrics: Metrics
         world.steps(5)
         assert not world.rules()
         assert campaign.waiting[""] == "guardrails have not been asked yet"
-        await until(lambda: world.engine.scheduler.breach is None)
+        await until(lambda: world.engine.scheduler.state.breach is None)
         world.until_armed()
 
     watched(world, metrics, scenario)
@@ -126,7 +126,7 @@ def test_a_breach_disarms_what_runs_within_a_second_or_two_and_what_was_recovers
     world: World, metrics: Metrics, trouble: str
 ) -> None:
     async def scenario(campaign: Campaign) -> None:
-        await until(lambda: world.engine.scheduler.breach is None)
+        await until(lambda: world.engine.scheduler.state.breach is None)
         world.until_armed()
         (experiment,) = campaign.active()
         # When a condition fails, or Prometheus does not answer any more
@@ -135,7 +135,7 @@ def test_a_breach_disarms_what_runs_within_a_second_or_two_and_what_was_recovers
         else:
             metrics.wait = 3.0
         # Then the scheduler knows within a second, or when its patience ends, and disarms at once
-        took = await until(lambda: world.engine.scheduler.breach is not None)
+        took = await until(lambda: world.engine.scheduler.state.breach is not None)
         assert took < (1.5 if trouble == "fails" else 2.0)
         world.engine.tick(world.now)
         assert not world.rules()
@@ -145,7 +145,7 @@ def test_a_breach_disarms_what_runs_within_a_second_or_two_and_what_was_recovers
         assert not world.rules()
         # And when all is well again, it goes on
         metrics.holds, metrics.wait = True, 0.0
-        await until(lambda: world.engine.scheduler.breach is None)
+        await until(lambda: world.engine.scheduler.state.breach is None)
         world.until_armed()
 
     watched(world, metrics, scenario)

@@ -121,66 +121,46 @@ def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
 def _bootstrap(
     filters: list[dict[str, Any]], port: int, clusters: dict[str, int], log: Path
 ) -> dict[str, Any]:
-    routes = [
-        {
-            "match": {
-                "prefix": "/",
-                "headers": [{"name": "x-to", "string_match": {"exact": name}}],
-            },
-            "route": {"cluster": name},
-        }
-        for name in clusters
-    ]
-    manager = {
+    http = {"name": "http", "typed_config": _manager(filters, list(clusters), log)}
+    listener = {"address": _address(port), "filter_chains": [{"filters": [http]}]}
+    upstreams = [_cluster(name, at) for name, at in clusters.items()]
+    return {"static_resources": {"listeners": [listener], "clusters": upstreams}}
+
+
+def _manager(filters: list[dict[str, Any]], clusters: list[str], log: Path) -> dict[str, Any]:
+    """What serves requests: the filters, then the router; each request leaves a line."""
+    router = {
+        "name": "envoy.filters.http.router",
+        "typed_config": {"@type": f"{EXTENSIONS}.filters.http.router.v3.Router"},
+    }
+    line = "%RESPONSE_FLAGS% %DYNAMIC_METADATA(ldfi.fault)%\n"
+    access_log = {
+        "name": "file",
+        "typed_config": {
+            "@type": f"{EXTENSIONS}.access_loggers.file.v3.FileAccessLog",
+            "path": str(log),
+            "log_format": {"text_format_source": {"inline_string": line}},
+        },
+    }
+    hosts = [{"name": "all", "domains": ["*"], "routes": [_route(name) for name in clusters]}]
+    return {
         "@type": f"{EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager",
         "stat_prefix": "test",
-        "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": routes}]},
-        "http_filters": [
-            *filters,
-            {
-                "name": "envoy.filters.http.router",
-                "typed_config": {"@type": f"{EXTENSIONS}.filters.http.router.v3.Router"},
-            },
-        ],
-        "access_log": [
-            {
-                "name": "file",
-                "typed_config": {
-                    "@type": f"{EXTENSIONS}.access_loggers.file.v3.FileAccessLog",
-                    "path": str(log),
-                    "log_format": {
-                        "text_format_source": {
-                            "inline_string": "%RESPONSE_FLAGS% %DYNAMIC_METADATA(ldfi.fault)%\n"
-                        }
-                    },
-                },
-            }
-        ],
+        "route_config": {"virtual_hosts": hosts},
+        "http_filters": [*filters, router],
+        "access_log": [access_log],
     }
-    return {
-        "static_resources": {
-            "listeners": [
-                {
-                    "address": _address(port),
-                    "filter_chains": [
-                        {"filters": [{"name": "http", "typed_config": manager}]},
-                    ],
-                }
-            ],
-            "clusters": [
-                {
-                    "name": name,
-                    "load_assignment": {
-                        "cluster_name": name,
-                        "endpoints": [
-                            {"lb_endpoints": [{"endpoint": {"address": _address(at)}}]},
-                        ],
-                    },
-                }
-                for name, at in clusters.items()
-            ],
-        }
-    }
+
+
+def _route(cluster: str) -> dict[str, Any]:
+    named = {"name": "x-to", "string_match": {"exact": cluster}}
+    return {"match": {"prefix": "/", "headers": [named]}, "route": {"cluster": cluster}}
+
+
+def _cluster(name: str, port: int) -> dict[str, Any]:
+    endpoint = {"endpoint": {"address": _address(port)}}
+    assignment = {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]}
+    return {"name": name, "load_assignment": assignment}
 
 
 def _address(port: int) -> dict[str, Any]:

@@ -22,16 +22,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ldfi.experiments.errors import InvalidTarget, NotDelivered
-from ldfi.experiments.notify.notification import (
-    ATTEMPTS,
-    Notification,
-    Slack,
-    Target,
-    Webhook,
-    deliver,
-    signature,
-    slack_message,
-)
+from ldfi.experiments.notify import delivery
+from ldfi.experiments.notify.delivery import ATTEMPTS, deliver
+from ldfi.experiments.notify.notification import Notification
+from ldfi.experiments.notify.slack import Slack, slack_message
+from ldfi.experiments.notify.target import Target
+from ldfi.experiments.notify.webhook import Webhook, signature
 from tests.fit.applications import served
 
 SECRET = "0123456789abcdef"
@@ -165,6 +161,43 @@ def test_nobody_there_is_told_without_the_secret_part_of_the_url() -> None:
     assert "secret" not in str(raised.value)
     assert "secret" not in repr(Slack("http://127.0.0.1:1/services/secret"))
     assert SECRET not in repr(Webhook("http://127.0.0.1:1", SECRET))
+
+
+def test_a_target_is_known_by_its_url_and_does_not_give_it_away() -> None:
+    url = "http://hooks.example/services/T0/B0/secret"
+
+    assert Slack(url).name == Slack(url).name
+    assert Webhook(url, SECRET).name == Webhook(url, SECRET + "x").name
+    assert len({Slack(url).name, Slack(url + "2").name, Webhook(url, SECRET).name}) == 3
+    assert "secret" not in Slack(url).name
+    assert len(Webhook(url, SECRET).name) <= 64
+
+
+def test_a_receiver_that_drips_does_not_hold_up_an_attempt_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delivery, "TIMEOUT", 0.3)
+    attempts = 0
+
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal attempts
+        attempts += 1
+        try:
+            while not writer.is_closing():
+                writer.write(b"H")
+                await asyncio.sleep(0.05)
+        finally:
+            writer.close()
+
+    async def run() -> None:
+        server = await asyncio.start_server(drip, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with server, httpx.AsyncClient() as client:
+            await deliver(Slack(f"http://127.0.0.1:{port}/"), FOUND, client, first_wait=0.01)
+
+    with pytest.raises(NotDelivered, match=r"no answer within 0\.3 seconds"):
+        asyncio.run(run())
+    assert attempts == ATTEMPTS
 
 
 def test_slack_gets_text_and_blocks_escaped_as_it_asks(receiver: Receiver) -> None:

@@ -14,6 +14,7 @@ from ldfi.fit.errors import LdfiError
     ("arguments", "options", "said"),
     [
         ((), {"max_size": 0}, "max_size=0 leaves nothing to try"),
+        ((), {"max_size": 5}, "max_size is 5; it must be at least 1 and at most 4"),
         ((), {"max_size": "2"}, "max_size='2' leaves nothing to try"),
         ((), {"kinds": ["crash"]}, "the kinds of fault are ['error', 'delay']"),
         ((), {"kinds": []}, "the kinds of fault are ['error', 'delay']"),

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.scenarios.reproduction import Attempt, Reproduction, Verdict, telling
+from ldfi.experiments.scenarios.reproduction import (
+    Attempt,
+    Reproduction,
+    ReproductionVerdict,
+    telling,
+)
 from ldfi.lineage.outline import Outline, Row
 
 FIRED = (Outline("a", failed=True, fired=("error",)),)
@@ -19,7 +24,7 @@ def attempt(
     return Attempt(faulty, "0" * 32, 200, failure, 0.1, lineage)
 
 
-def judged(*attempts: Attempt, blind: bool = False) -> tuple[Verdict, str]:
+def judged(*attempts: Attempt, blind: bool = False) -> tuple[ReproductionVerdict, str]:
     return Reproduction(attempts, frozenset({"error@a"}), blind).judged
 
 
@@ -38,7 +43,7 @@ PLAIN = [attempt(False, None, CALM)] * 2
         ([attempt(True)] * 2, "never-fired", "--listen"),
     ],
 )
-def test_verdicts(treated: list[Attempt], verdict: Verdict, says: str) -> None:
+def test_verdicts(treated: list[Attempt], verdict: ReproductionVerdict, says: str) -> None:
     found, why = judged(*PLAIN, *treated)
 
     assert found == verdict

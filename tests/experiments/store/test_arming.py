@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+from ldfi.experiments.domain.gates.facts import Facts
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
@@ -33,8 +34,7 @@ def an_order(name: str, cls: str = "GET /", settings: Settings = TWENTY, run: in
     hypothesis = frozenset({"error@api>http:GET:titles/x"})
     faults = (Fault("api>http:GET:titles/x", "error"),)
     experiment = Experiment(name, cls, BOOT, hypothesis, faults, settings, created_at=NOW)
-    points = [str(fault.point) for fault in faults]
-    return Order(experiment, "c", run, NOW + 10, lambda window: window.touches(points, {}))
+    return Order(experiment, "c", run, NOW + 10, Facts())
 
 
 def a_campaign(db: Database, state: str = "running") -> Campaign:
@@ -87,6 +87,7 @@ def test_the_second_yields_to_the_first(database: Database) -> None:
 
 
 Prepare = Callable[[Database], object]
+NOT_RUNNING = "the campaign does not run"
 
 
 def halted(db: Database) -> None:
@@ -111,10 +112,16 @@ def armed(db: Database) -> None:
     ("prepare", "cls", "limits", "reason", "spent"),
     [
         (halted, "GET /b", WIDE, "halted: release", False),
-        (lambda db: None, "GET /b", WIDE, "the campaign does not run", False),
-        (lambda db: a_campaign(db, "paused"), "GET /b", WIDE, "the campaign does not run", False),
+        (lambda db: None, "GET /b", WIDE, f"{NOT_RUNNING}: it is not on record", False),
+        (
+            lambda db: a_campaign(db, "paused"),
+            "GET /b",
+            WIDE,
+            f"{NOT_RUNNING}: it is paused",
+            False,
+        ),
         (in_maintenance, "GET /b", WIDE, "maintenance of titles by ada: upgrade", False),
-        (armed, "GET /", WIDE, "another experiment runs on this class", False),
+        (armed, "GET /", WIDE, "another experiment runs on this class: first", False),
         (
             armed,
             "GET /b",

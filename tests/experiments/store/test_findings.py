@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from ldfi.experiments.domain.campaign.exploration import FindingChange, FindingState
+from ldfi.experiments.domain.campaign.exploration import FindingChange, FindingNews
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import Conflict, NotFound
@@ -36,10 +36,10 @@ NEXT = {
     "fixed": ("fixed", "regressed", "fixed", "fixed"),
     "regressed": ("regressed", "regressed", "fixed", "fixed"),
 }
-TOLD: tuple[FindingState, ...] = ("suspected", "open", "refuted", "fixed")
+TOLD: tuple[FindingNews, ...] = ("suspected", "open", "refuted", "fixed")
 
 
-def tell(db: Database, state: FindingState, now: float, *traces: str) -> None:
+def tell(db: Database, state: FindingNews, now: float, *traces: str) -> None:
     with db.change(now) as change:
         findings.apply(change, FindingChange(FAULTS, state, traces), "GET /", "c", "e")
 
@@ -79,7 +79,7 @@ def be(db: Database, state: str) -> None:
     ],
 )
 def test_what_was_known_and_what_was_told_make_the_state(
-    database: Database, was: str, told: FindingState, state: str
+    database: Database, was: str, told: FindingNews, state: str
 ) -> None:
     be(database, was)
     with database.read() as session:
@@ -236,7 +236,7 @@ def state_after(history: Sequence[str]) -> str | None:
 @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from([*TOLD, "ack"]), max_size=9))
 def test_whatever_happens_to_a_finding_its_state_says_so(
-    database: Database, history: list[FindingState | Literal["ack"]]
+    database: Database, history: list[FindingNews | Literal["ack"]]
 ) -> None:
     request_class = f"GET /{uuid.uuid4()}"
     identity = findings.finding_id(request_class, FAULTS)

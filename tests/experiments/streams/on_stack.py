@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.stack.topology import Stack, running
-from ldfi.experiments.control.scheduler import LATE_SECONDS
+from ldfi.experiments.control.record import LATE_SECONDS
 from ldfi.experiments.store.schema import ExperimentRow
 from tests.experiments.crash import synthetic
 from tests.experiments.crash.assault import Assault, Plan

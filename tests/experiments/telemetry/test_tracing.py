@@ -121,10 +121,10 @@ def test_what_becomes_of_an_experiment_is_told(
     database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
     world = World(Engine(database, now=1000.0), edges=1)
     settings = Settings(kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0)
-    world.engine.scheduler.start(Definition(settings), "operator", world.now)
+    world.engine.scheduler.commands.start(Definition(settings), "operator", world.now)
 
     armed = world.until_armed()
-    world.engine.scheduler.abort(armed, "enough", "kim", world.now)
+    world.engine.scheduler.commands.abort(armed, "enough", "kim", world.now)
     world.steps(10)
     database.close()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.campaign import ENROLLED_AT_ONCE, Campaign
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.catalogue import Change, KnownClass
+from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.lineage.span import Span
 from ldfi.solver import Explorer, OutOfTime
@@ -46,7 +46,7 @@ def failing_sets(program: Call, faults: list[str], size: int) -> set[Faults]:
 
 def found_by(campaign: Campaign) -> set[Faults]:
     (exploration,) = campaign.explorations.values()
-    return {faults for faults, _ in exploration.findings()}
+    return {faults for faults, _ in exploration.knowledge.findings()}
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -65,7 +65,7 @@ def test_errors_all_minimal_failing_sets_are_found(
     assert found_by(campaign) == failing_sets(program, errors, 2)
     # And its certificate is borne out by its evidence
     (exploration,) = campaign.explorations.values()
-    assert check(exploration.certificate()["certificate"]) == []
+    assert check(exploration.knowledge.certificate()["certificate"]) == []
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -128,7 +128,7 @@ def test_a_solver_out_of_time_ends_the_exploration_and_leaves_the_rest_open(
 
     (exploration,) = campaign.explorations.values()
     assert campaign.state == "finished"
-    assert exploration.certificate()["certificate"]["open"]
+    assert exploration.knowledge.certificate()["certificate"]["open"]
 
 
 def two_classes(bounds: Settings) -> tuple[Campaign, dict[str, KnownClass]]:
@@ -158,7 +158,7 @@ def test_what_stands_in_the_way_of_all_classes_is_asked_for_once() -> None:
 
 def test_a_class_that_is_held_for_its_drift_says_so_until_it_is_released() -> None:
     campaign, classes = two_classes(Settings(min_traffic=5, on_drift="pause"))
-    assert not campaign.follow(Change("changed", classes["GET /a"]))
+    assert not campaign.follow(ClassChange("changed", classes["GET /a"]))
     for _ in range(2):
         campaign.enroll(classes, lambda _: ())
         assert propose(campaign, classes, 100.0) in ([], ["GET /b"])

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, Exploration, Plan
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
@@ -69,7 +70,7 @@ class Lab:
         self.lessons: list[Lesson] = []
 
     def fresh(self) -> Exploration:
-        return Exploration("GET /", self.bounds, self.traffic, only=self.only)
+        return Exploration(Knowledge("GET /", self.bounds, self.traffic), only=self.only)
 
     def learn(self, lesson: Lesson) -> dict[frozenset[str], str]:
         self.lessons.append(lesson)
@@ -82,7 +83,7 @@ class Lab:
             request_class="GET /",
             predicate=BOOT,
             hypothesis=plan.hypothesis,
-            faults=self.exploration.expand(plan.hypothesis),
+            faults=self.exploration.knowledge.expand(plan.hypothesis),
             settings=self.bounds,
             purpose=plan.purpose,
         )
@@ -132,9 +133,9 @@ def test_a_suspicion_that_is_survived_is_refuted_and_all_of_it_forgotten() -> No
     # When an experiment of its own is survived
     assert lab.carry_out(Plan(RATINGS, "confirm")) == {RATINGS: "refuted"}
     # Then nothing is put down to it any more, and the exploration comes to the truth
-    assert not lab.exploration.findings()
+    assert not lab.exploration.knowledge.findings()
     lab.plans()
-    assert {faults for faults, _ in lab.exploration.findings()} == {LAYOUT, LISTS}
+    assert {faults for faults, _ in lab.exploration.knowledge.findings()} == {LAYOUT, LISTS}
     assert lab.exploration.states == {RATINGS: "refuted", LAYOUT: "open", LISTS: "open"}
 
 
@@ -346,7 +347,7 @@ def test_rechecks_that_came_to_something_are_counted_on_the_certificate() -> Non
 
     rechecked = [each for each in lab.lessons if each.purpose == "recheck"]
     decided = [each for each in rechecked if each.succeeded is not None]
-    rechecks = lab.exploration.certificate()["certificate"]["rechecks"]
+    rechecks = lab.exploration.knowledge.certificate()["certificate"]["rechecks"]
     assert len(rechecked) == 2
     assert rechecks["tried"] == len(decided) > 0
     assert rechecks["violated"] == 0
@@ -401,10 +402,10 @@ def test_false_harm_leaves_no_false_finding_and_hides_no_true_one(
     (exploration,) = explore_application(liar, bounds).explorations.values()
     # Then its findings are the minimal failing sets, exactly, and every one is confirmed
     truth = failing_sets(program, [f"error@{point}" for point in points_of(program)], 2)
-    assert {faults for faults, _ in exploration.findings()} == truth
+    assert {faults for faults, _ in exploration.knowledge.findings()} == truth
     assert {faults for faults, state in exploration.states.items() if state == "open"} == truth
     assert set(exploration.states.values()) <= {"open", "refuted"}
-    assert check(exploration.certificate()["certificate"]) == []
+    assert check(exploration.knowledge.certificate()["certificate"]) == []
 
 
 # --- Learned again -----------------------------------------------------------------------------
@@ -412,10 +413,10 @@ def test_false_harm_leaves_no_false_finding_and_hides_no_true_one(
 
 def same(one: Exploration, other: Exploration) -> None:
     """Whether two explorations know the same, and go on alike."""
-    assert one.findings() == other.findings()
+    assert one.knowledge.findings() == other.knowledge.findings()
     assert one.states == other.states
     assert one.plan() == other.plan()
-    assert one.open == other.open
+    assert one.knowledge.open == other.knowledge.open
     assert one.finished == other.finished
 
 
@@ -440,18 +441,18 @@ def test_lessons_learned_again_give_what_was_known(
         again = lab.fresh()
         again.replay(lab.lessons)
         # Then the same is known
-        assert again.findings() == lab.exploration.findings()
+        assert again.knowledge.findings() == lab.exploration.knowledge.findings()
         assert again.states == lab.exploration.states
         told = again.plan()
         assert (told is None) == (plan is None)
         if plan is None or told is None:
-            assert again.open == lab.exploration.open
+            assert again.knowledge.open == lab.exploration.knowledge.open
             return
         assert told.purpose == plan.purpose
         if plan.purpose in {"verify", "confirm"}:
             assert told == plan
         else:
-            assert again.open == lab.exploration.open
+            assert again.knowledge.open == lab.exploration.knowledge.open
         if step == 2 and plan.purpose == "explore":
             lab.learn(Lesson(plan.hypothesis, succeeded=None, purpose="rejected"))
         else:
@@ -467,4 +468,4 @@ def test_a_shared_database_learned_again() -> None:
 
     same(again, lab.exploration)
     assert again.states == {frozenset({"down@db"}): "open"}
-    assert isinstance(again.traffic, Traffic)
+    assert isinstance(again.knowledge.traffic, Traffic)

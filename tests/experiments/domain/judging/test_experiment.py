@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ldfi.experiments.domain.campaign.lesson import lesson_of
-from ldfi.experiments.domain.judging.experiment import Experiment, State
-from ldfi.experiments.domain.settings import Settings, Thresholds
+from ldfi.experiments.domain.judging.experiment import Experiment, ExperimentState
+from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
@@ -68,7 +68,7 @@ def decide(experiment: Experiment, now: float = HOUR) -> str | None:
 
 # --- The state machine -------------------------------------------------------------------------
 
-NEXT: dict[State, set[State]] = {
+NEXT: dict[ExperimentState, set[ExperimentState]] = {
     "proposed": {"waiting", "armed", "aborted"},
     "waiting": {"armed", "aborted"},
     "armed": {"observing", "settling"},
@@ -87,12 +87,12 @@ class Life(RuleBasedStateMachine):
         hypothesis = frozenset({"error@a"})
         self.experiment = Experiment("e1", "GET /", BOOT, hypothesis, (FAULT,), self.settings)
         self.now = 100.0
-        self.was: State = "proposed"
-        self.visited: set[State] = set()
+        self.was: ExperimentState = "proposed"
+        self.visited: set[ExperimentState] = set()
         self.counts = [0, 0, 0, 0]
         self.disarms = 0
 
-    settings: ClassVar[Settings] = Settings(thresholds=Thresholds(min_samples=4))
+    settings: ClassVar[Settings] = Settings(min_samples=4)
 
     @precondition(lambda self: self.experiment.state == "proposed")
     @rule()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.lesson import Lesson
-from ldfi.experiments.domain.campaign.record import Record
 from ldfi.experiments.domain.settings import Settings
 from tests.experiments.simulated import explore, serving
 from tests.lineage.programs import Call, Step
@@ -20,30 +20,30 @@ def tried(succeeded: bool | None, *faults: str) -> Lesson:
 
 @given(st.lists(st.booleans(), max_size=20))
 def test_the_more_often_it_hurt_the_likelier_it_is(past: list[bool]) -> None:
-    record, worse = Record(), Record()
+    experience, worse = Experience(), Experience()
     for succeeded in past:
-        record.add(tried(succeeded, FAULT))
+        experience.add(tried(succeeded, FAULT))
         worse.add(tried(succeeded, FAULT))
     worse.add(tried(False, FAULT))
-    record.add(tried(True, FAULT))
+    experience.add(tried(True, FAULT))
 
-    assert 0 < record.likelihood(FAULT) < worse.likelihood(FAULT) < 1
-    assert record.likelihood(OTHER) == Record().likelihood(FAULT)
+    assert 0 < experience.likelihood(FAULT) < worse.likelihood(FAULT) < 1
+    assert experience.likelihood(OTHER) == Experience().likelihood(FAULT)
 
 
 def test_a_harmful_union_says_nothing_of_its_parts_and_a_tolerated_one_does() -> None:
-    record = Record()
-    record.add(tried(False, FAULT, OTHER))
-    record.add(tried(None, FAULT))
-    assert record.likelihood(FAULT) == Record().likelihood(FAULT)
+    experience = Experience()
+    experience.add(tried(False, FAULT, OTHER))
+    experience.add(tried(None, FAULT))
+    assert experience.likelihood(FAULT) == Experience().likelihood(FAULT)
 
-    record.add(tried(True, FAULT, OTHER))
-    assert record.likelihood(FAULT) < Record().likelihood(FAULT)
+    experience.add(tried(True, FAULT, OTHER))
+    assert experience.likelihood(FAULT) < Experience().likelihood(FAULT)
 
 
 def test_more_faults_are_a_larger_risk_but_never_to_more_than_all() -> None:
-    record = Record()
-    one, two = record.risk([FAULT], 100), record.risk([FAULT, OTHER], 100)
+    experience = Experience()
+    one, two = experience.risk([FAULT], 100), experience.risk([FAULT, OTHER], 100)
     assert 0 < one < two < 100
 
 
@@ -57,7 +57,7 @@ def test_likeliest_explores_to_the_same_end() -> None:
     )
     settings = Settings(kinds=("error",), strategy="likeliest", min_traffic=5)
     (exploration,) = explore(serving(program), settings).explorations.values()
-    assert {tuple(sorted(faults)) for faults, _ in exploration.findings()} == {
+    assert {tuple(sorted(faults)) for faults, _ in exploration.knowledge.findings()} == {
         ("error@layout",),
         ("error@playlist", "error@popular"),
     }

@@ -20,7 +20,7 @@ PRIOR_TRIED = 5.0
 
 
 @dataclass(slots=True)
-class Record:
+class Experience:
     """How often each fault was tried by itself or survived with others, and how often it hurt."""
 
     _tried: Counter[str] = field(default_factory=Counter)

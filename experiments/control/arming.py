@@ -1,0 +1,151 @@
+"""Arming and disarming: nothing is armed that is not on record with a lease.
+
+What was about to be armed when the database failed is forgotten, as after a crash: if it is armed
+on record, it is closed there when its lease is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from ldfi.experiments.control.record import Record
+from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.control.state import State
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.gates.guards import objection
+from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.store import experiments
+from ldfi.experiments.store.arming import Armed, Order, Refused, arm
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.telemetry import tracing
+from ldfi.fit.rules import Rule
+
+RETRY_SECONDS = 5.0
+"""How long a class waits whose experiment was refused."""
+
+SPENT_SECONDS = 30.0
+"""How long a campaign waits that found a budget spent: such budgets are those of hours and days."""
+
+
+class Arming:
+    """Puts experiments on the rules board and takes them down, each change on record.
+
+    ``lease``: seconds for which an edge may act without news. Everything here raises what the
+    database raises.
+    """
+
+    def __init__(
+        self, db: Database, board: RulesBoard, record: Record, state: State, lease: float
+    ) -> None:
+        self._db = db
+        self._board = board
+        self._record = record
+        self._state = state
+        self._lease = lease
+        self._next_renewal = 0.0
+
+    def consider(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
+        """Arm a proposed experiment, or have it approved first."""
+        limit = campaign.settings.approve_above
+        if limit is None or experiment.risk <= limit:
+            self.attempt(campaign, experiment, now)
+            return
+        experiment.wait(f"may hurt {experiment.risk:.0f} members, more than {limit:g}")
+        with self._db.change(now) as change:
+            until = now + self._lease
+            experiments.propose(change, experiment, campaign.id, campaign.run, until)
+
+    def attempt(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
+        """Arm an experiment, unless a guard objects: then its class waits, or it itself does."""
+        began = tracing.clock()
+        until = now + self._lease
+        order = self._order(campaign, experiment, until, now)
+        try:
+            with self._db.change(now) as change:
+                answer = arm(self._db, change, order, self._state.limits)
+        except SQLAlchemyError:
+            campaign.drop(experiment)
+            raise
+        if isinstance(answer, Refused):
+            _refuse(campaign, experiment, answer, now)
+            return
+        first = experiment.purpose in {"explore", "recheck"}
+        experiment.arm(now, campaign.fdr.next_level() if first else 1.0)
+        if len(self._board.armed()) == 0:
+            self._board.renew(until)
+        self._board.put(_rule(experiment, answer), answer.members, now)
+        tracing.tell("arm", experiment, began)
+
+    def _order(self, campaign: Campaign, experiment: Experiment, until: float, now: float) -> Order:
+        facts = self._state.facts_of(campaign, experiment, now)
+        return Order(
+            experiment=experiment,
+            campaign_id=campaign.id,
+            run=campaign.run,
+            lease_until=until,
+            facts=replace(facts, edges=len(self._board.edges(now))),
+            exploration=campaign.explorations.get(experiment.request_class),
+        )
+
+    def disarm(self, experiment: Experiment, now: float) -> None:
+        """Take down the rule of an experiment that is settling now."""
+        self._board.take_down(experiment.id)
+        self._record.move(experiment, now)
+
+    def abort(self, campaign: Campaign, experiment: Experiment, reason: str, now: float) -> None:
+        """Stop an experiment without a verdict. One that was never armed is over at once."""
+        if experiment.abort(reason, now):
+            self.disarm(experiment, now)
+        elif experiment.over:
+            self._record.drop(campaign, experiment, now)
+
+    def abort_all(self, campaign: Campaign, reason: str, now: float) -> None:
+        """Stop everything that a campaign runs."""
+        for experiment in list(campaign.running.values()):
+            self.abort(campaign, experiment, reason, now)
+
+    def guard(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
+        """Disarm an armed experiment to which a guard objects."""
+        against = objection(self._state.facts_of(campaign, experiment, now), "armed")
+        if against is not None:
+            self.abort(campaign, experiment, against.reason, now)
+
+    def renew(self, now: float) -> None:
+        """Keep on record that what is armed is alive; what is not ours any more is disarmed."""
+        if now < self._next_renewal:
+            return
+        self._next_renewal = now + self._lease / 3
+        running = [e for c in self._state.campaigns.values() for e in c.running.values()]
+        kept = [each for each in running if each.active or each.state == "waiting"]
+        until = now + self._lease
+        with self._db.change(now) as change:
+            ours = experiments.renew(change, [each.id for each in kept], until)
+            experiments.close_abandoned(change)
+        for experiment in kept:
+            if experiment.id not in ours:  # we had stalled, and another scheduler has closed it
+                self._board.take_down(experiment.id)
+                experiment.abort("another scheduler has closed it", now)
+        self._board.renew(until)
+
+
+def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: float) -> None:
+    """One that was approved goes on waiting; any other is forgotten, and its class asked later."""
+    if experiment.state == "proposed":
+        retry_at = now + (SPENT_SECONDS if refused.spent else RETRY_SECONDS)
+        campaign.hold(experiment, refused.reason, retry_at, all_classes=refused.spent)
+
+
+def _rule(experiment: Experiment, armed: Armed) -> Rule:
+    settings = experiment.settings
+    return Rule(
+        experiment=experiment.id,
+        salt=experiment.id,
+        predicate=experiment.predicate,
+        treatment=settings.treatment,
+        control=settings.control,
+        faults=experiment.faults,
+        delay_ms=int(settings.delay * 1000),
+        yields_to=armed.yields_to,
+    )

@@ -1,0 +1,112 @@
+"""What campaigns are asked, again and again: what has become of this, and what to try next?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ldfi.experiments.control.arming import Arming
+from ldfi.experiments.control.record import Record
+from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.control.state import State, of_class
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.campaign.knowledge import Hypothesis
+from ldfi.experiments.domain.gates.facts import Facts
+from ldfi.experiments.domain.gates.guards import objection
+from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.store import findings
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.telemetry import tracing
+from ldfi.experiments.telemetry.instruments import PROPOSE_SECONDS
+
+
+class Passes:
+    """Moves one campaign on at a time. Raises what the database raises."""
+
+    def __init__(
+        self,
+        db: Database,
+        board: RulesBoard,
+        catalogue: Catalogue,
+        record: Record,
+        arming: Arming,
+        state: State,
+    ) -> None:
+        self._db = db
+        self._board = board
+        self._catalogue = catalogue
+        self._record = record
+        self._arming = arming
+        self._state = state
+
+    def review(self, campaign: Campaign, now: float) -> None:
+        """Follow the experiments of a campaign that are armed."""
+        for experiment in campaign.active():
+            experiment.used = self._board.used(experiment.id)
+            if experiment.state == "armed" and self._board.taken(experiment.id):
+                experiment.taken()
+                self._record.move(experiment, now)
+            self._arming.guard(campaign, experiment, now)
+            exhausted = self._board.exhausted(experiment.id)
+            if experiment.review(now, exhausted=exhausted):
+                self._arming.disarm(experiment, now)
+            out = self._board.out_of_force(experiment.id, now)
+            if experiment.settle(now, disarmed=out):
+                self._record.end(campaign, experiment, now)
+                self._state.next_pass = now
+
+    def ask(self, campaign: Campaign, now: float) -> None:
+        """Ask a campaign what to try next, and try it."""
+        if campaign.state == "scheduled" and now >= (campaign.next_run_at or 0.0):
+            self._begin_run(campaign, now)
+        if campaign.state != "running":
+            return
+        campaign.enroll(self._catalogue.classes, lambda name: self._known(name, campaign))
+        facts = replace(self._state.facts(campaign, now), edges=len(self._board.edges(now)))
+        against = objection(facts, "campaign")
+        if against is not None:
+            campaign.waiting[""] = against.reason
+            return
+        campaign.waiting.pop("", None)
+        self._try_approved(campaign, now)
+        self._try_proposed(campaign, facts, now)
+        if campaign.complete(self._catalogue.classes):
+            campaign.end_run("nothing left to try within the bounds", now)
+            self._record.save(campaign, now)
+
+    def _begin_run(self, campaign: Campaign, now: float) -> None:
+        asked = campaign.definition.hypotheses
+        with self._db.read() as session:
+            known = {
+                name: findings.known(session, name, now, asked) for name in campaign.explorations
+            }
+        campaign.begin_run(now)
+        for name, exploration in campaign.explorations.items():
+            exploration.begin_run(known[name])
+        self._record.save(campaign, now)
+
+    def _known(self, name: str, campaign: Campaign) -> list[Hypothesis]:
+        """What was found in a class before this run of the campaign, and is tried again."""
+        asked = campaign.definition.hypotheses
+        with self._db.read() as session:
+            return findings.known(session, name, campaign.run_started_at, asked)
+
+    def _try_approved(self, campaign: Campaign, now: float) -> None:
+        for experiment in list(campaign.running.values()):
+            if experiment.state == "proposed" or experiment.over:  # a pass was cut short
+                campaign.drop(experiment)
+            elif experiment.state == "waiting" and experiment.approved_by is not None:
+                self._arming.attempt(campaign, experiment, now)
+
+    def _try_proposed(self, campaign: Campaign, facts: Facts, now: float) -> None:
+        def gate(_name: str, exploration: Exploration) -> str | None:
+            against = objection(of_class(facts, exploration), "class")
+            return None if against is None else against.reason
+
+        room = self._state.limits.max_concurrent - len(self._board.armed())
+        began = tracing.clock()
+        with PROPOSE_SECONDS.time():
+            proposed = campaign.propose(self._catalogue.classes, gate, room, now)
+        for experiment in proposed:
+            tracing.tell("propose", experiment, began)
+            self._arming.consider(campaign, experiment, now)

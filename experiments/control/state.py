@@ -1,0 +1,84 @@
+"""What the parts of the scheduler share: the campaigns, and what stands in their way.
+
+Each field is changed by the part that is named with it; the others look.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.gates.facts import Facts, touches
+from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.errors import NotFound
+
+
+@dataclass(slots=True)
+class State:
+    """``campaigns``: those that are not over, by id (commands, switch).
+
+    ``halted``: why everything is halted (switch). ``breach``: the guardrail that does not hold
+    (whoever watches them). ``windows``: the maintenance windows that are open (switch).
+    ``next_pass``: when the campaigns are asked next (scheduler; whoever has made room for more
+    brings it forward). ``unread``: whether campaigns may be on record that are not here (commands;
+    the switch reads them). ``late``: requests that came in when their experiment was over: they
+    count for its members only (scheduler).
+    """
+
+    limits: Limits
+    campaigns: dict[str, Campaign] = field(default_factory=dict)
+    halted: str | None = None
+    breach: str | None = None
+    windows: list[Maintenance] = field(default_factory=list)
+    next_pass: float = 0.0
+    unread: bool = True
+    late: int = 0
+
+    def active(self) -> Iterator[tuple[Campaign, Experiment]]:
+        """Every experiment that may still inject something, with its campaign."""
+        for campaign in list(self.campaigns.values()):
+            for experiment in campaign.active():
+                yield campaign, experiment
+
+    def experiment(self, experiment_id: str) -> tuple[Campaign, Experiment]:
+        """Return an experiment that is not over, and its campaign. Raises NotFound."""
+        for campaign in self.campaigns.values():
+            for experiment in campaign.running.values():
+                if experiment.id == experiment_id:
+                    return campaign, experiment
+        raise NotFound(f"there is no experiment {experiment_id!r} that still runs")
+
+    def facts(self, campaign: Campaign, now: float) -> Facts:
+        """Return what the guards have to know of a campaign, whatever its classes."""
+        calendar = campaign.definition.calendar
+        return Facts(
+            halted=self.halted,
+            breach=self.breach,
+            closed=calendar.closed(now) if calendar is not None else None,
+            campaign=campaign.state,
+            protected_classes=self.limits.protected_classes,
+        )
+
+    def facts_of(self, campaign: Campaign, experiment: Experiment, now: float) -> Facts:
+        """Return the same, and what they have to know of an experiment's class and points."""
+        facts = self.facts(campaign, now)
+        exploration = campaign.explorations.get(experiment.request_class)
+        if exploration is not None:
+            facts = of_class(facts, exploration)
+        return replace(facts, touches=touches(self.windows, experiment, exploration))
+
+
+def of_class(facts: Facts, exploration: Exploration) -> Facts:
+    """Return what the guards have to know of a campaign, and of one of its classes."""
+    rate = exploration.knowledge.traffic.success_rate()
+    return replace(facts, request_class=exploration.knowledge.name, success_rate=rate)
+
+
+def new_id() -> str:
+    """Make an id for a campaign or an experiment."""
+    return secrets.token_hex(6)

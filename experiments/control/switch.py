@@ -1,0 +1,80 @@
+"""The kill switch, and what else others may have changed on record: the maintenance windows."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from ldfi.experiments.control.arming import Arming
+from ldfi.experiments.control.record import Record
+from ldfi.experiments.control.restore import restored
+from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.control.state import State, new_id
+from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.store import campaigns, maintenance, switches
+from ldfi.experiments.store.database import Database
+
+
+class Switch:
+    """Halts and resumes, and follows what is on record. Raises what the database raises."""
+
+    def __init__(
+        self,
+        db: Database,
+        board: RulesBoard,
+        catalogue: Catalogue,
+        record: Record,
+        arming: Arming,
+        state: State,
+    ) -> None:
+        self._db = db
+        self._board = board
+        self._catalogue = catalogue
+        self._record = record
+        self._arming = arming
+        self._state = state
+
+    def halt(self, reason: str, who: str, now: float) -> None:
+        """Disarm everything, at once, and let nothing start until :meth:`resume`.
+
+        It holds in this process even when it cannot be put on record; that is tried again then.
+        """
+        self._board.clear()
+        self._state.halted = reason
+        try:
+            self._record.halt(reason, who, now)
+        finally:
+            self._abort_all(reason, now)
+
+    def resume(self, who: str, now: float) -> None:
+        """Let experiments start again."""
+        self._record.resume(who, now)
+        self._state.halted = None
+
+    def sync(self, now: float) -> None:
+        """Follow what is on record: a halt, the windows, and campaigns that are not here yet.
+
+        What is armed and must not be any more is disarmed.
+        """
+        self._record.write_halt(now)
+        with self._db.read() as session:
+            halted = switches.halted(session)
+            self._state.windows = maintenance.open_windows(session, now)
+            if self._state.unread:
+                self._read_campaigns(session)
+        self._state.unread = False
+        if halted is not None and self._state.halted is None:
+            self._board.clear()
+            self._abort_all(halted, now)
+        self._state.halted = halted
+        for campaign, experiment in self._state.active():
+            self._arming.guard(campaign, experiment, now)
+
+    def _read_campaigns(self, session: Session) -> None:
+        limits, here = self._state.limits, self._state.campaigns
+        for row in campaigns.live(session):
+            if row.id not in here:
+                here[row.id] = restored(session, row, self._catalogue, limits, new_id)
+
+    def _abort_all(self, reason: str, now: float) -> None:
+        for campaign in self._state.campaigns.values():
+            self._arming.abort_all(campaign, f"halted: {reason}", now)

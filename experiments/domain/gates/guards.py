@@ -1,0 +1,163 @@
+"""The guards: everything that forbids experiments, in one table (design, section 9).
+
+Every guard is asked in the transaction that arms (``store.arming``), on facts of which those on
+record are read in it: there it holds for several schedulers as well. Some are asked before that
+too, so that nothing is proposed in vain: those of a campaign, whatever its classes, before it is
+asked what to try; those of a class before a hypothesis is drawn for it. And some are asked as long
+as anything is armed: the first that gives a reason disarms. So what stops an experiment also
+forbids arming it.
+
+To add a guard: an entry in :data:`GUARDS`, the fact that it needs in
+:class:`~ldfi.experiments.domain.gates.facts.Facts`, and how it is tripped in the tests. The table
+in ``docs/safety.md`` is made from this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ldfi.experiments.domain.gates.facts import Facts
+from ldfi.experiments.domain.judging.experiment import GUARDRAIL_SAMPLES
+from ldfi.experiments.domain.traffic.patterns import matching
+
+STEADY: Final = 0.9
+"""No experiment starts or goes on in a class whose bystanders' success rate is below this."""
+
+Early = Literal["campaign", "class"]
+Moment = Early | Literal["arming", "armed"]
+"""When guards are asked: before a campaign is asked what to try, before a class is, in the
+transaction that arms, and while anything is armed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """``meaning``: what must hold, in a sentence for people. ``why_not`` gives the reason against,
+    None where it holds. ``early``: when it is asked before the transaction that arms. ``armed``:
+    whether it is asked for as long as something is armed."""
+
+    name: str
+    meaning: str
+    why_not: Callable[[Facts], str | None]
+    early: Early | None = None
+    armed: bool = False
+
+    def asked(self, moment: Moment) -> bool:
+        """Say whether it is asked at this moment: every guard is when something is armed."""
+        return moment in {"arming", self.early} or (self.armed and moment == "armed")
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """A guard does not hold, and why."""
+
+    guard: Guard
+    reason: str
+
+
+def objection(facts: Facts, moment: Moment) -> Objection | None:
+    """Return the first objection to experiments at this moment; None where there is none."""
+    for guard in GUARDS:
+        reason = guard.why_not(facts) if guard.asked(moment) else None
+        if reason is not None:
+            return Objection(guard, reason)
+    return None
+
+
+def _halted(facts: Facts) -> str | None:
+    return None if facts.halted is None else f"halted: {facts.halted}"
+
+
+def _breach(facts: Facts) -> str | None:
+    return facts.breach
+
+
+def _calendar(facts: Facts) -> str | None:
+    return facts.closed
+
+
+def _edges(facts: Facts) -> str | None:
+    return None if facts.edges else "no edge asks for rules"
+
+
+def _campaign(facts: Facts) -> str | None:
+    if facts.campaign == "running":
+        return None
+    return f"the campaign does not run: it is {facts.campaign}"
+
+
+def _maintenance(facts: Facts) -> str | None:
+    for touch in facts.touches:
+        return f"maintenance of {touch.name} by {touch.owner}: {touch.reason}"
+    return None
+
+
+def _protected(facts: Facts) -> str | None:
+    name = matching(facts.protected_classes, [facts.request_class])
+    return None if name is None else f"the class is protected: {name}"
+
+
+def _steady(facts: Facts) -> str | None:
+    if facts.success_rate >= STEADY:
+        return None
+    return f"steady state does not hold: {facts.success_rate:.0%} succeed"
+
+
+def _concurrency(facts: Facts) -> str | None:
+    if facts.running < facts.may_run:
+        return None
+    return f"{facts.running} experiments run already, at most {facts.may_run} may"
+
+
+def _on_class(facts: Facts) -> str | None:
+    if facts.on_class is None:
+        return None
+    return f"another experiment runs on this class: {facts.on_class}"
+
+
+def _budget(facts: Facts) -> str | None:
+    budget = facts.budget
+    if budget is None or budget.left >= budget.least:
+        return None
+    return f"budget spent: {max(0, budget.left)} members are left of the {budget.name}"
+
+
+BUDGET: Final = Guard(
+    "budgets",
+    "Of the members of this run, of the last hour and of the last day as many are left as a "
+    "verdict needs.",
+    _budget,
+)
+
+GUARDS: Final = (
+    Guard("kill switch", "Nothing is halted.", _halted, "campaign", armed=True),
+    Guard("guardrails", "Every guardrail holds and can be asked.", _breach, "campaign", armed=True),
+    Guard("calendar", "The campaign's calendar is open.", _calendar, "campaign", armed=True),
+    Guard("edges", "An edge has asked for rules within the last lease.", _edges, "campaign"),
+    Guard("campaign", "The campaign runs, on record: nobody has paused or stopped it.", _campaign),
+    Guard(
+        "maintenance windows",
+        "No open window touches what is injected into, or what the class usually calls.",
+        _maintenance,
+        armed=True,
+    ),
+    Guard("protected classes", "The class is not protected.", _protected, "class"),
+    Guard(
+        "steady state",
+        f"Of the class's newest requests that nobody injects into, at least {STEADY:.0%} succeed.",
+        _steady,
+        "class",
+        armed=True,
+    ),
+    Guard("concurrency", "Fewer experiments run than may run at once.", _concurrency),
+    Guard("one experiment a class", "No other experiment runs on the class.", _on_class),
+    BUDGET,
+)
+
+CONTROL_GROUP: Final = (
+    "control group",
+    f"Once {GUARDRAIL_SAMPLES} devices of the control group were seen, no larger share of them "
+    "fails than the campaign's `guardrail`.",
+)
+"""An experiment watches its own control group (``Experiment.review``): name and meaning."""

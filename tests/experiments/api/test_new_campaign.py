@@ -1,0 +1,79 @@
+"""What is asked for with a campaign: the API's document and the domain's settings are one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ldfi.experiments.api.new_campaign import Bounds, NewCampaign, NewExperiment
+from ldfi.experiments.domain.declared import Setting
+from ldfi.experiments.domain.settings import SETTINGS, PromqlOutcome, Settings
+
+COUNTS = {"failures": "bad", "total": "all"}
+EXTREMES = [
+    (setting, limit + step)
+    for setting in SETTINGS.values()
+    for limit in setting.about.limits.values()
+    for step in (-1, 0, 1)
+]
+
+
+def asked(**values: Any) -> Bounds:
+    return Bounds.model_validate(values)
+
+
+def test_what_is_not_said_has_the_defaults_of_the_domain() -> None:
+    assert asked().settings() == Settings()
+    assert NewCampaign.model_validate({}).definition().settings == Settings()
+    shown = asked().model_dump()
+    assert shown == Settings().to_json()
+
+
+def test_what_is_said_reaches_the_domain() -> None:
+    said = asked(
+        kinds=["delay"], delta=0.5, min_samples=3, promql=COUNTS, max_union=None
+    ).settings()
+
+    assert said == Settings(
+        kinds=("delay",),
+        delta=0.5,
+        min_samples=3,
+        promql=PromqlOutcome("bad", "all"),
+        max_union=None,
+    )
+
+
+def test_what_is_not_said_stays_as_it_was() -> None:
+    before = Settings(kinds=("delay",), delta=0.5, promql=PromqlOutcome("bad", "all"))
+
+    assert asked().settings(before) == before
+    assert asked(members=7).settings(before) == Settings(
+        kinds=("delay",), delta=0.5, promql=PromqlOutcome("bad", "all"), members=7
+    )
+    assert asked(promql=None).settings(before).promql is None
+
+
+def test_an_experiment_has_the_settings_of_a_campaign() -> None:
+    document = {"request_class": "GET /", "hypothesis": ["error@a"], "members": 7}
+    assert NewExperiment.model_validate(document).definition().settings == Settings(members=7)
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda each: each.name)
+def test_the_document_describes_each_setting_as_it_was_declared(setting: Setting) -> None:
+    described = Bounds.model_json_schema()["properties"][setting.name]
+    assert described["description"] == setting.about.described
+    default = setting.default
+    assert described["default"] == (list(default) if isinstance(default, tuple) else default)
+
+
+@pytest.mark.parametrize(("setting", "value"), EXTREMES)
+def test_the_api_refuses_what_the_domain_refuses(setting: Setting, value: float) -> None:
+    try:
+        setting.check(value)
+    except ValueError:
+        with pytest.raises(ValidationError):
+            asked(**{setting.name: value})
+    else:
+        assert getattr(asked(**{setting.name: value}).settings(), setting.name) == value

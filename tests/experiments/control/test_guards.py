@@ -1,0 +1,224 @@
+"""Every guard of the table, tripped in a real engine: nothing is armed, and what is armed ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.calendar import Blackout, Calendar
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.gates.guards import GUARDS, Guard
+from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.traffic.observation import Outcome
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+from tests.experiments.control.test_engine import SETTINGS, start
+from tests.experiments.world import World
+from tests.lineage.spans import span
+
+FREEZE = Calendar(blackouts=(Blackout("1970-01-01", "1970-01-02", "freeze"),))
+
+
+@dataclass
+class Scene:
+    """A campaign that would arm something soon."""
+
+    database: Database
+    world: World
+    campaign: Campaign
+
+
+Trip = Callable[[Scene], None]
+
+
+def halted(scene: Scene) -> None:
+    scene.world.engine.scheduler.switch.halt("release", "ann", scene.world.now)
+
+
+def breached(scene: Scene) -> None:
+    scene.world.engine.scheduler.state.breach = "guardrail does not hold: errors < 5"
+
+
+def frozen(scene: Scene) -> None:
+    scene.campaign.definition = replace(scene.campaign.definition, calendar=FREEZE)
+
+
+def edges_gone(scene: Scene) -> None:
+    for edge in scene.world.edges:
+        edge.cut_off = True
+    scene.world.now += 30
+
+
+def paused_elsewhere(scene: Scene) -> None:
+    with scene.database.change(scene.world.now) as change:
+        change.session.get_one(CampaignRow, scene.campaign.id).state = "paused"
+
+
+def in_maintenance(scene: Scene) -> None:
+    now = scene.world.now
+    window = Maintenance("m1", "ann", "upgrade", ("layout",), now, now + 3_600)
+    scene.world.engine.scheduler.commands.open_maintenance(window, "ann", now)
+
+
+def failing(scene: Scene) -> None:
+    world = scene.world
+    for number in range(200):
+        trace_id = f"{10_000_000 + number:032x}"
+        root = span(
+            "root", kind="server", trace=trace_id, failed=True, method="GET", url="http://api/boot"
+        )
+        world.engine.receive_spans([root], world.now)
+        world.engine.receive_outcomes([Outcome(trace_id, f"x{number}", "", False)], world.now)
+    world.now += 1
+    world.engine.tick(world.now)  # the traces are whole now
+
+
+def limited(**bounds: object) -> Trip:
+    def trip(scene: Scene) -> None:
+        state = scene.world.engine.scheduler.state
+        state.limits = replace(state.limits, **bounds)  # type: ignore[arg-type]
+
+    return trip
+
+
+def armed_elsewhere(request_class: str) -> Trip:
+    """Another scheduler has armed something."""
+
+    def trip(scene: Scene) -> None:
+        with scene.database.change(scene.world.now) as change:
+            change.session.add(
+                ExperimentRow(
+                    id="theirs",
+                    campaign_id=scene.campaign.id,
+                    run=1,
+                    request_class=request_class,
+                    active_class=request_class,
+                    purpose="explore",
+                    hypothesis=[],
+                    faults=[],
+                    state="armed",
+                    reason="",
+                    risk=0.0,
+                    created_at=scene.world.now,
+                    armed_at=scene.world.now,
+                    lease_until=scene.world.now + 3_600,
+                    members_reserved=0,
+                    members_charged=0,
+                    members_hurt=0,
+                    allocation={"salt": "theirs", "treatment": 0.1, "control": 0.1},
+                )
+            )
+
+    return trip
+
+
+def one_at_a_time(scene: Scene) -> None:
+    limited(max_concurrent=1)(scene)
+    armed_elsewhere("GET /elsewhere")(scene)
+
+
+TRIPS: dict[str, Trip] = {
+    "kill switch": halted,
+    "guardrails": breached,
+    "calendar": frozen,
+    "edges": edges_gone,
+    "campaign": paused_elsewhere,
+    "maintenance windows": in_maintenance,
+    "protected classes": limited(protected_classes=("* /boot",)),
+    "steady state": failing,
+    "concurrency": one_at_a_time,
+    "one experiment a class": armed_elsewhere("GET /boot"),
+    "budgets": limited(members_per_hour=5),
+}
+"""How each is tripped while everything else is well."""
+
+
+@pytest.fixture
+def scene(database: Database) -> Scene:
+    world = World(Engine(database, now=1000.0, limits=Limits()))
+    campaign = start(world)
+    world.step()  # not enough traffic to begin
+    return Scene(database, world, campaign)
+
+
+def test_every_guard_is_tripped_here() -> None:
+    assert list(TRIPS) == [guard.name for guard in GUARDS]
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
+def test_a_guard_lets_nothing_be_armed_and_the_campaign_says_why(
+    scene: Scene, guard: Guard
+) -> None:
+    world = scene.world
+    TRIPS[guard.name](scene)
+    for _ in range(8):
+        world.step(requests=3)  # few, or they would mend the steady state
+        assert not world.rules()
+
+    (told,) = [each for each in scene.campaign.waiting.values() if "good requests" not in each]
+    expected = {
+        "kill switch": "halted: release",
+        "guardrails": "guardrail does not hold: errors < 5",
+        "calendar": "blackout until 1970-01-02 (UTC): freeze",
+        "edges": "no edge asks for rules",
+        "campaign": "the campaign does not run: it is paused",
+        "maintenance windows": "maintenance of layout by ann: upgrade",
+        "protected classes": "the class is protected: GET /boot",
+        "steady state": "steady state does not hold:",
+        "concurrency": "1 experiments run already, at most 1 may",
+        "one experiment a class": "another experiment runs on this class: theirs",
+        "budgets": "budget spent: 5 members are left of the budget of the last hour",
+    }
+    assert told.startswith(expected[guard.name])
+
+
+def test_without_any_trip_it_would_have_been_armed(scene: Scene) -> None:
+    """Or the tests above would be worth nothing."""
+    for _ in range(8):
+        scene.world.step(requests=3)
+    assert scene.world.rules()
+
+
+@pytest.mark.parametrize(
+    "guard", [guard for guard in GUARDS if guard.armed], ids=lambda guard: guard.name
+)
+def test_what_is_armed_is_disarmed_within_a_step(scene: Scene, guard: Guard) -> None:
+    world = scene.world
+    world.until_armed()
+    (experiment,) = scene.campaign.active()
+
+    TRIPS[guard.name](scene)
+    world.engine.tick(world.now + 0.05)
+
+    assert not world.rules()
+    for _ in range(12):
+        world.step(requests=3)
+    assert experiment.state == "aborted"
+    facts = world.engine.scheduler.state.facts_of(scene.campaign, experiment, world.now)
+    assert guard.why_not(facts) is not None
+    assert not world.rules()
+
+
+def test_what_was_approved_is_not_armed_where_the_steady_state_does_not_hold(
+    database: Database,
+) -> None:
+    world = World(Engine(database, now=1000.0))
+    campaign = start(world, replace(SETTINGS, approve_above=0.0))
+    world.steps(10)
+    (waiting,) = campaign.running.values()
+    assert waiting.state == "waiting"
+    # When its class fails by itself before somebody approves it
+    failing(Scene(database, world, campaign))
+    world.engine.scheduler.commands.approve(waiting.id, "ann", world.now)
+    # Then it is not armed, not even for a moment
+    for _ in range(4):
+        world.now += 0.1
+        world.engine.tick(world.now)
+        assert waiting.armed_at is None
+    # And it is as soon as the class is well
+    world.until_armed()
+    assert world.rules() == [waiting.id]

@@ -1,0 +1,146 @@
+"""Settings of a campaign: declared once, checked wherever they come from, read from old records."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldfi.experiments.domain.declared import About, Setting, settings_of
+from ldfi.experiments.domain.settings import SETTINGS, PromqlOutcome, Settings, StrategyName
+from ldfi.solver.explorer import STRATEGIES
+
+NUMBERS = [each for each in SETTINGS.values() if each.about.limits]
+
+EARLIER: dict[str, Any] = {
+    "max_size": 3,
+    "kinds": ["error"],
+    "strategy": "smallest",
+    "max_union": None,
+    "seed": 7,
+    "delay": 10.0,
+    "treatment": 0.3,
+    "control": 0.2,
+    "members": 50,
+    "member_budget": 10000,
+    "concurrency": 3,
+    "rule": "threshold",
+    "thresholds": {
+        "alpha_harmful": 0.002,
+        "alpha_tolerated": 0.04,
+        "delta": 0.5,
+        "min_samples": 12,
+    },
+    "fdr": 0.05,
+    "window": 30.0,
+    "settle": 5.0,
+    "confirm": False,
+    "verify": True,
+    "rechecks": 2,
+    "min_traffic": 100,
+    "min_consistency": 0.95,
+    "on_drift": "pause",
+    "guardrail": 0.3,
+    "promql": {"failures": "bad", "total": "all"},
+    "approve_above": 4.0,
+}
+"""What the store holds of campaigns that began while thresholds were a document of their own."""
+
+
+def test_a_record_of_an_earlier_release_is_read() -> None:
+    assert Settings.from_json(EARLIER) == Settings(
+        max_size=3,
+        kinds=("error",),
+        strategy="smallest",
+        max_union=None,
+        seed=7,
+        treatment=0.3,
+        control=0.2,
+        members=50,
+        rule="threshold",
+        alpha_harmful=0.002,
+        alpha_tolerated=0.04,
+        delta=0.5,
+        min_samples=12,
+        window=30.0,
+        confirm=False,
+        on_drift="pause",
+        promql=PromqlOutcome("bad", "all"),
+        approve_above=4.0,
+    )
+
+
+def test_what_is_written_is_read_as_the_same() -> None:
+    asked = Settings(kinds=("delay",), delta=0.1, promql=PromqlOutcome("bad", "all"))
+    assert Settings.from_json(asked.to_json()) == asked
+    assert Settings.from_json({}) == Settings()
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda each: each.name)
+def test_every_setting_is_told_in_full(setting: Setting) -> None:
+    about = setting.about
+    assert about.described[0].isupper() and about.described.endswith(".")
+    assert ".." not in about.described
+    assert setting.optional == bool(about.none), "what None means is said, and only where it may be"
+    assert about.limits or setting.choices or setting.one in {bool, PromqlOutcome}
+    setting.check(setting.default)
+
+
+@pytest.mark.parametrize("setting", NUMBERS, ids=lambda each: each.name)
+@given(data=st.data())
+def test_a_number_out_of_bounds_is_refused_with_the_bounds(
+    setting: Setting, data: st.DataObject
+) -> None:
+    limits = setting.about.limits
+    value = data.draw(st.floats() if setting.one is float else st.integers())
+    within = (
+        value >= limits.get("ge", -math.inf)
+        and value <= limits.get("le", math.inf)
+        and ("gt" not in limits or value > limits["gt"])
+        and ("lt" not in limits or value < limits["lt"])
+    )
+    if within:
+        assert getattr(Settings(**{setting.name: value}), setting.name) == value  # type: ignore[arg-type]
+        return
+    with pytest.raises(ValueError, match=f"{setting.name} is .*must be") as refused:
+        Settings(**{setting.name: value})  # type: ignore[arg-type]
+    assert all(str(limit) in str(refused.value) for limit in limits.values())
+
+
+@pytest.mark.parametrize("wrong", [{"kinds": ()}, {"kinds": ("fire",)}, {"on_drift": "hope"}])
+def test_a_word_that_is_no_choice_is_refused_with_the_choices(wrong: dict[str, Any]) -> None:
+    ((name, value),) = wrong.items()
+    with pytest.raises(ValueError, match=f"{name} is ") as refused:
+        Settings(**wrong)
+    assert repr(value) in str(refused.value)
+    assert all(choice in str(refused.value) for choice in SETTINGS[name].choices)
+
+
+def test_every_strategy_that_can_be_chosen_is_one_the_solver_has() -> None:
+    assert set(SETTINGS["strategy"].choices) == set(STRATEGIES)
+    assert SETTINGS["strategy"].one is StrategyName
+
+
+def test_a_declaration_says_what_a_type_is_made_of() -> None:
+    @dataclass
+    class Declared:
+        few: Annotated[tuple[StrategyName, ...], About("Few")] = ("union",)
+        most: Annotated[int | None, About("Most", none="no end", unit="seconds")] = None
+
+    few, most = settings_of(Declared).values()
+    assert (few.many, few.optional, few.one) == (True, False, StrategyName)
+    assert few.choices == ("smallest", "likeliest", "union")
+    assert (most.many, most.optional, most.one, most.choices) == (False, True, int, ())
+    assert most.about.described == "Most, in seconds; null: no end."
+
+
+def test_whoever_only_wants_help_does_not_wait_for_pydantic() -> None:
+    program = "import sys, ldfi.experiments.domain.settings; print('pydantic' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert said.stdout.strip() == b"False"
