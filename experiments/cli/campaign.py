@@ -191,7 +191,7 @@ def experiments(
 
 
 def findings_of(client: Client, campaign: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a campaign found or found again, as it stands on record."""
+    """List what a campaign found or found again, as it stands on record."""
     found = {(c["name"], frozenset(each)) for c in campaign["classes"] for each in c["findings"]}
     if not found:
         return []

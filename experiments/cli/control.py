@@ -31,7 +31,7 @@ HERE = "http://127.0.0.1:8600"
 
 @contextmanager
 def connected(url: str, token: str) -> Iterator[Client]:
-    """A client for as long as a command runs."""
+    """Open a client for as long as a command runs."""
     client = Client(url, token)
     try:
         yield client

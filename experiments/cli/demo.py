@@ -236,7 +236,7 @@ def _verdicts(client: Client, campaign_id: str) -> list[str]:
 
 
 def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """What was found beside what is planted: the last line of ``--json``."""
+    """Hold what was found against what is planted: the last line of ``--json``."""
     found = {(c["name"], tuple(faults)) for c in campaign["classes"] for faults in c["findings"]}
     weaknesses = json.loads((files("ldfi.demo") / "weaknesses.json").read_text())
     expected = {(w["class"], tuple(sorted(w["faults"]))): w["name"] for w in weaknesses}

@@ -190,7 +190,7 @@ def _print(
     *,
     as_json: bool,
 ) -> None:
-    """The configuration on stdout, with its warnings; several documents where it is a list."""
+    """Print the configuration on stdout, with its warnings; a list as several documents."""
     _warn(warnings)
     if as_json:
         typer.echo(json.dumps({"target": target, "config": config, "warnings": warnings}))
@@ -202,7 +202,7 @@ def _print(
 
 
 def _print_text(target: str, text: str, warnings: list[str], *, as_json: bool) -> None:
-    """A file that is no YAML; its warnings on stderr alone."""
+    """Print a file that is no YAML; its warnings on stderr alone."""
     _warn(warnings)
     if as_json:
         typer.echo(json.dumps({"target": target, "text": text, "warnings": warnings}))

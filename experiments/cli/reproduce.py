@@ -211,7 +211,7 @@ def _lineages(scenario: Scenario, result: Reproduction) -> list[RenderableType]:
 
 
 def _lineage_table(rows: list[Row], names: tuple[str, str]) -> RenderableType:
-    """What differs, and how much does not."""
+    """Show what differs, and how much does not."""
     shown = telling(rows)
     table = columns("call", *names, whole=0)
     for row in shown:

@@ -90,7 +90,7 @@ def context(
 
 
 def scenario_from(source: str, url: str, token: str | None) -> Scenario:
-    """A scenario file, or else the scenario of a finding. Raises Invalid, NotFound, Unreachable."""
+    """Read a scenario file, or else a finding's scenario. Raises Invalid, NotFound, Unreachable."""
     file = Path(source)
     if file.exists() or file.suffix in {".yaml", ".yml", ".json"}:
         return read(file)

@@ -85,7 +85,7 @@ def _answer(app: ASGIApp, config: Config) -> None:
 
 
 def check_role(role: ProcessRole, config: Config) -> None:
-    """Raises InvalidConfig for a role that lacks what its processes must share."""
+    """Check that a role has what its processes must share. Raises InvalidConfig."""
     if role == "ingest" and not config.kafka:
         raise InvalidConfig("there are no brokers: set LDFI_KAFKA to HOST:PORT")
     if role not in {"api", "scheduler"}:
@@ -100,7 +100,7 @@ def check_role(role: ProcessRole, config: Config) -> None:
 
 
 def service_of(config: Config, role: ProcessRole = "all") -> Service:
-    """What a configuration makes of the service."""
+    """Make of a configuration what a service is made with."""
     prometheus = None
     if config.prometheus_url is not None:
         token = config.prometheus_token

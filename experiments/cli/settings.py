@@ -55,7 +55,7 @@ def read(file: Path | None) -> dict[str, Any]:
 
 
 def checked(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document as the service takes it, without what was not set.
+    """Check the document; return it as the service takes it, without what was not set.
 
     Raises Invalid, with every fault in it.
     """

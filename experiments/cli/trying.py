@@ -71,7 +71,7 @@ def _stop_unless_over(client: Client, seen: Followed, run: int, within: float) -
 
 
 def _why_nothing(campaign: dict[str, Any]) -> str:
-    """What a campaign waits for in which nothing was tried."""
+    """Say what a campaign waits for in which nothing was tried."""
     waiting = [each["waiting"] for each in campaign["classes"]]
     known = [campaign["waiting"], *waiting, *campaign["not_yet"].values(), campaign["reason"]]
     return next(filter(None, known), "its class has not been seen")

@@ -53,7 +53,7 @@ class Followed:
 
 
 def newest_event(client: Client) -> int:
-    """The id of the last event so far; 0 where there is none."""
+    """Ask for the id of the last event so far; 0 where there is none."""
     items = client.page("/audit", 1)["items"]
     return int(items[0]["id"]) if items else 0
 
@@ -159,7 +159,7 @@ class _Watch:
         return None
 
     def _experiment_line(self, event: Event, news: str, *, live: bool) -> Any:
-        """The live screen shows what is armed by itself."""
+        """Tell the rest: the live screen shows what is armed by itself."""
         experiment = self._get(f"/experiments/{segment(event.subject)}")
         if experiment is None or experiment["campaign_id"] != self.seen.campaign["id"]:
             return None

@@ -69,7 +69,7 @@ class Comparison:
 
 
 def compare(control: ArmSample, treatment: ArmSample) -> Comparison:
-    """The two arms of an experiment beside each other."""
+    """Put the two arms of an experiment beside each other."""
     left, right = _summary(control), _summary(treatment)
     if left.failure_rate is None or right.failure_rate is None:
         return Comparison(left, right, None, None)
@@ -113,7 +113,7 @@ def _latency(durations: Sequence[float]) -> Latency | None:
 
 
 def _quantile(ordered: Sequence[float], percent: int) -> float:
-    """The smallest duration that this share of requests did not exceed: one that was measured."""
+    """Find the smallest measured duration that this share of requests did not exceed."""
     return ordered[-(-len(ordered) * percent // 100) - 1]
 
 

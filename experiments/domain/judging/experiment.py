@@ -74,7 +74,7 @@ class ArmCount:
         return len(self.devices) + self.elsewhere
 
     def sample(self) -> ArmSample:
-        """The same for a comparison."""
+        """Give the same for a comparison."""
         return ArmSample(self.total, self.failures, tuple(self.durations))
 
 
@@ -135,16 +135,16 @@ class Experiment:
         return self.state in {"decided", "aborted"}
 
     def wait(self, reason: str) -> None:
-        """It may not start now; ``reason`` says why."""
+        """Have it wait, for it may not start now; ``reason`` says why."""
         self.state, self.reason = "waiting", reason
 
     def arm(self, now: float, level: float = 1.0) -> None:
-        """It has been armed, and may call ``harmful`` what is not with a chance of ``level``."""
+        """Note that it is armed, and may call ``harmful`` what is not with a chance of ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
         self.tests = tests_for(self.settings.rule, self._thresholds())
 
     def taken(self) -> None:
-        """An edge has fetched its rule."""
+        """Note that an edge has fetched its rule."""
         if self.state == "armed":
             self.state = "observing"
 
@@ -242,7 +242,7 @@ class Experiment:
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
     def _verdict(self) -> Verdict:
-        """The verdict, with what came in late and what never came taken into account.
+        """Give the verdict, with what came in late and what never came taken into account.
 
         Failures are often slower than successes, so a ``tolerated`` that came first may have come
         too early: where treated devices reported failures afterwards, the outcomes are taken once

@@ -64,10 +64,10 @@ class Tests(Protocol):
         """One device's outcome. Ignored once there is a verdict."""
 
     def verdict(self) -> Verdict | None:
-        """The verdict if there is one already; it never changes again."""
+        """Give the verdict if there is one already; it never changes again."""
 
     def final(self) -> Verdict:
-        """The verdict now that the window is over."""
+        """Give the verdict now that the window is over."""
 
 
 def tests_for(rule: VerdictRule, thresholds: Thresholds) -> Tests:
@@ -135,7 +135,7 @@ class SequentialTests:
             self._block()
 
     def verdict(self) -> Verdict | None:
-        """The verdict of whichever test has reached its threshold; None while neither has.
+        """Give the verdict of whichever test has reached its threshold; None while neither has.
 
         Both may be there when ``min_samples`` is reached, for a rise between 0 and δ is worse and
         yet not worse by δ. That is called harmful: the rise is real.
@@ -149,7 +149,7 @@ class SequentialTests:
         return None
 
     def final(self) -> Verdict:
-        """The verdict, or ``inconclusive`` where the window ended before the evidence came."""
+        """Give the verdict, or ``inconclusive`` where the window ended before the evidence came."""
         return self.verdict() or "inconclusive"
 
     def _block(self) -> None:
@@ -212,7 +212,7 @@ class ThresholdRule:
         return "harmful" if enough and self.failures > FAILED_SHARE * self.treated else None
 
     def final(self) -> Verdict:
-        """The verdict now that the window is over."""
+        """Give the verdict now that the window is over."""
         if self.treated < self.thresholds.min_samples:
             return "inconclusive"
         return self.verdict() or "tolerated"
@@ -223,7 +223,7 @@ def _gain(bet: float, null: float, failed: bool) -> float:
 
 
 def project(p0: float, p1: float, delta: float) -> float:
-    """The a in (0, 1 - δ) for which (a, a + δ) is nearest to (p₀, p₁) in KL divergence.
+    """Find the a in (0, 1 - δ) for which (a, a + δ) is nearest to (p₀, p₁) in KL divergence.
 
     The derivative of KL(p₀ ‖ a) + KL(p₁ ‖ a + δ) rises with a and changes sign between p₀ and
     p₁ - δ. Newton's steps find where; a step that leaves the bracket is replaced by halving it.
