@@ -139,7 +139,7 @@ class Experiment:
         self.state, self.reason = "waiting", reason
 
     def arm(self, now: float, level: float = 1.0) -> None:
-        """Note that it is armed, and may call ``harmful`` what is not with a chance of ``level``."""
+        """Note that it is armed: a false ``harmful`` has a chance of at most ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
         self.tests = tests_for(self.settings.rule, self._thresholds())
 
