@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.client import Client, segment
 from ldfi.experiments.cli.control import (
     HERE,
     All,
@@ -19,6 +18,7 @@ from ldfi.experiments.cli.control import (
     Url,
     Watch,
     connected,
+    segment,
 )
 from ldfi.experiments.cli.experiment_view import experiment_table, side_by_side
 from ldfi.experiments.cli.settings import Set, checked, pairs
@@ -26,6 +26,9 @@ from ldfi.experiments.cli.terminal import console, show, show_page
 from ldfi.experiments.cli.watch import follow, newest_event, over
 from ldfi.experiments.cli.words import length
 from ldfi.experiments.errors import Conflict, NotFound
+
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.client import Client
 
 app = typer.Typer(
     help="One hypothesis on one request class, beside a control group.", no_args_is_help=True

@@ -12,8 +12,17 @@ from typer.core import TyperGroup
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.campaign_view import finding_table
-from ldfi.experiments.cli.client import segment
-from ldfi.experiments.cli.control import HERE, All, AsJson, Html, Limit, Token, Url, connected
+from ldfi.experiments.cli.control import (
+    HERE,
+    All,
+    AsJson,
+    Html,
+    Limit,
+    Token,
+    Url,
+    connected,
+    segment,
+)
 from ldfi.experiments.cli.durations import seconds
 from ldfi.experiments.cli.experiment import code_of, verdict_of, watched
 from ldfi.experiments.cli.settings import Set, checked, pairs

@@ -18,11 +18,11 @@ from urllib.parse import quote
 
 import httpx
 
+from ldfi.errors import LdfiError
 from ldfi.experiments.notify.notification import Notification, Target, deliver
 from ldfi.experiments.store import Database, notifications
 from ldfi.experiments.store.notifications import Event
 from ldfi.experiments.store.schema import NotificationRow
-from ldfi.fit.errors import LdfiError
 
 _log = logging.getLogger("ldfi")
 
