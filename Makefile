@@ -66,7 +66,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.stack: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,kafka]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,postgresql,kafka]'
 	@touch $@
 
 $(VENV)/.audit: pyproject.toml | $(VENV)/.dev

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ldfi.experiments.cli.stream import Event
 from ldfi.experiments.cli.terminal import columns
 from ldfi.experiments.cli.words import STYLES, clock, failures, length, short, styled, when
+
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.stream import Event
 
 HEAD: Final = 5
 """Lines around the table of classes."""

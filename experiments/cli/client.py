@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
-from urllib.parse import quote
 
 import httpx
 from httpx_sse import ServerSentEvent, connect_sse
@@ -148,11 +147,6 @@ class Client:
         if response.is_error:
             raise _problem(response)
         return response
-
-
-def segment(identity: str) -> str:
-    """Write an identifier as one segment of a path, whatever is in it."""
-    return quote(identity, safe="")
 
 
 def _given(query: dict[str, Any]) -> dict[str, Any]:

@@ -205,10 +205,10 @@ class Config(BaseSettings):
     @classmethod
     def _known_database(cls, url: SecretStr) -> SecretStr:
         try:
-            backend = make_url(url.get_secret_value()).get_backend_name()
+            driver = make_url(url.get_secret_value()).drivername
         except ArgumentError:
-            backend = ""
-        if backend not in {"sqlite", "postgresql"}:
+            driver = ""
+        if not (driver.partition("+")[0] == "sqlite" or driver == "postgresql+psycopg"):
             raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
         return url
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ldfi.experiments.cli.serve import check_role
+from ldfi.experiments.cli.serving import check_role
 from ldfi.experiments.process.config import Config, variable
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.fit.keys import Keys
