@@ -17,6 +17,12 @@ class NotFired(LdfiError, AssertionError):  # noqa: N818 - reads as what it is
         super().__init__(_explained(missing, passed))
 
 
+def needs_service(module: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Say what to install for a module of ours that misses something."""
+    text = f"{module} runs the whole service ({error}): pip install 'ldfi[service]'"
+    return ModuleNotFoundError(text, name=error.name)
+
+
 def _explained(missing: list[str], passed: list[str]) -> str:
     said = f"never fired: {', '.join(missing)}."
     if passed:

@@ -25,7 +25,8 @@ from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
 from ldfi.fit.runtime import Runtime, activate
 from ldfi.testing import NotFired, faults
-from tests.fit.applications import KEYS, echo_app, served
+from ldfi.testing.serving import served
+from tests.fit.applications import KEYS, echo_app
 
 RATINGS = "shop>http:GET:ratings/titles/*"
 BESTSELLERS = "shop>http:GET:ratings/bestsellers"

@@ -32,7 +32,7 @@ from ldfi.experiments.notify.notification import (
     signature,
     slack_message,
 )
-from tests.fit.applications import served
+from ldfi.testing.serving import served
 
 SECRET = "0123456789abcdef"
 FOUND = Notification(

@@ -1,25 +1,56 @@
-"""Everything around the engine, in simulated time: devices, edges, services.
+"""A small world around the engine, in simulated time: devices, edges, services.
 
-The edges use the parts of ``fit`` that decide (leases, claims, allowances); only the sockets and
-the clock are ours. The world knows what the service can only infer: who was exposed to what.
+    def boot(request):                       # what the application does for one request
+        request.call("layout")
+        try:
+            request.call("playlist")
+        except CallFailed:
+            request.call("popular")
+
+    with World.in_memory({"/boot": boot}) as world:
+        campaign = world.start(Settings(kinds=("error",)))
+        world.finish(campaign)
+        world.findings()
+
+The engine, its scheduler, the store and the decisions of the edges are the service's own, with its
+ticks, leases, levels and budgets; only the sockets and the clock are ours, and the services are
+simulated. The world knows what the service can only infer: who was exposed to what.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Self
 
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.fit.allocation import mark_of
 from ldfi.fit.allowance import Allowances
 from ldfi.fit.context import Arm
 from ldfi.fit.rules import Lease, Rule, read_lease
-from ldfi.lineage.span import Span
-from tests.lineage.programs import Call, Run, Step
-from tests.lineage.spans import span
+from ldfi.testing.errors import needs_service
+
+try:
+    from sqlalchemy import select
+
+    from ldfi.experiments.control.engine import Engine
+    from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+    from ldfi.experiments.domain.settings import Limits, Settings
+    from ldfi.experiments.domain.traffic.observation import Outcome
+    from ldfi.experiments.store import Database
+    from ldfi.experiments.store.schema import FindingRow
+    from ldfi.lineage.span import Span
+    from ldfi.testing.programs import Application, Call, Caller, CallFailed, Run, Step
+    from ldfi.testing.spans import span
+except ModuleNotFoundError as error:
+    raise needs_service(__name__, error) from error
+
+__all__ = ["FOUND", "PROGRAM", "Application", "Call", "CallFailed", "Caller", "Step", "World"]
+
+START = 1000.0
+"""When a world begins (Unix seconds)."""
 
 PROGRAM = Call(
     "root",
@@ -29,9 +60,10 @@ PROGRAM = Call(
         Step("critical", (Call("layout"),)),
     ),
 )
-"""Fails when ``layout`` does, or ``playlist`` and ``popular`` together."""
+"""An example: fails when ``layout`` does, or ``playlist`` and ``popular`` together."""
 
 FOUND = {("error@layout",), ("error@playlist", "error@popular")}
+"""What there is to find in it, of the kind ``error``."""
 
 
 @dataclass
@@ -44,6 +76,7 @@ class Edge:
     allowances: Allowances = field(default_factory=Allowances)
 
     def poll(self, engine: Engine, now: float) -> None:
+        """Report to the service and take its rules, as over HTTP."""
         if self.cut_off:
             return
         report = self.allowances.report()
@@ -53,6 +86,7 @@ class Edge:
         self.allowances.renew(self.lease.rules)
 
     def claim(self, path: str, device: str, now: float) -> tuple[Rule, Arm] | None:
+        """Decide on one request: its experiment and arm, or None."""
         if now >= self.lease.ends:
             return None
         claimed = self.lease.allocate({"method": "GET", "path": path}, device)
@@ -64,23 +98,73 @@ class Edge:
 
 
 class World:
-    """Devices ask for the paths of ``programs`` through the edges."""
+    """Devices ask for the paths of ``programs`` through ``edges``; PROGRAM by default.
+
+    ``programs`` may be changed at any time, as by a release, and ``now`` (Unix seconds) may be
+    moved forward. ``exposed``: experiment → devices whose requests were treated, as only the world
+    knows; ``last_treated``: when that was last so.
+    """
 
     def __init__(
-        self, engine: Engine, programs: Mapping[str, Call] | None = None, edges: int = 1
+        self,
+        database: Database,
+        programs: Mapping[str, Application] | None = None,
+        edges: int = 1,
+        *,
+        engine: Engine | None = None,
+        limits: Limits | None = None,
     ) -> None:
-        self.engine = engine
+        self.database = database
+        self.engine = engine or Engine(database, now=START, limits=limits)
         self.programs = dict(programs or {"/boot": PROGRAM})
         self.edges = [Edge(f"edge{number}") for number in range(edges)]
-        self.now = 1000.0
+        self.now = START
         self.devices = 2003
         self.exposed: defaultdict[str, set[str]] = defaultdict(set)
-        """Experiment → devices whose requests were treated, as only the world knows."""
         self.last_treated: dict[str, float] = {}
         self._ids = itertools.count(1)
 
+    @classmethod
+    @contextmanager
+    def in_memory(
+        cls,
+        programs: Mapping[str, Application] | None = None,
+        edges: int = 1,
+        *,
+        limits: Limits | None = None,
+    ) -> Iterator[Self]:
+        """Make a world whose database is in memory and goes with the block."""
+        database = Database("sqlite://")
+        try:
+            yield cls(database, programs, edges, limits=limits)
+        finally:
+            database.close()
+
+    def start(
+        self, settings: Settings | None = None, *, classes: tuple[str, ...] = (), who: str = "test"
+    ) -> Campaign:
+        """Begin a campaign now, as the API does. Raises Halted."""
+        definition = Definition(settings or Settings(), classes)
+        return self.engine.scheduler.start(definition, who, self.now)
+
+    def finish(self, campaign: Campaign, limit: int = 1000) -> None:
+        """Let traffic go on until a campaign is over.
+
+        Raises AssertionError after ``limit`` steps; the message has what it waits for.
+        """
+        for _ in range(limit):
+            if not campaign.live():
+                return
+            self.step()
+        raise AssertionError(f"not over after {limit} steps; it waits for {campaign.waiting}")
+
+    def findings(self) -> dict[tuple[str, ...], str]:
+        """Return what is on record: the faults of each finding, and its state."""
+        with self.database.read() as session:
+            return {tuple(row.faults): row.state for row in session.scalars(select(FindingRow))}
+
     def step(self, requests: int = 40, seconds: float = 1.0) -> None:
-        """Some traffic."""
+        """Let each path be asked for so many times, then ``seconds`` go by and the engine tick."""
         for edge in self.edges:
             edge.poll(self.engine, self.now)
         for _ in range(requests):
@@ -92,16 +176,19 @@ class World:
         self.engine.tick(self.now)
 
     def steps(self, count: int) -> None:
-        """A good deal of traffic."""
+        """Step so many times."""
         for _ in range(count):
             self.step()
 
     def rules(self) -> list[str]:
-        """The experiments that are armed."""
+        """Return the experiments that are armed."""
         return self.engine.board.armed()
 
     def until_armed(self, limit: int = 50) -> str:
-        """Traffic, until an experiment is armed and fetched; its id."""
+        """Step until an experiment is armed and fetched; returns its id.
+
+        Raises AssertionError after ``limit`` steps.
+        """
         for _ in range(limit):
             self.step()
             if self.rules():
