@@ -11,6 +11,7 @@ COPY solver solver
 COPY experiments experiments
 COPY dashboards dashboards
 COPY demo demo
+COPY testing testing
 RUN /opt/ldfi/bin/pip install --no-cache-dir --disable-pip-version-check '.[demo,postgresql,kafka]' \
     && /opt/ldfi/bin/pip uninstall --yes pip
 

@@ -15,7 +15,8 @@ from ldfi import fit
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.errors import InjectedFault
 from ldfi.fit.faults import Fault, FaultKind
-from tests.fit.applications import KEYS, Recorded, echo_app, served
+from ldfi.testing.serving import served
+from tests.fit.applications import KEYS, Recorded, echo_app
 
 
 @pytest.fixture

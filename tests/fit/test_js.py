@@ -18,7 +18,8 @@ from starlette.routing import Route
 
 from ldfi import fit
 from ldfi.fit.faults import Fault
-from tests.fit.applications import echo_app, served
+from ldfi.testing.serving import served
+from tests.fit.applications import echo_app
 from tests.fit.edges import ANY, Held, a_rule
 
 ROOT = Path(__file__).parents[2]
