@@ -22,7 +22,7 @@ from tests.fit.applications import echo_app, served
 from tests.fit.edges import ANY, Held, a_rule
 
 ROOT = Path(__file__).parents[2]
-JS = ROOT / "fit" / "js"
+JS = ROOT / "ldfi" / "fit" / "js"
 HERE = Path(__file__).parent / "js"
 
 
