@@ -11,12 +11,12 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import Distribution, distribution, distributions
 from pathlib import Path
 
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
 
 class Environment:
@@ -71,11 +71,13 @@ class Environment:
             target.symlink_to(Path(str(lent.locate_file(file))).resolve())
 
 
-def _closure(requirements: tuple[str, ...], ours: dict[str, Distribution]) -> list[Distribution]:
+def _closure(
+    requirements: tuple[str, ...], ours: Mapping[NormalizedName, Distribution]
+) -> list[Distribution]:
     """All that these ask for, directly or not; of ``ours`` only what they ask for."""
     open_ = [Requirement(each) for each in requirements]
-    found: dict[str, Distribution] = {}
-    done = set()
+    found: dict[NormalizedName, Distribution] = {}
+    done = set[tuple[str, str]]()
     while open_:
         wanted = open_.pop()
         name = canonicalize_name(wanted.name)

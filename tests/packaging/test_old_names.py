@@ -20,14 +20,14 @@ def session(folder: Path, text: str, *options: str) -> subprocess.CompletedProce
     return subprocess.run(
         [sys.executable, *words, *options, str(folder)],
         cwd=ROOT,  # python -m pytest puts this on the path, and so the rooms
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-@pytest.mark.parametrize("options", [(), ("-n2",)], ids=["alone", "within xdist"])
+@pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n1")], ids=["alone", "within xdist"])
 def test_who_imports_a_room_by_its_old_name_fails_the_session(
     options: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -47,5 +47,5 @@ def test_a_package_of_somebody_elses_by_that_name_is_let_be(tmp_path: Path) -> N
 
 
 def test_the_right_name_is_fine(tmp_path: Path) -> None:
-    done = session(tmp_path, "def test_it():\n    from ldfi import solver\n", "-n1")
+    done = session(tmp_path, "def test_it():\n    from ldfi import solver\n", "-p", "xdist", "-n1")
     assert done.returncode == 0, done.stdout
