@@ -52,7 +52,7 @@ DELAY_MS = 3000
 SPANS_ARRIVE_WITHIN = 0.8
 ATTEMPTS = 2
 CONFIRMATIONS = 4
-WEAKNESSES = Path(__file__).parent.parent / "demo" / "weaknesses.json"
+WEAKNESSES = Path(__file__).parents[1] / "ldfi" / "demo" / "weaknesses.json"
 
 
 class Sink(ThreadingHTTPServer):
