@@ -1,15 +1,19 @@
 # Everything a newcomer needs: `make demo` and `make test`.
 PYTHON ?= python3
+TRACES ?= examples/traces
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo stack test soak soak-streams soak-stack check grafana screenshots docs format clean help
+.PHONY: demo analyze stack test soak soak-streams soak-stack check grafana screenshots docs format clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
 
 demo: $(VENV)/.demo  ## run the demo application and find its planted failures
 	$(BIN)/ldfi demo $(ARGS)
+
+analyze: $(VENV)/.demo ## say what traces tell: the sample's, or TRACES=FILES
+	$(BIN)/ldfi analyze $(TRACES)
 
 stack: $(VENV)/.stack ## the same on Kafka, PostgreSQL and a Collector (docs/deployment.md)
 	$(BIN)/python -m deploy.stack $(ARGS)
@@ -44,6 +48,7 @@ audit: $(VENV)/.audit ## hold what is installed against known vulnerabilities (n
 
 docs: $(VENV)/.docs ## build the documentation as a site, strictly, into build/site
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/house.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 format: $(VENV)/.dev ## bring the code into shape
