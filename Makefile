@@ -1,5 +1,6 @@
 # Everything a newcomer needs: `make demo` and `make test`.
 PYTHON ?= python3
+TRACES ?= examples/traces
 VENV ?= .venv
 BIN := $(VENV)/bin
 
@@ -19,7 +20,7 @@ AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unr
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
-.PHONY: demo stack test soak soak-streams soak-stack check grafana screenshots audit docs format \
+.PHONY: demo analyze stack test soak soak-streams soak-stack check grafana screenshots audit docs format \
 	lock dist clean help
 
 help:            ## list the targets
@@ -27,6 +28,9 @@ help:            ## list the targets
 
 demo: $(VENV)/.demo  ## run the demo application and find its planted failures
 	$(BIN)/ldfi demo $(ARGS)
+
+analyze: $(VENV)/.demo ## say what traces tell: the sample's, or TRACES=FILES
+	$(BIN)/ldfi analyze $(TRACES)
 
 stack: $(VENV)/.stack ## the same on Kafka, PostgreSQL and a Collector (docs/deployment.md)
 	$(BIN)/python -m deploy.stack $(ARGS)
@@ -71,6 +75,7 @@ dist: $(VENV)/.release ## build the wheel and the sdist into dist/, and try both
 
 docs: $(VENV)/.docs ## build the documentation as a site, strictly, into build/site
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/house.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 format: $(VENV)/.dev ## bring the code into shape

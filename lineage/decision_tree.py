@@ -30,7 +30,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TreeLimits:
     """``depth``: questions above a leaf, at most. ``leaf``: the least weight of a node below the
     root. ``saved``: bits per sample of the whole that a question must save."""
 
@@ -79,7 +79,7 @@ class Fork:
     yes: Node
 
 
-def grow(samples: Sequence[Sample], limits: Limits) -> Node:
+def grow(samples: Sequence[Sample], limits: TreeLimits) -> Node:
     """Return the tree that tells the labels of some samples apart, within limits."""
     least = limits.saved * sum(sample.weight for sample in samples)
     return _node(samples, limits.depth, limits.leaf, least)

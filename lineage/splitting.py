@@ -19,10 +19,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ldfi.fit.predicate import Condition
-from ldfi.lineage.decision_tree import Limits, Node, Sample, grow
+from ldfi.lineage.decision_tree import Node, Sample, TreeLimits, grow
 from ldfi.lineage.shapes import Shape
 
-LIMITS = Limits(depth=3, leaf=5, saved=0.01)
+LIMITS = TreeLimits(depth=3, leaf=5, saved=0.01)
 """Fewer requests than a leaf's are noise."""
 
 MAX_VALUES = 12

@@ -19,7 +19,7 @@ PACKAGE: Final = "ldfi.experiments.cli"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CommandRow:
     """A command or group: its name, where it is (``MODULE:NAME``), and the first words of its help,
     which the list of commands shows."""
 
@@ -53,73 +53,81 @@ def _nothing() -> None:
 
 
 COMMANDS: Final = (
-    Row("demo", "demo:demo", "Find the planted failures of a small streaming service, live."),
-    Row(
+    CommandRow(
+        "demo", "demo:demo", "Find the planted failures of a small streaming service, live."
+    ),
+    CommandRow(
         "serve",
         "serve:serve",
         "Run the service. It needs no other server. Everything else is set as `ldfi config` says.",
     ),
-    Row(
+    CommandRow(
         "analyze",
         "analyze:analyze",
         "Read traces; say what each request class relies on and what might still hurt it.",
     ),
-    Row(
+    CommandRow(
         "replay",
         "replay:replay",
         "Send exemplar requests against staging and report how they went.",
     ),
-    Row(
+    CommandRow(
         "classes",
         "classes:classes",
         "List the request classes, the busiest first: their traffic, and what they rely on.",
     ),
-    Row(
+    CommandRow(
         "whatif",
         "whatif:whatif",
         "Say what one more failure would do, from the evidence alone. Nothing is injected.",
     ),
-    Row(
+    CommandRow(
         "halt",
         "safety:halt",
         "Disarm everything at once. Nothing starts again before `ldfi resume`.",
     ),
-    Row("resume", "safety:resume", "Let experiments start again after `ldfi halt`."),
-    Row(
+    CommandRow("resume", "safety:resume", "Let experiments start again after `ldfi halt`."),
+    CommandRow(
         "status",
         "safety:status",
         "Show whether anything is halted or armed, and what the budgets have left.",
     ),
-    Row("audit", "safety:audit", "List who did what, to what, why and when; newest first."),
-    Row(
+    CommandRow("audit", "safety:audit", "List who did what, to what, why and when; newest first."),
+    CommandRow(
         "reproduce",
         "reproduce:reproduce",
         "Send a scenario's request, signed for your own device, with the faults and without.",
     ),
-    Row(
+    CommandRow(
         "campaign",
         "campaign:app",
         "Experiments over request classes until nothing is left to try.",
     ),
-    Row(
+    CommandRow(
         "experiment",
         "experiment:app",
         "One hypothesis on one request class, beside a control group.",
     ),
-    Row("findings", "findings:app", "What hurts, and what has become of it."),
-    Row("certificate", "certificate:app", "Certificates: what was proved, and what stayed open."),
-    Row("maintenance", "maintenance:app", "Windows in which what is down is left alone."),
-    Row("scenario", "scenario:app", "Scenario files: their format, and whether one is sound."),
-    Row("export", "export:app", "Faults in the words of other tools."),
-    Row("config", "config:app", "The configuration of the service."),
-    Row("token", "token:app", "Bearer tokens: make, list, revoke. Needs a token of role admin."),
+    CommandRow("findings", "findings:app", "What hurts, and what has become of it."),
+    CommandRow(
+        "certificate", "certificate:app", "Certificates: what was proved, and what stayed open."
+    ),
+    CommandRow("maintenance", "maintenance:app", "Windows in which what is down is left alone."),
+    CommandRow(
+        "scenario", "scenario:app", "Scenario files: their format, and whether one is sound."
+    ),
+    CommandRow("export", "export:app", "Faults in the words of other tools."),
+    CommandRow("config", "config:app", "The configuration of the service."),
+    CommandRow(
+        "token", "token:app", "Bearer tokens: make, list, revoke. Needs a token of role admin."
+    ),
 )
 
 
 class Listed(TyperCommand):
     """A command as far as the list shows it; the command itself is imported when it is called."""
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: CommandRow) -> None:
         super().__init__(row.name, help=row.help)
         self.row = row
 
@@ -128,7 +136,7 @@ class Listed(TyperCommand):
         return self.row.command().make_context(*args, **kwargs)
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """``ldfi``: the group of all rows."""
 
     def __init__(self, **attributes: Any) -> None:

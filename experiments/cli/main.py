@@ -10,12 +10,12 @@ import typer
 
 from ldfi.errors import LdfiError
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.commands import Commands
+from ldfi.experiments.cli.commands import CommandGroup
 from ldfi.experiments.errors import Unreachable
 
 app = typer.Typer(
     name="ldfi",
-    cls=Commands,
+    cls=CommandGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

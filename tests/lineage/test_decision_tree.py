@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.lineage.decision_tree import Limits, Node, Sample, grow
+from ldfi.lineage.decision_tree import Node, Sample, TreeLimits, grow
 
 QUESTIONS = 5
 SAMPLES = st.lists(
@@ -23,7 +23,7 @@ SAMPLES = st.lists(
     max_size=30,
 )
 LIMITS = st.builds(
-    Limits, st.integers(0, 4), st.integers(1, 20), st.sampled_from([1e-6, 0.01, 0.2])
+    TreeLimits, st.integers(0, 4), st.integers(1, 20), st.sampled_from([1e-6, 0.01, 0.2])
 )
 
 
@@ -72,7 +72,7 @@ def nodes(
 
 
 @given(SAMPLES, LIMITS)
-def test_every_question_is_the_best_there_is(samples: list[Sample], limits: Limits) -> None:
+def test_every_question_is_the_best_there_is(samples: list[Sample], limits: TreeLimits) -> None:
     least = limits.saved * weight(samples)
     for node, here, _ in nodes(grow(samples, limits), samples):
         if node.fork is None:
@@ -85,7 +85,9 @@ def test_every_question_is_the_best_there_is(samples: list[Sample], limits: Limi
 
 
 @given(SAMPLES, LIMITS)
-def test_it_stops_only_where_no_question_is_worth_it(samples: list[Sample], limits: Limits) -> None:
+def test_it_stops_only_where_no_question_is_worth_it(
+    samples: list[Sample], limits: TreeLimits
+) -> None:
     least = limits.saved * weight(samples)
     for node, here, depth in nodes(grow(samples, limits), samples):
         if node.fork is None and depth < limits.depth:
@@ -95,7 +97,7 @@ def test_it_stops_only_where_no_question_is_worth_it(samples: list[Sample], limi
 
 @given(SAMPLES, LIMITS)
 def test_nodes_hold_what_they_say_and_stay_within_limits(
-    samples: list[Sample], limits: Limits
+    samples: list[Sample], limits: TreeLimits
 ) -> None:
     for node, here, depth in nodes(grow(samples, limits), samples):
         assert depth <= limits.depth
@@ -111,7 +113,7 @@ def test_nodes_hold_what_they_say_and_stay_within_limits(
 
 @given(SAMPLES, LIMITS, st.integers(0, 99))
 def test_the_order_of_samples_changes_nothing(
-    samples: list[Sample], limits: Limits, seed: int
+    samples: list[Sample], limits: TreeLimits, seed: int
 ) -> None:
     shuffled = random.Random(seed).sample(samples, len(samples))
 
@@ -122,7 +124,7 @@ def test_of_questions_worth_the_same_the_first_is_asked() -> None:
     """Question 3 says the same as 1, and 0 the contrary of it."""
     samples = [Sample(frozenset({1, 3}), 0, 8), Sample(frozenset({0}), 1, 8)]
 
-    tree = grow(samples, Limits(depth=1, leaf=1, saved=0.01))
+    tree = grow(samples, TreeLimits(depth=1, leaf=1, saved=0.01))
 
     assert tree.fork is not None
     assert tree.fork.question == 0

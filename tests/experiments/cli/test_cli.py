@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from ldfi.experiments.cli.commands import COMMANDS, Commands
+from ldfi.experiments.cli.commands import COMMANDS, CommandGroup
 from ldfi.experiments.cli.main import app
 from ldfi.experiments.cli.processes import ATTACHED
 from ldfi.solver import Explorer
@@ -35,7 +35,7 @@ def ldfi(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
 def commands() -> list[tuple[str, ...]]:
     """Every command, group by group, as the command line itself lists them."""
     top = get_command(app)
-    assert isinstance(top, Commands)
+    assert isinstance(top, CommandGroup)
     assert list(top.commands) == [row.name for row in COMMANDS]
     found: list[tuple[str, ...]] = []
     for row in COMMANDS:

@@ -17,7 +17,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from ldfi.experiments.cli.commands import COMMANDS, Row
+from ldfi.experiments.cli.commands import COMMANDS, CommandRow
 from ldfi.experiments.cli.extras import EXTRAS, advice
 from ldfi.experiments.cli.reproduce import reproduce
 from ldfi.experiments.cli.scenario import context
@@ -109,7 +109,7 @@ def test_no_help_imports_what_only_the_command_itself_needs() -> None:
 
 
 @pytest.mark.parametrize("row", COMMANDS, ids=lambda row: row.name)
-def test_the_list_says_what_the_command_says(row: Row) -> None:
+def test_the_list_says_what_the_command_says(row: CommandRow) -> None:
     command = row.command()
 
     assert command.name == row.name
