@@ -39,10 +39,11 @@ from ldfi.demo.devices.fleet import ask, fleet
 from ldfi.demo.devices.judge import PATIENCE, judge
 from ldfi.fit import attributes
 from ldfi.fit.context import encode
-from ldfi.fit.faults import KINDS, Fault
+from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.points import Point
 from ldfi.fit.scenario import scenario_of
+from ldfi.kinds import KINDS
 
 Faults = frozenset[Fault]
 

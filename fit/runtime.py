@@ -17,8 +17,8 @@ from opentelemetry.context import Context
 
 from ldfi.fit.context import ENTRY, MAX_LENGTH, FailureContext, decode
 from ldfi.fit.errors import ContextError
-from ldfi.fit.faults import FaultKind
 from ldfi.fit.keys import Keys
+from ldfi.kinds import FaultKind
 
 _log = logging.getLogger("fit")
 _REMEMBERED: Final = 1024

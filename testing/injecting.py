@@ -18,11 +18,12 @@ from opentelemetry import baggage, context, trace
 
 from ldfi.fit import clients, runtime
 from ldfi.fit.context import ENTRY, encode
-from ldfi.fit.faults import Fault, FaultKind
+from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
 from ldfi.fit.keys import Keys
 from ldfi.fit.points import Point
 from ldfi.fit.runtime import Runtime
+from ldfi.kinds import FaultKind
 from ldfi.testing.errors import NotFired
 
 _LIFETIME: Final = 3600

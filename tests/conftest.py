@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{LONG}: takes more than half a minute; begins first")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Use one worker more than there are cores: a good part of the tests waits for something."""
     return (os.cpu_count() or 1) + 1

@@ -13,7 +13,7 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.declared import Setting
 from ldfi.experiments.domain.settings import DEFAULTS, SETTINGS, Settings
 from ldfi.experiments.errors import InvalidCalendar
-from ldfi.fit.faults import KINDS, FaultKind
+from ldfi.kinds import KINDS, FaultKind
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _VARIABLE = r"^(error|delay|down)@[^\x00-\x1f\x7f]+$"
