@@ -96,7 +96,7 @@ class Config(BaseSettings):
     database_url: SecretStr = Field(
         SecretStr("sqlite:///ldfi.sqlite3"),
         description="Where the state is kept: `sqlite:///FILE` or "
-        "`postgresql+psycopg://USER:PASSWORD@HOST/DATABASE`.",
+        "`postgresql+psycopg://USER:PASSWORD@HOST/DATABASE` (the extra `ldfi[postgresql]`).",
     )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on.")
     port: int = Field(8600, ge=0, le=65535, description="Port to listen on; 0: any free one.")
