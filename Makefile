@@ -69,7 +69,7 @@ lock: $(VENV)/.release ## write the lock files of CI and the image anew (ARGS=--
 		--output-file requirements/image.lock
 	$(LOCK) $(ARGS) --extra build --output-file requirements/build.lock
 
-dist: $(VENV)/.release ## build the wheel and the sdist into dist/, and try both (CONTRIBUTING.md)
+dist: $(VENV)/.audit $(VENV)/.release ## build the wheel and the sdist into dist/, and try both (CONTRIBUTING.md)
 	$(AUDIT)
 	PYTHON=$(BIN)/python .ci/dist
 
