@@ -1,18 +1,15 @@
 # Two stages: the second has the environment and nothing that built it. Runs as nobody in
 # particular, on a read-only file system; all state is in the database.
 FROM python:3.13-slim AS build
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
-RUN python -m venv /opt/ldfi
-COPY pyproject.toml README.md LICENSE ./
-COPY ldfi ldfi
-COPY fit fit
-COPY lineage lineage
-COPY solver solver
-COPY experiments experiments
-COPY dashboards dashboards
-COPY demo demo
-RUN /opt/ldfi/bin/pip install --no-cache-dir --disable-pip-version-check '.[demo,kafka]' \
-    && /opt/ldfi/bin/pip uninstall --yes pip
+RUN python -m venv /opt/build && python -m venv --without-pip /opt/ldfi
+COPY requirements requirements
+RUN /opt/build/bin/pip install --require-hashes -r requirements/build.lock
+RUN /opt/build/bin/pip --python /opt/ldfi install --require-hashes -r requirements/image.lock
+COPY . .
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+RUN /opt/build/bin/pip --python /opt/ldfi install --no-deps dist/*.whl
 
 FROM python:3.13-slim
 COPY --from=build /opt/ldfi /opt/ldfi

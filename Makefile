@@ -1,9 +1,27 @@
 # Everything a newcomer needs: `make demo` and `make test`.
 PYTHON ?= python3
+TRACES ?= examples/traces
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo stack test soak soak-streams soak-stack check grafana screenshots docs format clean help
+# In CI exactly what the lock names, hash by hash; elsewhere the newest that pyproject.toml allows.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+ifdef CI
+INSTALLED := pyproject.toml requirements/ci.lock
+INSTALL = $(PIP) --require-hashes -r requirements/ci.lock \
+	&& $(PIP) --no-deps --no-build-isolation -e .
+else
+INSTALLED := pyproject.toml
+INSTALL = $(PIP) -e '.[$(EXTRAS)]'
+endif
+
+# `make check UNAUDITED=allow` passes where no advisories can be reached, and says so.
+AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unreachable)
+LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
+
+.PHONY: demo analyze stack test soak soak-streams soak-stack check grafana screenshots audit docs format \
+	lock dist clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
@@ -11,11 +29,14 @@ help:            ## list the targets
 demo: $(VENV)/.demo  ## run the demo application and find its planted failures
 	$(BIN)/ldfi demo $(ARGS)
 
+analyze: $(VENV)/.demo ## say what traces tell: the sample's, or TRACES=FILES
+	$(BIN)/ldfi analyze $(TRACES)
+
 stack: $(VENV)/.stack ## the same on Kafka, PostgreSQL and a Collector (docs/deployment.md)
 	$(BIN)/python -m deploy.stack $(ARGS)
 
 test: $(VENV)/.dev   ## run the tests
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (an hour or so)
 	$(BIN)/python -m tests.experiments.crash.soak $(ARGS)
@@ -31,7 +52,7 @@ check: $(VENV)/.dev $(VENV)/.audit ## lint, types, the arrows between rooms, kno
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python .ci/audit.py
+	$(AUDIT)
 
 grafana: $(VENV)/.dev ## write the JSON of the Grafana dashboards anew
 	$(BIN)/python -m ldfi.dashboards.grafana deploy/grafana/dashboards
@@ -40,10 +61,21 @@ screenshots: $(VENV)/.dev ## take the pictures of docs/dashboards.md anew (needs
 	$(BIN)/python -m tests.dashboards.browser.screenshots docs/screenshots
 
 audit: $(VENV)/.audit ## hold what is installed against known vulnerabilities (needs the network)
-	$(BIN)/python .ci/audit.py
+	$(AUDIT)
+
+lock: $(VENV)/.release ## write the lock files of CI and the image anew (ARGS=--upgrade: the newest)
+	$(LOCK) $(ARGS) --extra dev --extra audit --output-file requirements/ci.lock
+	$(LOCK) $(ARGS) --extra demo --extra postgresql --extra kafka \
+		--output-file requirements/image.lock
+	$(LOCK) $(ARGS) --extra build --output-file requirements/build.lock
+
+dist: $(VENV)/.audit $(VENV)/.release ## build the wheel and the sdist into dist/, and try both (CONTRIBUTING.md)
+	$(AUDIT)
+	PYTHON=$(BIN)/python .ci/dist
 
 docs: $(VENV)/.docs ## build the documentation as a site, strictly, into build/site
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/house.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 format: $(VENV)/.dev ## bring the code into shape
@@ -57,22 +89,31 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ldfi needs Python 3.11 or newer, this is " + sys.version)'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
+$(VENV)/.demo: EXTRAS = demo
+$(VENV)/.demo: $(INSTALLED) | $(BIN)/python
+	$(INSTALL)
 	@touch $@
 
-$(VENV)/.docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+$(VENV)/.docs: EXTRAS = docs
+$(VENV)/.docs: $(INSTALLED) | $(BIN)/python
+	$(INSTALL)
 	@touch $@
 
-$(VENV)/.stack: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,kafka]'
+$(VENV)/.stack: EXTRAS = demo,postgresql,kafka
+$(VENV)/.stack: $(INSTALLED) | $(BIN)/python
+	$(INSTALL)
 	@touch $@
 
-$(VENV)/.audit: pyproject.toml | $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[audit]'
+$(VENV)/.audit: EXTRAS = audit
+$(VENV)/.audit: $(INSTALLED) | $(VENV)/.dev
+	$(INSTALL)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+$(VENV)/.dev: EXTRAS = dev
+$(VENV)/.dev: $(INSTALLED) | $(BIN)/python
+	$(INSTALL)
 	@touch $@ $(VENV)/.demo $(VENV)/.stack $(VENV)/.docs
+
+$(VENV)/.release: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[release]'
+	@touch $@

@@ -204,8 +204,6 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=1_000)
     parser.add_argument("--samples", type=int, default=1, help="whole samples after the first")
     given = parser.parse_args()
-    import sklearn.tree  # noqa: F401 - not to be counted
-
     entries = Entries.of(given.entries)
     simply = cost(Simply().observe, entries.requests(500, seed=1))
     catalogue, rows = Catalogue(), list[Row]()

@@ -39,10 +39,11 @@ from ldfi.demo.devices.fleet import ask, fleet
 from ldfi.demo.devices.judge import PATIENCE, judge
 from ldfi.fit import attributes
 from ldfi.fit.context import encode
-from ldfi.fit.faults import KINDS, Fault
+from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.points import Point
 from ldfi.fit.scenario import scenario_of
+from ldfi.kinds import KINDS
 
 Faults = frozenset[Fault]
 
@@ -52,7 +53,7 @@ DELAY_MS = 3000
 SPANS_ARRIVE_WITHIN = 0.8
 ATTEMPTS = 2
 CONFIRMATIONS = 4
-WEAKNESSES = Path(__file__).parent.parent / "demo" / "weaknesses.json"
+WEAKNESSES = Path(__file__).parents[1] / "ldfi" / "demo" / "weaknesses.json"
 
 
 class Sink(ThreadingHTTPServer):

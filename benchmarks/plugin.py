@@ -71,7 +71,7 @@ def explored(project: Path, *options: str) -> list[Document]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [*command, f"--ldfi-report={report}"],
             cwd=project,
             capture_output=True,

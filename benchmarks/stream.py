@@ -161,7 +161,7 @@ def measure(broker: kafka.Broker, spans: int, workers: int, profiled: bool) -> d
     command = [sys.executable, "-m", "benchmarks.stream", "--worker", broker.address]
     command += [topics.prefix, share, *(["--profiled"] if profiled else [])]
     processes = [
-        subprocess.Popen(  # noqa: S603 - this very program
+        subprocess.Popen(
             [
                 *("/usr/bin/env", "taskset", "-c", str(cores[number % len(cores)])),
                 *command,

@@ -20,7 +20,7 @@ import typer
 from typer.models import ArgumentInfo, ParameterInfo
 
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.cli.main import app
+from ldfi.experiments.cli.commands import COMMANDS
 from ldfi.experiments.domain.gates.guards import CONTROL_GROUP, GUARDS
 from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.process.service import Service
@@ -76,7 +76,7 @@ def command_line() -> list[str]:
         "All of `ldfi --help`. What the commands are for, and what their exit codes mean:",
         "[cli.md](../cli.md).",
     ]
-    for path, callback in sorted(_commands(app, "ldfi"), key=lambda item: item[0]):
+    for path, callback in sorted(_commands(), key=lambda item: item[0]):
         parameters = list(_parameters(callback))
         usage = " ".join([path, *(each.usage for each in parameters if each.usage)])
         lines += ["", f"## `{path}`", "", _prose(inspect.getdoc(callback)), "", f"`{usage}`", ""]
@@ -98,14 +98,23 @@ class Parameter:
     usage: str = ""
 
 
-def _commands(group: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+def _commands() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for row in COMMANDS:
+        found = row.found()
+        if isinstance(found, typer.Typer):
+            yield from _commands_of(found, f"ldfi {row.name}")
+        else:
+            yield f"ldfi {row.name}", found
+
+
+def _commands_of(group: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     for command in group.registered_commands:
         if command.callback is not None:
             name = command.name or command.callback.__name__.replace("_", "-")
             yield f"{path} {name}", command.callback
     for inner in group.registered_groups:
         if inner.typer_instance is not None:
-            yield from _commands(inner.typer_instance, f"{path} {inner.name}")
+            yield from _commands_of(inner.typer_instance, f"{path} {inner.name}")
 
 
 def _parameters(callback: Callable[..., Any]) -> Iterator[Parameter]:

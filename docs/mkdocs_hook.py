@@ -25,10 +25,11 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         target = (here / link["path"]).resolve()
         if target.is_relative_to(ROOT / "docs"):
             return link[0]
-        if not target.exists():
+        path = target.relative_to(ROOT)
+        if not target.exists() and not (ROOT / "ldfi" / path).exists():  # as in an sdist
             _log.warning("%s links to %s, which is not there", page.file.src_uri, link["path"])
-        path = target.relative_to(ROOT).as_posix()
         text = link["text"].strip("`")
-        return f"`{path}`" if path.endswith(text) else f"{link['text']} (`{path}`)"
+        named = path.as_posix()
+        return f"`{named}`" if named.endswith(text) else f"{link['text']} (`{named}`)"
 
     return _LINK.sub(path_alone, markdown)

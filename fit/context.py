@@ -25,8 +25,9 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from ldfi.fit.errors import ExpiredContext, ForgedContext, MalformedContext
-from ldfi.fit.faults import Fault, FaultKind
+from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
+from ldfi.kinds import FaultKind
 
 Arm = Literal["treatment", "control"]
 

@@ -17,9 +17,7 @@
 
 from __future__ import annotations
 
-
-class LdfiError(Exception):
-    """The root of every exception that ldfi raises on purpose."""
+from ldfi.errors import LdfiError
 
 
 class FitError(LdfiError):

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-FaultKind = Literal["error", "delay"]
-KINDS: tuple[FaultKind, ...] = ("error", "delay")
+from ldfi.kinds import KINDS, FaultKind
 
 MAX_FIRST: Final = 99
 """The largest number of calls that can be named: a caller that tries more often is a loop."""

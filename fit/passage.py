@@ -16,7 +16,7 @@ written, so that no span tells of a failure that could not be made.
 The proof goes on the current span where that is the call's own (CLIENT or PRODUCER). Where the
 library is not instrumented with OpenTelemetry, the call that is hit gets a CLIENT span of ours,
 named by its point: a fault that cannot be seen afterwards proves nothing. Where spans are not
-recorded at all, nothing is injected.
+recorded at all, nothing is injected, unless the runtime has a witness.
 """
 
 from __future__ import annotations
@@ -157,6 +157,9 @@ def _decide(
     if context is None:
         return None
     name = site.name(active.service, *arguments)
+    witness = active.witness
+    if witness is not None:
+        witness.on_passed(name)
     injection = context.at(name)
     if injection is None:
         return None
@@ -167,7 +170,10 @@ def _decide(
     if ours:
         found = trace.get_tracer("fit").start_span(name, kind=SpanKind.CLIENT)
     try:
-        strike = _fire(site, found, context, injection, name, arguments)
+        seen = witness is not None or found.is_recording()
+        strike = _fire(site, found, context, injection, name, arguments) if seen else None
+        if strike is not None and witness is not None:
+            witness.on_fired(name, injection.kind)
     except BaseException:
         _end(found, ours)
         raise
@@ -191,8 +197,6 @@ def _fire(
     arguments: tuple[Any, ...],
 ) -> Strike | None:
     """Write what happens, or would happen, on ``span``; None where nothing does."""
-    if not span.is_recording():
-        return None
     span.set_attribute(attributes.POINT, name)
     request = span.get_span_context().trace_id
     if injection.first and not _occurrences.admits(request, name, injection.first):

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from opentelemetry import baggage
 from opentelemetry.context import Context
@@ -18,17 +18,32 @@ from opentelemetry.context import Context
 from ldfi.fit.context import ENTRY, MAX_LENGTH, FailureContext, decode
 from ldfi.fit.errors import ContextError
 from ldfi.fit.keys import Keys
+from ldfi.kinds import FaultKind
 
 _log = logging.getLogger("fit")
 _REMEMBERED: Final = 1024
 
 
+class Witness(Protocol):
+    """Told what happens at the points of this process, beside the spans. For tests."""
+
+    def on_passed(self, point: str) -> None:
+        """Note that a request under a valid context has reached a point."""
+
+    def on_fired(self, point: str, kind: FaultKind) -> None:
+        """Note that a fault is about to hit a call there."""
+
+
 @dataclass(slots=True)
 class Runtime:
-    """The name of this service, the keys it trusts, and the contexts it has verified already."""
+    """The name of this service, the keys it trusts, and the contexts it has verified already.
+
+    With a ``witness`` faults fire where no span is recorded, too: it is the proof.
+    """
 
     service: str
     keys: Keys
+    witness: Witness | None = None
     _verified: dict[str, FailureContext | None] = field(default_factory=dict)
 
     def context(self, within: Context | None = None) -> FailureContext | None:

@@ -7,7 +7,7 @@ LdfiError
 
 from __future__ import annotations
 
-from ldfi.fit.errors import LdfiError
+from ldfi.errors import LdfiError
 
 
 class LineageError(LdfiError):

@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ldfi.fit.faults import KINDS, Fault, FaultKind
+from ldfi.fit.faults import Fault
+from ldfi.kinds import KINDS, FaultKind
 from ldfi.lineage.tree import Call, Tree
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from operator import attrgetter
 
 from ldfi.fit.features import Features
 from ldfi.lineage import evidence
@@ -14,13 +16,12 @@ from ldfi.lineage.tree import Tree, build
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What one request touched, what failed in it, and what it relied on."""
+    """What one request touched, what failed in it, and what it relied on.
 
-    trace_id: str
-    start: int
-    """Nanoseconds since the epoch."""
-    duration: float
-    """Seconds."""
+    The last fields are the request's own (:data:`OWN`); the rest is the same for every request
+    that went the same way.
+    """
+
     service: str
     """The service that the request entered."""
     route: str
@@ -48,74 +49,72 @@ class Lineage:
     arm: str
     callees: Mapping[str, str]
     """Point → the service, database or host that it reaches."""
-    spans: int
     orphans: int
     """Spans hanging in the air: where there are any, the support may be too small to be used."""
     strangers: int
     """Spans of other requests in the same trace."""
+    trace_id: str
+    start: int
+    """Nanoseconds since the epoch."""
+    duration: float
+    """Seconds."""
+    spans: int
     trace: Trace
 
     @property
     def tree(self) -> Tree:
-        """The call tree, built anew each time: few traces are ever looked at that closely."""
+        """Build the call tree, anew each time: few traces are ever looked at that closely."""
         tree = build(self.trace)
         assert tree is not None, "a lineage is only made of traces that have a tree"  # noqa: S101
         return tree
 
 
+OWN = 5
+"""How many fields differ between requests that went the same way: the last ones."""
+
+_shared = attrgetter(*(field.name for field in fields(Lineage)[:-OWN]))
+
+Way = Callable[[str, int, float, int, Trace], Lineage]
+"""Makes the lineage of a request of what is its own."""
+
+
+def way_of(known: Lineage) -> Way:
+    """Return what makes the lineages of further requests that went the same way as this one."""
+    return partial(Lineage, *_shared(known))
+
+
 _shelf = Shelf()
-_known: dict[tuple[int, int], Lineage] = {}
+_known: dict[tuple[int, int], Way] = {}
 
 
 def learn(trace: Trace) -> Lineage | None:
-    """Learn all that one trace teaches; None for a trace without a root (a circle of parents)."""
+    """Learn everything that one trace teaches; None for one without a root (parents in a circle).
+
+    Of a trace of a known shape nothing is worked out again. (Such a shape is a plain tree: there
+    are no orphans and no strangers.)
+    """
     number = _shelf.number(trace.spans)
     if number is None:
         return learn_in_full(trace)
-    known = _known.get((_shelf.generation, number))
-    if known is None:
-        known = learn_in_full(trace)
+    way = _known.get((_shelf.generation, number))
+    if way is None:
+        learned = learn_in_full(trace)
         if len(_known) > MEMORY:
             _known.clear()
-        if known is not None:
-            _known[_shelf.generation, number] = known
-        return known
+        if learned is not None:
+            _known[_shelf.generation, number] = way_of(learned)
+        return learned
     root = trace.spans[0]
-    return Lineage(
-        trace.trace_id,
-        root.start,
-        (root.end - root.start) / 1e9,
-        known.service,
-        known.route,
-        known.features,
-        known.root_error,
-        known.refused,
-        known.support,
-        known.called,
-        known.failed,
-        known.fired,
-        known.would_fire,
-        known.timed_out,
-        known.relied_on,
-        known.experiment,
-        known.arm,
-        known.callees,
-        len(trace.spans),
-        0,
-        0,
-        trace,
-    )
+    duration = (root.end - root.start) / 1e9
+    return way(trace.trace_id, root.start, duration, len(trace.spans), trace)
 
 
 def learn_in_full(trace: Trace) -> Lineage | None:
-    """Learn from a trace of a shape not seen before, as :func:`learn` does from any."""
+    """Do what :func:`learn` does, for a trace of a shape it has not seen before."""
     tree = build(trace)
     if tree is None:
         return None
     return Lineage(
-        trace_id=tree.trace_id,
-        start=tree.start,
-        duration=(tree.end - tree.start) / 1e9,
         service=tree.service,
         route=tree.route,
         features=tree.features,
@@ -131,8 +130,11 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         experiment=tree.experiment,
         arm=tree.arm,
         callees=evidence.callees(tree),
-        spans=tree.spans,
         orphans=tree.orphans,
         strangers=tree.strangers,
+        trace_id=tree.trace_id,
+        start=tree.start,
+        duration=(tree.end - tree.start) / 1e9,
+        spans=tree.spans,
         trace=trace,
     )

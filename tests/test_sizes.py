@@ -20,6 +20,7 @@ ROOMS = (
     "experiments",
     "dashboards",
     "demo",
+    "testing",
     "benchmarks",
     "deploy",
     "docs",

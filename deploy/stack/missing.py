@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ldfi.fit.errors import LdfiError
+from ldfi.errors import LdfiError
 
 
 class Missing(LdfiError):  # noqa: N818 - it names what is the matter

@@ -59,7 +59,7 @@ def missing() -> list[str]:
         except Missing as error:
             found.append(str(error))
     if find_spec("kafka") is None:
-        found.append("no Kafka client for Python: pip install 'ldfi[demo,kafka]'")
+        found.append("no Kafka client for Python: pip install 'ldfi[demo,postgresql,kafka]'")
     return found
 
 

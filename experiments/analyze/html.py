@@ -7,7 +7,7 @@ from html import escape
 
 from ldfi.experiments.analyze.picture import picture
 from ldfi.experiments.analyze.report import Analysis, ClassReport
-from ldfi.experiments.analyze.words import fault_in_words, faults_in_words
+from ldfi.experiments.analyze.words import counted, fault_in_words, faults_in_words
 
 _STYLE = """
 body{background:#fff;padding:0 1rem}
@@ -26,8 +26,8 @@ def page(analysis: Analysis, title: str = "What these traces say") -> str:
     """Render the page."""
     body = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{analysis.spans:,} spans in {analysis.traces:,} traces;"
-        f" outcomes known of {analysis.outcomes:,} requests.</p>",
+        f"<p>{counted(analysis.spans, 'span')} in {counted(analysis.traces, 'trace')};"
+        f" outcomes known of {counted(analysis.outcomes, 'request')}.</p>",
         *_unread(analysis),
         *_contents(analysis),
         *(part for i, each in enumerate(analysis.classes) for part in _class(i, each, analysis)),
@@ -63,7 +63,7 @@ def _class(number: int, each: ClassReport, analysis: Analysis) -> Iterable[str]:
     service = f'<span class="dim">{escape(each.service)}</span>'
     yield f'<h2 id="c{number}">{escape(each.name)} {service}</h2>'
     yield (
-        f"<p>{each.traces:,} requests: {each.good:,} good, {each.failed:,} failed,"
+        f"<p>{counted(each.traces, 'request')}: {each.good:,} good, {each.failed:,} failed,"
         f" {each.refused:,} refused; {each.consistency:.0%} of the good ones in which nothing"
         f" failed rely on the same points.</p>"
     )

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ldfi.experiments.analyze.report import Analysis, ClassReport
-from ldfi.experiments.analyze.words import fault_in_words, faults_in_words
+from ldfi.experiments.analyze.words import counted, fault_in_words, faults_in_words
 
 SHOWN = 8
 """Lines of one kind shown for a class; the rest is counted."""
@@ -18,9 +18,9 @@ SHOWN = 8
 def render(analysis: Analysis, console: Console) -> None:
     """Print everything a person wants to know first; ``--json`` has the rest."""
     console.print(
-        f"[bold]{analysis.spans:,}[/] spans in [bold]{analysis.traces:,}[/] traces"
-        f" from {len([n for n in analysis.files.values() if n])} files;"
-        f" outcomes known of {analysis.outcomes:,} requests",
+        f"{counted(analysis.spans, 'span')} in {counted(analysis.traces, 'trace')}"
+        f" from {counted(sum(map(bool, analysis.files.values())), 'file')};"
+        f" outcomes known of {counted(analysis.outcomes, 'request')}",
         highlight=False,
     )
     _unread(analysis, console)
@@ -46,7 +46,7 @@ def _unread(analysis: Analysis, console: Console) -> None:
 def _class(each: ClassReport, max_size: int, console: Console) -> None:
     console.print()
     console.rule(f"[bold]{escape(each.name)}[/] [dim]at {escape(each.service)}[/]", align="left")
-    counts = [f"{each.traces:,} requests", f"{each.good:,} good"]
+    counts = [counted(each.traces, "request"), f"{each.good:,} good"]
     counts += [f"{each.failed:,} failed"] if each.failed else []
     counts += [f"{each.refused:,} refused (4xx)"] if each.refused else []
     console.print(
@@ -84,7 +84,7 @@ def _hypotheses(each: ClassReport, max_size: int, console: Console) -> None:
             seen[f"error@{failure.suspects[0]}"] += failure.requests
     lines = [
         fault_in_words(fault, each.callees)
-        + (f" (suspected in {seen[fault]:,} failed requests)" if seen[fault] else "")
+        + (f" (suspected in {counted(seen[fault], 'failed request')})" if seen[fault] else "")
         for fault in each.single_points
     ]
     if lines:

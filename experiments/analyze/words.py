@@ -1,4 +1,4 @@
-"""Faults in words."""
+"""Faults and numbers in words."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ def fault_in_words(fault: str, callees: Mapping[str, str]) -> str:
     callee = callees.get(point, "")
     reached = f" [{callee}]" if callee and callee not in point else ""
     return f"{point}{reached} {_VERBS.get(kind, kind)}"
+
+
+def counted(number: int, what: str) -> str:
+    """Count things: ``1 file``, ``1,204 files``."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def faults_in_words(faults: Iterable[str], callees: Mapping[str, str]) -> str:

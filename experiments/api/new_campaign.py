@@ -13,7 +13,7 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.declared import Setting
 from ldfi.experiments.domain.settings import DEFAULTS, SETTINGS, Settings
 from ldfi.experiments.errors import InvalidCalendar
-from ldfi.fit.faults import KINDS, FaultKind
+from ldfi.kinds import KINDS, FaultKind
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _VARIABLE = r"^(error|delay|down)@[^\x00-\x1f\x7f]+$"
@@ -56,7 +56,7 @@ class NewCalendar(Document):
     blackouts: list[NewBlackout] = Field([], max_length=1000)
 
     def meant(self) -> Calendar:
-        """The same in the words of the domain. Raises InvalidCalendar."""
+        """Put the same in the words of the domain. Raises InvalidCalendar."""
         return Calendar.from_json(self.model_dump())
 
 
@@ -67,7 +67,7 @@ class NewSchedule(Document):
     timezone: Annotated[Line, Field(max_length=64, examples=["Europe/Berlin"])] = "UTC"
 
     def meant(self) -> Schedule:
-        """The same in the words of the domain. Raises InvalidCalendar."""
+        """Put the same in the words of the domain. Raises InvalidCalendar."""
         return Schedule.from_json(self.model_dump())
 
 
@@ -157,7 +157,7 @@ class NewCampaign(Bounds):
         return value
 
     def definition(self) -> Definition:
-        """The same in the words of the domain."""
+        """Put the same in the words of the domain."""
         return Definition(
             settings=self.settings(),
             classes=tuple(self.classes),
@@ -190,7 +190,7 @@ class NewExperiment(Bounds):
     ]
 
     def definition(self) -> Definition:
-        """A campaign of just this experiment. It is not confirmed: it was asked for once."""
+        """Make a campaign of just this experiment. It is not confirmed: it was asked for once."""
         return Definition(
             settings=self.settings(),
             classes=(self.request_class,),

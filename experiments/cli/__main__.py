@@ -1,6 +1,26 @@
-"""``python -m ldfi.experiments.cli`` is ``ldfi``, for where scripts are not on the path."""
+"""``ldfi``, and ``python -m ldfi.experiments.cli`` for where scripts are not on the path."""
 
-from ldfi.experiments.cli.main import main
+from __future__ import annotations
+
+import sys
+
+from ldfi.experiments.cli.exits import USAGE
+from ldfi.experiments.cli.extras import advice
+
+
+def main() -> None:
+    """Run the command line; where an extra is missing, say which in one line."""
+    try:
+        from ldfi.experiments.cli.main import main as run
+
+        run()
+    except ModuleNotFoundError as error:
+        missing = advice(error.name)
+        if missing is None:
+            raise
+        sys.stderr.write(f"ldfi: {missing}\n")
+        sys.exit(USAGE)
+
 
 if __name__ == "__main__":
     main()

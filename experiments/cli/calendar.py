@@ -52,7 +52,7 @@ def times(
 def calendar(
     timezone: str | None, days: str | None, hours: str | None, blackouts: Sequence[str]
 ) -> dict[str, Any]:
-    """What was given of ``--days``, ``--hours`` and ``--blackout``; empty when nothing was."""
+    """Collect ``--days``, ``--hours`` and ``--blackout``; empty when nothing was."""
     given: dict[str, Any] = {}
     if days is not None:
         given["days"] = [day.strip().lower() for day in days.split(",")]
@@ -66,7 +66,7 @@ def calendar(
 
 
 def schedule(timezone: str | None, cron: str | None) -> dict[str, Any]:
-    """What was given of ``--cron``; empty when nothing was."""
+    """Collect what was given of ``--cron``; empty when nothing was."""
     if cron is None:
         return {}
     return {"cron": cron} if timezone is None else {"cron": cron, "timezone": timezone}

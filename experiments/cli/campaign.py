@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.text import Text
@@ -11,7 +11,6 @@ from rich.text import Text
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.calendar import Blackouts, Cron, Days, Hours, Timezone, times
 from ldfi.experiments.cli.campaign_view import overview, result
-from ldfi.experiments.cli.client import Client, segment
 from ldfi.experiments.cli.control import (
     HERE,
     All,
@@ -24,6 +23,7 @@ from ldfi.experiments.cli.control import (
     connected,
     listed,
     posted,
+    segment,
 )
 from ldfi.experiments.cli.experiment_view import experiment_table
 from ldfi.experiments.cli.setting_options import with_settings
@@ -31,6 +31,9 @@ from ldfi.experiments.cli.settings import Set, checked, pairs, read
 from ldfi.experiments.cli.terminal import columns, console, show, show_page
 from ldfi.experiments.cli.watch import follow, newest_event
 from ldfi.experiments.cli.words import styled, when
+
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.client import Client
 
 app = typer.Typer(
     help="Experiments over request classes until nothing is left to try.", no_args_is_help=True
@@ -191,7 +194,7 @@ def experiments(
 
 
 def findings_of(client: Client, campaign: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a campaign found or found again, as it stands on record."""
+    """List what a campaign found or found again, as it stands on record."""
     found = {(c["name"], frozenset(each)) for c in campaign["classes"] for each in c["findings"]}
     if not found:
         return []

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ldfi.experiments.cli.stream import Event
 from ldfi.experiments.cli.terminal import columns
 from ldfi.experiments.cli.words import STYLES, clock, failures, length, short, styled, when
+
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.stream import Event
 
 HEAD: Final = 5
 """Lines around the table of classes."""
@@ -38,7 +40,7 @@ def overview(campaign: dict[str, Any]) -> RenderableType:
 
 
 def class_table(classes: list[dict[str, Any]]) -> Table:
-    """A row for each request class, with what is tried on it now."""
+    """Make a row for each request class, with what is tried on it now."""
     table = columns("request class", "now", "control", "treatment", "open", "found", whole=0)
     for name in ("open", "found"):
         column = next(each for each in table.columns if each.header == name)
@@ -56,7 +58,7 @@ def class_table(classes: list[dict[str, Any]]) -> Table:
 
 
 def progress(campaign: dict[str, Any], height: int) -> RenderableType:
-    """What is drawn again and again while the campaign runs, on a screen of so many lines."""
+    """Draw what is drawn again and again while the campaign runs, on a screen of so many lines."""
     busy = sorted(
         campaign["classes"], key=lambda each: (not each["running"], each["finished"], each["name"])
     )
@@ -107,7 +109,7 @@ def event_line(event: Event, about: dict[str, Any] | None) -> Text:
 
 
 def result(campaign: dict[str, Any], findings: list[dict[str, Any]]) -> RenderableType:
-    """What a run came to, for people."""
+    """Tell people what a run came to."""
     line = Text(f"{_title(campaign)} {campaign['state']}", "bold")
     if campaign["reason"]:
         line.append(f": {campaign['reason']}", "default")
@@ -120,7 +122,7 @@ def result(campaign: dict[str, Any], findings: list[dict[str, Any]]) -> Renderab
 
 
 def finding_table(findings: list[dict[str, Any]]) -> Table:
-    """Findings, each with its faults below one another."""
+    """List findings, each with its faults below one another."""
     table = columns("finding", "state", "found (UTC)", "request class", "faults together", whole=3)
     for each in findings:
         faults = "\n".join(each["faults"])

@@ -10,9 +10,7 @@ import typer
 from rich.console import Console
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.client import segment
-from ldfi.experiments.cli.control import HERE, AsJson, Html, Token, Url, connected
-from ldfi.solver.check import check as problems_of
+from ldfi.experiments.cli.control import HERE, AsJson, Html, Token, Url, connected, segment
 
 app = typer.Typer(help="Certificates: what was proved, and what stayed open.")
 
@@ -39,6 +37,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Verify certificates from their evidence alone, without trusting the solver."""
+    from ldfi.solver.check import check as problems_of
+
     verdicts = {name: problems_of(data) for name, data in _certificates(file)}
     if as_json:
         typer.echo(json.dumps(verdicts))

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
-from urllib.parse import quote
 
 import httpx
 from httpx_sse import ServerSentEvent, connect_sse
@@ -69,7 +68,7 @@ class Client:
         return self._answer("GET", path, params=_given(query))
 
     def page_file(self, path: str) -> str:
-        """A page that needs nothing from anywhere: the service knows how it is laid out.
+        """Make a page that needs nothing from anywhere: the service knows how it is laid out.
 
         Raises like :meth:`get`, and Unreachable where it is no page.
         """
@@ -88,7 +87,7 @@ class Client:
         return self._answer("DELETE", path)
 
     def page(self, path: str, limit: int | None, **query: Any) -> dict[str, Any]:
-        """The first ``limit`` items of a list, all with None, fetched page by page.
+        """Fetch the first ``limit`` items of a list, all with None, fetched page by page.
 
         Like one page of the API: ``items`` and ``next``, the cursor of what is left.
         """
@@ -104,7 +103,7 @@ class Client:
 
     @contextmanager
     def events(self, after: int | None) -> Iterator[Iterator[ServerSentEvent]]:
-        """What happens, as it happens; ``after``: the id of the last event that is known.
+        """Follow what happens, as it happens; ``after``: the id of the last event that is known.
 
         Raises like :meth:`get`, and httpx.HTTPError when the stream breaks.
         """
@@ -150,11 +149,6 @@ class Client:
         return response
 
 
-def segment(identity: str) -> str:
-    """An identifier as one segment of a path, whatever is in it."""
-    return quote(identity, safe="")
-
-
 def _given(query: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in query.items() if value is not None}
 
@@ -178,7 +172,7 @@ def _wait(state: RetryCallState) -> float:
 
 
 def _last(state: RetryCallState) -> Any:
-    """What the last attempt came to: its answer, or its exception raised."""
+    """Say what the last attempt came to: its answer, or its exception raised."""
     if state.outcome is None:
         raise AssertionError("nothing was attempted")
     return state.outcome.result()
@@ -200,14 +194,14 @@ def _document(response: httpx.Response) -> dict[str, Any]:
 
 
 def _kind(response: httpx.Response) -> str:
-    """The name of the type of problem; empty where it is none."""
+    """Name the type of problem; empty where it is none."""
     if not response.is_error:
         return ""
     return str(_document(response).get("type", "")).rpartition("/")[2]
 
 
 def _problem(response: httpx.Response) -> ExperimentsError:
-    """The problem document in words: what is wrong, and at which places."""
+    """Put the problem document in words: what is wrong, and at which places."""
     if response.status_code == 401:
         return ExperimentsError(
             "the service does not know this token: it is wrong, expired or revoked "

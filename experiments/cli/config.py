@@ -10,13 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import create_engine
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
 
 from ldfi.experiments.cli.control import AsJson
 from ldfi.experiments.errors import InvalidConfig, Unreachable
-from ldfi.experiments.process.config import Config, origins, table, variable
 
 app = typer.Typer(help="The configuration of the service.")
 
@@ -27,6 +23,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Validate the configuration and show what is set. Secrets are masked."""
+    from ldfi.experiments.process.config import Config, origins
+
     try:
         config = Config.load()
     except InvalidConfig as error:
@@ -41,10 +39,14 @@ def check(
 @app.command("table")
 def print_table() -> None:
     """Print every option with variable, default, range and meaning, in Markdown."""
+    from ldfi.experiments.process.config import table
+
     typer.echo(table())
 
 
 def _show(values: dict[str, Any], set_by: dict[str, str], as_json: bool) -> None:
+    from ldfi.experiments.process.config import variable
+
     rows = {
         name: {"value": value, "from": set_by.get(name, "default")}
         for name, value in values.items()
@@ -64,6 +66,10 @@ def _show(values: dict[str, Any], set_by: dict[str, str], as_json: bool) -> None
 
 def _connect(url: str) -> None:
     """Reach the database without changing anything. Raises Unreachable."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import SQLAlchemyError
+
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         folder = Path(parsed.database or ".").absolute().parent

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
-from ldfi.experiments.cli.client import Client
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.client import Client
 
 Url = Annotated[str, typer.Option(envvar="LDFI_URL", help="Where the service answers.")]
 Token = Annotated[
@@ -19,6 +21,13 @@ Token = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Limit = Annotated[int, typer.Option(min=1, help="List so many at most.")]
 All = Annotated[bool, typer.Option("--all", help="List all, however many.")]
+OptionalToken = Annotated[
+    str | None,
+    typer.Option(
+        envvar="LDFI_TOKEN",
+        help="A token, role viewer: finding and lineages come from the service.",
+    ),
+]
 Reason = Annotated[str, typer.Option(help="Why; it goes into the audit.")]
 Html = Annotated[
     Path | None,
@@ -31,7 +40,9 @@ HERE = "http://127.0.0.1:8600"
 
 @contextmanager
 def connected(url: str, token: str) -> Iterator[Client]:
-    """A client for as long as a command runs."""
+    """Open a client for as long as a command runs."""
+    from ldfi.experiments.cli.client import Client
+
     client = Client(url, token)
     try:
         yield client
@@ -53,3 +64,8 @@ def listed(
     with connected(url, token) as client:
         page: dict[str, Any] = client.page(path, None if everything else limit, **wanted)
     return page
+
+
+def segment(identity: str) -> str:
+    """Write an identifier as one segment of a path, whatever is in it."""
+    return quote(identity, safe="")

@@ -16,19 +16,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import httpx
 import typer
 from rich.console import Console
-from rich.live import Live
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.client import Client
 from ldfi.experiments.cli.control import AsJson
 from ldfi.experiments.cli.demo_view import progress, report, verdict_line
+from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.processes import Processes, free_port
 from ldfi.experiments.errors import ExperimentsError, Unreachable
+
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.client import Client
 
 START_SECONDS = 40.0
 LIMIT_SECONDS = 600.0
@@ -81,6 +82,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Find the planted failures of a small streaming service, live."""
+    need("demo")
     console = Console(stderr=as_json)
     try:
         result = _demonstrate(seed, keep, console)
@@ -111,6 +113,8 @@ def _demonstrate(seed: int, keep: bool, console: Console) -> dict[str, Any]:
 def _start(
     processes: Processes, secret: Secrets, folder: Path, seed: int, console: Console
 ) -> Client:
+    from ldfi.experiments.cli.client import Client
+
     url = f"http://127.0.0.1:{free_port()}"
     console.print(f"Starting the service at {url} and the demo application …", highlight=False)
     _start_service(processes, secret, folder, url)
@@ -185,6 +189,8 @@ def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str
 def wait_until_ready(url: str, processes: Processes) -> None:
     """Wait for a process of the service. Raises Unreachable, and ExperimentsError where one of
     the processes has died."""
+    import httpx
+
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         processes.check()
@@ -207,6 +213,8 @@ def run(
 
     Raises ExperimentsError where that takes more than ``limit`` seconds, or a process dies.
     """
+    from rich.live import Live
+
     campaign: dict[str, Any] = client.post("/campaigns", dict(definition))
     end = time.monotonic() + limit
     live = Live(console=console, refresh_per_second=4) if console.is_terminal else nullcontext()
@@ -236,7 +244,7 @@ def _verdicts(client: Client, campaign_id: str) -> list[str]:
 
 
 def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """What was found beside what is planted: the last line of ``--json``."""
+    """Hold what was found against what is planted: the last line of ``--json``."""
     found = {(c["name"], tuple(faults)) for c in campaign["classes"] for faults in c["findings"]}
     weaknesses = json.loads((files("ldfi.demo") / "weaknesses.json").read_text())
     expected = {(w["class"], tuple(sorted(w["faults"]))): w["name"] for w in weaknesses}

@@ -13,7 +13,7 @@ LATEST = 8
 
 
 def verdict_line(experiment: dict[str, Any]) -> str:
-    """What was tried on which class, for how long, and what came of it."""
+    """Show what was tried on which class, for how long, and what came of it."""
     faults = experiment["hypothesis"]
     shown = ", ".join(faults[:3]) + (f" and {len(faults) - 3} more" if len(faults) > 3 else "")
     verdict = experiment["verdict"] or experiment["state"]
@@ -46,7 +46,7 @@ def progress(campaign: dict[str, Any], verdicts: list[str]) -> RenderableType:
 
 
 def report(console: Console, campaign: dict[str, Any], result: dict[str, Any]) -> None:
-    """The table at the end: findings against the weaknesses that were written down."""
+    """Draw the table at the end: findings against the weaknesses that were written down."""
     table = Table("request class", "faults", "planted as", "found", title="What hurts")
     for row in result["comparison"]:
         found, planted = row["found"], row["weakness"]

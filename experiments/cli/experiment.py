@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from ldfi.experiments.cli.client import segment
 from ldfi.experiments.cli.control import (
     HERE,
     All,
@@ -19,6 +18,7 @@ from ldfi.experiments.cli.control import (
     connected,
     listed,
     posted,
+    segment,
 )
 from ldfi.experiments.cli.experiment_view import experiment_table, side_by_side
 from ldfi.experiments.cli.settings import Set, checked, pairs

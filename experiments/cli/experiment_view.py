@@ -26,7 +26,7 @@ FAULTS = 4
 
 
 def experiment_table(experiments: list[dict[str, Any]]) -> Table:
-    """A row for each experiment: failures of devices in either arm."""
+    """Make a row for each experiment: failures of devices in either arm."""
     table = columns("experiment", "verdict", *ARMS, "request class", "faults", whole=4)
     for each in experiments:
         counts, faults = each["counts"], each["hypothesis"]

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 
-from ldfi.experiments.cli.control import HERE, AsJson, Url
-from ldfi.experiments.cli.scenario import OptionalToken, scenario_from
-from ldfi.experiments.export import chaosmesh as to_chaosmesh
-from ldfi.experiments.export import chaostoolkit as to_chaostoolkit
-from ldfi.experiments.export import curl as to_curl
-from ldfi.experiments.export import envoy as to_envoy
-from ldfi.experiments.export import istio as to_istio
-from ldfi.experiments.export import pytest_file as to_pytest
-from ldfi.experiments.export.mesh import WARNINGS, ProxyFault, proxy_faults
-from ldfi.experiments.export.program import program
-from ldfi.fit.context import DEFAULT_DELAY_MS
-from ldfi.fit.faults import Fault
+from ldfi.experiments.cli.control import HERE, AsJson, OptionalToken, Url
+from ldfi.experiments.cli.scenario import scenario_from
+
+if TYPE_CHECKING:
+    from ldfi.experiments.export.mesh import ProxyFault
 
 app = typer.Typer(help="Faults in the words of other tools.", no_args_is_help=True)
 
@@ -56,6 +48,9 @@ def chaostoolkit(
     as_json: AsJson = False,
 ) -> None:
     """Write a Chaos Toolkit experiment: it deviates as long as the scenario fails."""
+    from ldfi.experiments.export import chaostoolkit as to_chaostoolkit
+    from ldfi.experiments.export.program import program
+
     wanted = program(scenario_from(source, url, token), path)
     experiment = to_chaostoolkit.experiment(wanted, target)
     _print("chaostoolkit", experiment, list(to_chaostoolkit.WARNINGS), as_json=as_json)
@@ -71,6 +66,9 @@ def curl(
     as_json: AsJson = False,
 ) -> None:
     """Write a shell script that asks with curl, without the faults and with them."""
+    from ldfi.experiments.export import curl as to_curl
+    from ldfi.experiments.export.program import program
+
     script = to_curl.script(program(scenario_from(source, url, token), path), target)
     _print_text("curl", script, list(to_curl.WARNINGS), as_json=as_json)
 
@@ -84,6 +82,9 @@ def pytest(
     as_json: AsJson = False,
 ) -> None:
     """Write a test file for pytest: it fails as long as the scenario does."""
+    from ldfi.experiments.export import pytest_file as to_pytest
+    from ldfi.experiments.export.program import program
+
     file = to_pytest.test_file(program(scenario_from(source, url, token), path))
     _print_text("pytest", file, list(to_pytest.WARNINGS), as_json=as_json)
 
@@ -101,6 +102,9 @@ def chaosmesh(
     as_json: AsJson = False,
 ) -> None:
     """Write Chaos Mesh's HTTPChaos for faults at one upstream. Exit code 2: not expressible."""
+    from ldfi.experiments.export import chaosmesh as to_chaosmesh
+    from ldfi.experiments.export.mesh import proxy_faults
+
     scenario = scenario_from(source, url, token)
     faults = proxy_faults(scenario.injected(), round(scenario.delay * 1000))
     label = _label(selector or f"app={faults[0].peer.partition('.')[0]}", "--selector")
@@ -121,6 +125,9 @@ def envoy(
     as_json: AsJson = False,
 ) -> None:
     """Write Envoy's HTTP filters for faults at one upstream. Exit code 2: not expressible."""
+    from ldfi.experiments.export import envoy as to_envoy
+    from ldfi.experiments.export.mesh import WARNINGS
+
     faults = _read(fault, delay, url, token)
     filters = to_envoy.http_filters(faults, cluster, max_active)
     _print("envoy", filters, [*WARNINGS, *to_envoy.warnings(max_active)], as_json=as_json)
@@ -142,6 +149,9 @@ def istio(
     as_json: AsJson = False,
 ) -> None:
     """Write Istio's VirtualService for faults at one host. Exit code 2: not expressible."""
+    from ldfi.experiments.export import istio as to_istio
+    from ldfi.experiments.export.mesh import WARNINGS
+
     faults = _read(fault, delay, url, token)
     name, value = _label(source or f"app={faults[0].caller}", "--source")
     resource = to_istio.virtual_service(faults, host, namespace, {name: value})
@@ -152,6 +162,10 @@ def _read(
     texts: Sequence[str], delay: float | None, url: str, token: str | None
 ) -> list[ProxyFault]:
     """Faults as they are written, or all those of one scenario."""
+    from ldfi.experiments.export.mesh import proxy_faults
+    from ldfi.fit.context import DEFAULT_DELAY_MS
+    from ldfi.fit.faults import Fault
+
     length = delay if delay is not None else DEFAULT_DELAY_MS / 1000
     if len(texts) == 1 and "@" not in texts[0]:
         scenario = scenario_from(texts[0], url, token)
@@ -190,7 +204,9 @@ def _print(
     *,
     as_json: bool,
 ) -> None:
-    """The configuration on stdout, with its warnings; several documents where it is a list."""
+    """Print the configuration on stdout, with its warnings; a list as several documents."""
+    import yaml
+
     _warn(warnings)
     if as_json:
         typer.echo(json.dumps({"target": target, "config": config, "warnings": warnings}))
@@ -202,7 +218,7 @@ def _print(
 
 
 def _print_text(target: str, text: str, warnings: list[str], *, as_json: bool) -> None:
-    """A file that is no YAML; its warnings on stderr alone."""
+    """Print a file that is no YAML; its warnings on stderr alone."""
     _warn(warnings)
     if as_json:
         typer.echo(json.dumps({"target": target, "text": text, "warnings": warnings}))

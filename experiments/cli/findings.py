@@ -12,7 +12,6 @@ from typer.core import TyperGroup
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.campaign_view import finding_table
-from ldfi.experiments.cli.client import segment
 from ldfi.experiments.cli.control import (
     HERE,
     All,
@@ -24,6 +23,7 @@ from ldfi.experiments.cli.control import (
     connected,
     listed,
     posted,
+    segment,
 )
 from ldfi.experiments.cli.durations import seconds
 from ldfi.experiments.cli.settings import Set, checked, pairs

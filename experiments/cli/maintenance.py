@@ -10,8 +10,17 @@ import typer
 from rich.text import Text
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.client import segment
-from ldfi.experiments.cli.control import HERE, All, AsJson, Limit, Reason, Token, Url, connected
+from ldfi.experiments.cli.control import (
+    HERE,
+    All,
+    AsJson,
+    Limit,
+    Reason,
+    Token,
+    Url,
+    connected,
+    segment,
+)
 from ldfi.experiments.cli.durations import seconds
 from ldfi.experiments.cli.terminal import columns, show, show_page
 from ldfi.experiments.cli.words import styled, when

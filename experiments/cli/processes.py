@@ -125,7 +125,7 @@ def _await_end() -> None:
 
 
 def free_port() -> int:
-    """A port on loopback that nobody listens on just now."""
+    """Find a port on loopback that nobody listens on just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

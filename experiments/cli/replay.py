@@ -1,62 +1,21 @@
 """``ldfi replay``: a class's exemplar requests, sent against staging again and again.
 
-The outcomes go to the service as device metrics, so that campaigns can explore a system that has
-no users. The file says what to send and what a good answer is (see ``docs/outcomes.md``).
+The outcomes go to the service, so that campaigns can explore a system that has no users.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import httpx
 import typer
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import HERE, AsJson, Url
 from ldfi.experiments.cli.durations import seconds as length_of
-from ldfi.experiments.domain.traffic.observation import Outcome
-from ldfi.experiments.errors import InvalidReplay, Unreachable
-from ldfi.experiments.scenarios.replay import SAFE_METHODS, Assertion, Exemplar, Replayer
-from ldfi.experiments.scenarios.steady_state import is_experiment, steady_state
-
-REPORT_SECONDS = 0.5
-MOST_AT_ONCE = 1_000
-MAX_WAITING = 100_000
-
-
-class _Exemplar(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    method: str = "GET"
-    path: str
-    query: str = ""
-    headers: dict[str, str] = {}
-
-
-class _Assertion(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    status: list[int] | None = Field(None, description="Good statuses; default: 200 to 299.")
-    body_contains: str | None = None
-    json_path: str | None = None
-    equals: Any = None
-    body_matches: str | None = None
-    max_seconds: float | None = Field(None, gt=0)
-
-
-class ReplayFile(BaseModel):
-    """What ``ldfi replay`` reads."""
-
-    model_config = ConfigDict(extra="forbid")
-    exemplars: list[_Exemplar] = Field(min_length=1)
-    assertion: _Assertion | None = None
-    safe_methods: list[str] = list(SAFE_METHODS)
 
 
 def replay(
@@ -79,6 +38,9 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Send exemplar requests against staging and report how they went."""
+    from ldfi.experiments.cli.replaying import Reporter, read, run
+    from ldfi.experiments.scenarios.replay import Replayer
+
     exemplars, assertion, safe_methods = read(file)
     seconds = None if length is None else length_of(length, "--for")
     replayer = Replayer(target, exemplars, rate, devices, assertion, safe_methods)
@@ -87,115 +49,9 @@ def replay(
             "No assertion: every status below 500 counts as success, and a 200 may hide an error.",
             highlight=False,
         )
-    counts = asyncio.run(_run(replayer, _Reporter(url, token), seconds, quiet=as_json))
+    counts = asyncio.run(run(replayer, Reporter(url, token), seconds, quiet=as_json))
     if as_json:
         typer.echo(json.dumps(counts))
     else:
         typer.echo(f"{counts['sent']} sent, {counts['failed']} of them failed.")
     raise typer.Exit(exits.FINE)
-
-
-def read(file: Path) -> tuple[list[Exemplar], Assertion | None, list[str]]:
-    """Exemplars, assertion and safe methods of a replay file, or of the steady state of a Chaos
-    Toolkit experiment. Raises InvalidReplay."""
-    try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
-        if is_experiment(document):
-            return *_of_steady_state(steady_state(document, str(file)), file), list(SAFE_METHODS)
-        wanted = ReplayFile.model_validate(document)
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidReplay(f"{file} cannot be read: {error}") from error
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        raise InvalidReplay(f"{file}: " + "; ".join(faults)) from error
-    return (
-        [Exemplar(**each.model_dump()) for each in wanted.exemplars],
-        _meant(wanted),
-        (wanted.safe_methods),
-    )
-
-
-def _meant(wanted: ReplayFile) -> Assertion | None:
-    given = wanted.assertion
-    if given is None:
-        return None
-    values = given.model_dump(exclude={"status"}, exclude_unset=True)
-    status = tuple(given.status) if given.status is not None else range(200, 300)
-    return Assertion(status=status, **values)
-
-
-def _of_steady_state(
-    found: list[tuple[Exemplar, Assertion]], file: Path
-) -> tuple[list[Exemplar], Assertion]:
-    exemplars = [exemplar for exemplar, _ in found]
-    assertions = [assertion for _, assertion in found]
-    if any(each != assertions[0] for each in assertions):
-        raise InvalidReplay(
-            f"{file}: its probes ask for {len(found)} things and expect different answers; one "
-            "replay has one assertion, so split the file"
-        )
-    return exemplars, assertions[0]
-
-
-class _Reporter:
-    """Sends outcomes to the service, in batches; keeps them while it does not answer."""
-
-    def __init__(self, url: str, token: str) -> None:
-        self._url = f"{url.rstrip('/')}/api/v1/device-metrics"
-        self._headers = {"Authorization": f"Bearer {token}"}
-        self._waiting: list[dict[str, Any]] = []
-        self.sent = self.failed = 0
-
-    def take(self, outcome: Outcome) -> None:
-        """One outcome has come in."""
-        self.sent += 1
-        self.failed += not outcome.success
-        if len(self._waiting) < MAX_WAITING:
-            self._waiting.append(
-                {
-                    "device": outcome.device,
-                    "trace_id": outcome.trace_id,
-                    "outcome": "success" if outcome.success else "failure",
-                    "error_code": outcome.error_code,
-                    "duration_ms": outcome.duration * 1000,
-                }
-            )
-
-    async def report(self, client: httpx.AsyncClient) -> None:
-        """Send what is waiting. Raises Unreachable."""
-        while self._waiting:
-            batch = self._waiting[:MOST_AT_ONCE]
-            try:
-                answer = await client.post(
-                    self._url, json={"metrics": batch}, headers=self._headers
-                )
-                answer.raise_for_status()
-            except httpx.HTTPError as error:
-                raise Unreachable(f"{self._url} takes no outcomes: {error}") from error
-            del self._waiting[: len(batch)]
-
-
-async def _run(
-    replayer: Replayer, reporter: _Reporter, seconds: float | None, *, quiet: bool
-) -> dict[str, int]:
-    stop = asyncio.Event()
-    sending = asyncio.create_task(replayer.run(reporter.take, stop))
-    console = Console(stderr=True, quiet=quiet)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    end = None if seconds is None else time.monotonic() + seconds
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("replaying")
-        async with httpx.AsyncClient(timeout=10.0) as client:
-            try:
-                while not sending.done() and (end is None or time.monotonic() < end):
-                    await reporter.report(client)
-                    shown = f"{reporter.sent} answered, {reporter.failed} failed"
-                    progress.update(task, description=shown)
-                    await asyncio.sleep(REPORT_SECONDS)
-            except asyncio.CancelledError:
-                pass  # Ctrl-C: what has been sent is still reported
-            finally:
-                stop.set()
-                await sending
-                await reporter.report(client)
-    return {"sent": reporter.sent, "failed": reporter.failed}

@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Group, RenderableType
-from rich.text import Text
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.control import HERE, AsJson, Url
-from ldfi.experiments.cli.scenario import OptionalToken, scenario_from
-from ldfi.experiments.cli.terminal import columns, console, show
-from ldfi.experiments.cli.words import NOTHING, length
-from ldfi.experiments.errors import Invalid, InvalidScenario, Unreachable
-from ldfi.experiments.scenarios.replay import Assertion
-from ldfi.experiments.scenarios.reproduction import Attempt, Reproduction, telling
-from ldfi.experiments.scenarios.request import Sending, attempts
-from ldfi.experiments.scenarios.scenario import Scenario
-from ldfi.experiments.scenarios.steady_state import assertion_for
-from ldfi.experiments.scenarios.traces import (
-    QUIET,
-    Jaeger,
-    Service,
-    Source,
-    listening,
-    with_lineages,
-)
-from ldfi.fit.keys import VARIABLE, Keys
-from ldfi.lineage.outline import Row, side_by_side
+from ldfi.experiments.cli.control import HERE, AsJson, OptionalToken, Url
+from ldfi.experiments.cli.scenario import scenario_from
+from ldfi.experiments.cli.terminal import show
 
 CODES = {
     "fails": exits.FOUND,
@@ -41,7 +20,6 @@ CODES = {
     "never-fired": exits.INCONCLUSIVE,
     "inconclusive": exits.INCONCLUSIVE,
 }
-_STYLES = {"fails": "bold red", "fixed": "bold green"}
 
 
 def reproduce(
@@ -80,7 +58,7 @@ def reproduce(
     ] = None,
     quiet: Annotated[
         float, typer.Option(min=0.1, help="Seconds without a new span until a trace is whole.")
-    ] = QUIET,
+    ] = 6.0,  # a little more than the five seconds after which SDKs export
     url: Url = HERE,
     token: OptionalToken = None,
     as_json: AsJson = False,
@@ -90,136 +68,27 @@ def reproduce(
     FIT_KEYS holds the key that the target's services know. Exit code 1: it still fails. 0: fixed.
     3: the faults never fired, or nobody can say.
     """
+    from ldfi.experiments.cli.reproduce_view import picture
+    from ldfi.experiments.cli.reproducing import (
+        assertion_of,
+        body_of,
+        headers_of,
+        replay,
+        source_of,
+    )
+    from ldfi.experiments.scenarios.reproduction import Reproduction
+    from ldfi.experiments.scenarios.request import Sending
+    from ldfi.fit.keys import VARIABLE, Keys
+
     scenario = scenario_from(source, url, token)
     keys = Keys.parse(os.environ.get(VARIABLE, ""))
-    assertion, blind = _assertion(scenario, steady_state)
-    sending = Sending(target, device, path, _headers(header or []), _body(data), unsafe, timeout)
-    with _source(jaeger, listen, quiet, url, token) as lineages:
-        made = asyncio.run(_replay(scenario, sending, keys, times, assertion, lineages))
+    assertion, blind = assertion_of(scenario, steady_state)
+    headers, body = headers_of(header or []), body_of(data)
+    sending = Sending(target, device, path, headers, body, unsafe, timeout)
+    with source_of(jaeger, listen, quiet, url, token) as lineages:
+        made = asyncio.run(replay(scenario, sending, keys, times, assertion, lineages))
     result = Reproduction(tuple(made), frozenset(scenario.faults), blind)
     verdict, _ = result.judged
     document = {"scenario": scenario.id, "target": target, "device": device, **result.to_json()}
-    show(document, _picture(scenario, result), as_json=as_json)
+    show(document, picture(scenario, result), as_json=as_json)
     raise typer.Exit(CODES[verdict])
-
-
-async def _replay(
-    scenario: Scenario,
-    sending: Sending,
-    keys: Keys,
-    times: int,
-    assertion: Assertion,
-    source: Source | None,
-) -> list[Attempt]:
-    made = await attempts(scenario, sending, keys, times, assertion)
-    if source is None:
-        return made
-    try:
-        return await with_lineages(made, source)
-    except Unreachable as error:
-        console(stderr=True).print(f"warning: no lineages: {error}", style="yellow")
-        return made
-
-
-def _assertion(scenario: Scenario, steady_state: Path | None) -> tuple[Assertion, bool]:
-    if steady_state is not None:
-        return assertion_for(steady_state, scenario.request.path), False
-    return scenario.expect.assertion(), scenario.expect.blind
-
-
-def _headers(given: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in given:
-        name, colon, value = text.partition(":")
-        if not colon or not name.strip() or not name.strip().isascii():
-            raise InvalidScenario("a --header is NAME: VALUE")  # the value may be a secret
-        found[name.strip().lower()] = value.strip()
-    return found
-
-
-def _body(file: Path | None) -> bytes | None:
-    try:
-        return None if file is None else file.read_bytes()
-    except OSError as error:
-        raise InvalidScenario(f"--data {file}: {error}") from error
-
-
-@contextmanager
-def _source(
-    jaeger: str | None, listen: str | None, quiet: float, url: str, token: str | None
-) -> Iterator[Source | None]:
-    """Who is asked for lineages: what was named, else the service if there is a token for it."""
-    if jaeger is not None and listen is not None:
-        raise Invalid("give --jaeger or --listen, not both: lineages come from one place")
-    if listen is not None:
-        with listening(listen, quiet) as listener:
-            yield listener
-    elif jaeger is not None:
-        yield Jaeger(jaeger, quiet)
-    else:
-        yield Service(url, token) if token else None
-
-
-def _picture(scenario: Scenario, result: Reproduction) -> RenderableType:
-    verdict, why = result.judged
-    said = {
-        "fails": "It still fails",
-        "fixed": "Fixed",
-        "never-fired": "The faults never fired, as far as anyone knows",
-        "inconclusive": "Inconclusive",
-    }[verdict]
-    parts: list[RenderableType] = [
-        Text(scenario.title, "bold"),
-        _attempts(result),
-        *_lineages(scenario, result),
-        Text(f"{said}: {why}.", _STYLES.get(verdict, "yellow")),
-    ]
-    missing = sorted(result.faults - result.fired)
-    if result.known and missing and result.fired:
-        parts.append(Text(f"Never fired: {', '.join(missing)}", "dim"))
-    return Group(*parts)
-
-
-def _attempts(result: Reproduction) -> RenderableType:
-    table = columns("", "answer", "time", "fired", "trace")
-    for each in sorted(result.attempts, key=lambda one: one.faulty):
-        style = "red" if each.failure else "green"
-        answer = str(each.status or NOTHING) + (f", {each.failure}" if each.failure else "")
-        table.add_row(
-            "with faults" if each.faulty else "without",
-            Text(answer, style),
-            length(each.seconds),
-            _fired(each),
-            each.trace_id,
-        )
-    return table
-
-
-def _fired(attempt: Attempt) -> str:
-    if not attempt.faulty:
-        return ""
-    return "unknown" if attempt.fired is None else str(len(attempt.fired))
-
-
-def _lineages(scenario: Scenario, result: Reproduction) -> list[RenderableType]:
-    rows, names = result.rows(), ("without faults", "with faults")
-    if not rows:
-        rows, names = side_by_side(*scenario.lineage.outlines()), ("expected", "when it was found")
-    if not rows:
-        return []
-    return [_lineage_table(rows, names), Text("")]
-
-
-def _lineage_table(rows: list[Row], names: tuple[str, str]) -> RenderableType:
-    """What differs, and how much does not."""
-    shown = telling(rows)
-    table = columns("call", *names, whole=0)
-    for row in shown:
-        style = "" if row.differs else "dim"
-        table.add_row(
-            Text("  " * row.depth + row.point, style),
-            Text(row.left or "not called", style),
-            Text(row.right or "not called", "red" if row.differs else style),
-        )
-    alike = len(rows) - len(shown)
-    return Group(table, Text(f"and {alike} calls that went alike", "dim")) if alike else table

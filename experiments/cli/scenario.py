@@ -7,31 +7,19 @@ import math
 import os
 import time
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ldfi.experiments.cli.client import segment
-from ldfi.experiments.cli.control import AsJson, connected
+from ldfi.experiments.cli.control import AsJson, connected, segment
 from ldfi.experiments.cli.durations import seconds
 from ldfi.experiments.errors import Invalid
-from ldfi.experiments.scenarios.scenario import Scenario, of_document, read, schema_text
-from ldfi.fit import baggage
-from ldfi.fit.context import DEFAULT_DELAY_MS, encode
-from ldfi.fit.faults import Fault
-from ldfi.fit.keys import VARIABLE, Keys
-from ldfi.fit.scenario import scenario_of
+
+if TYPE_CHECKING:
+    from ldfi.experiments.scenarios.scenario import Scenario
 
 MOST: Final = 3600.0
 """Seconds for which a context may be valid at most."""
-
-OptionalToken = Annotated[
-    str | None,
-    typer.Option(
-        envvar="LDFI_TOKEN",
-        help="A token, role viewer: finding and lineages come from the service.",
-    ),
-]
 
 app = typer.Typer(help="Scenario files: their format, and whether one is sound.")
 
@@ -39,6 +27,8 @@ app = typer.Typer(help="Scenario files: their format, and whether one is sound."
 @app.command("schema")
 def schema() -> None:
     """Print the JSON Schema of scenario files; editors check and complete them by it."""
+    from ldfi.experiments.scenarios.scenario import schema_text
+
     typer.echo(schema_text(), nl=False)
 
 
@@ -48,6 +38,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Say whether scenario files can be read, and hold nothing they must not. Exit code 2: no."""
+    from ldfi.experiments.scenarios.scenario import read
+
     titles = {str(file): read(file).title for file in files}
     if as_json:
         typer.echo(json.dumps(titles))
@@ -62,7 +54,7 @@ def context(
     device: Annotated[str, typer.Option(help="The device in whose name it is signed.")],
     delay: Annotated[
         float, typer.Option(min=0.001, max=9999, help="Seconds that a delay hangs.")
-    ] = DEFAULT_DELAY_MS / 1000,
+    ] = 10.0,  # as contexts have it by default
     valid: Annotated[
         str, typer.Option("--for", help="How long it is valid: 30s, 10m. An hour at most.")
     ] = "60s",
@@ -73,6 +65,12 @@ def context(
     FIT_KEYS holds the key. Whoever has the header can replay the faults for that device, until it
     expires: it belongs in no file.
     """
+    from ldfi.fit import baggage
+    from ldfi.fit.context import encode
+    from ldfi.fit.faults import Fault
+    from ldfi.fit.keys import VARIABLE, Keys
+    from ldfi.fit.scenario import scenario_of
+
     lifetime = seconds(valid, "--for")
     if not 1 <= lifetime <= MOST:
         raise typer.BadParameter(f"{valid}: 1s to 1h", param_hint="--for")
@@ -90,7 +88,9 @@ def context(
 
 
 def scenario_from(source: str, url: str, token: str | None) -> Scenario:
-    """A scenario file, or else the scenario of a finding. Raises Invalid, NotFound, Unreachable."""
+    """Read a scenario file, or else a finding's scenario. Raises Invalid, NotFound, Unreachable."""
+    from ldfi.experiments.scenarios.scenario import of_document, read
+
     file = Path(source)
     if file.exists() or file.suffix in {".yaml", ".yml", ".json"}:
         return read(file)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
 from ldfi.experiments.errors import Invalid
 
@@ -44,6 +43,8 @@ def read(file: Path | None) -> dict[str, Any]:
     """Read a document by its file's ending; nothing without a file."""
     if file is None:
         return {}
+    import yaml
+
     try:
         text = file.read_text(encoding="utf-8")
         document = tomllib.loads(text) if file.suffix == ".toml" else yaml.safe_load(text)
@@ -55,7 +56,7 @@ def read(file: Path | None) -> dict[str, Any]:
 
 
 def checked(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document as the service takes it, without what was not set.
+    """Check the document; return it as the service takes it, without what was not set.
 
     Raises Invalid, with every fault in it.
     """

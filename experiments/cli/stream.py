@@ -59,7 +59,7 @@ class Stream:
         self._closed.set()
 
     def take(self, seconds: float) -> list[Event]:
-        """What has happened, waiting for at most so long; often nothing."""
+        """Take what has happened, waiting for at most so long; often nothing."""
         taken: list[Event] = []
         with suppress(Empty):
             taken.append(self._events.get(timeout=seconds))

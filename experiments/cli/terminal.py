@@ -17,7 +17,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def columns(*names: str, whole: int = 1) -> Table:
-    """A table without frames: long names fold instead of being cut, for people copy them.
+    """Make a table without frames: long names fold instead of being cut, for people copy them.
 
     The first ``whole`` columns keep their words in one piece.
     """
@@ -28,7 +28,7 @@ def columns(*names: str, whole: int = 1) -> Table:
 
 
 def show(document: Any, picture: RenderableType, *, as_json: bool) -> None:
-    """A document for programs, or its picture for people."""
+    """Print a document for programs, or its picture for people."""
     if as_json:
         typer.echo(json.dumps(document))
     else:

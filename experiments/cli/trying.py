@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.client import Client, segment
+from ldfi.experiments.cli.control import segment
 from ldfi.experiments.cli.experiment_view import side_by_side
 from ldfi.experiments.cli.terminal import console, show
 from ldfi.experiments.cli.watch import Followed, follow, newest_event, over
 from ldfi.experiments.cli.words import length
 from ldfi.experiments.errors import Conflict, NotFound
+
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.client import Client
 
 
 def tried(
@@ -71,7 +74,7 @@ def _stop_unless_over(client: Client, seen: Followed, run: int, within: float) -
 
 
 def _why_nothing(campaign: dict[str, Any]) -> str:
-    """What a campaign waits for in which nothing was tried."""
+    """Say what a campaign waits for in which nothing was tried."""
     waiting = [each["waiting"] for each in campaign["classes"]]
     known = [campaign["waiting"], *waiting, *campaign["not_yet"].values(), campaign["reason"]]
     return next(filter(None, known), "its class has not been seen")

@@ -12,17 +12,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
 from rich.console import Console
-from rich.live import Live
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.campaign_view import class_lines, event_line, progress, waiting_lines
-from ldfi.experiments.cli.client import Client, segment
-from ldfi.experiments.cli.stream import Event, Stream
+from ldfi.experiments.cli.control import segment
 from ldfi.experiments.errors import NotFound, Unreachable
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from ldfi.experiments.cli.client import Client
+    from ldfi.experiments.cli.stream import Event, Stream
 
 LOOK_SECONDS: Final = 1.0
 LAST_EVENTS_SECONDS: Final = 3.0
@@ -53,7 +57,7 @@ class Followed:
 
 
 def newest_event(client: Client) -> int:
-    """The id of the last event so far; 0 where there is none."""
+    """Ask for the id of the last event so far; 0 where there is none."""
     items = client.page("/audit", 1)["items"]
     return int(items[0]["id"]) if items else 0
 
@@ -71,6 +75,8 @@ def follow(
     After so many seconds the watching ends in any case. Raises Unreachable when the service stays
     gone, typer.Exit when interrupted.
     """
+    from ldfi.experiments.cli.stream import Stream
+
     watch = _Watch(client, Followed(campaign), console)
     if over(campaign, campaign["run"]):
         return watch.seen
@@ -97,6 +103,8 @@ def _screen(console: Console) -> Iterator[Live | None]:
     if not console.is_terminal:
         yield None
         return
+    from rich.live import Live
+
     with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
         yield live
 
@@ -159,7 +167,7 @@ class _Watch:
         return None
 
     def _experiment_line(self, event: Event, news: str, *, live: bool) -> Any:
-        """The live screen shows what is armed by itself."""
+        """Tell the rest: the live screen shows what is armed by itself."""
         experiment = self._get(f"/experiments/{segment(event.subject)}")
         if experiment is None or experiment["campaign_id"] != self.seen.campaign["id"]:
             return None

@@ -41,7 +41,7 @@ def whatif(
 
 
 def code_of(answers: list[dict[str, Any]]) -> int:
-    """What the answers come to. None at all proves nothing: the name may be misspelt."""
+    """Sum up the answers. None at all proves nothing: the name may be misspelt."""
     if any(answer["hurts"] or answer["already"] == "failing" for answer in answers):
         return exits.FOUND
     known = all(not answer["unknown"] and answer["already"] == "safe" for answer in answers)

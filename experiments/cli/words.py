@@ -30,17 +30,17 @@ NOTHING: Final = "–"
 
 
 def when(at: float | None) -> str:
-    """A moment, in UTC, as a column of that name shows it."""
+    """Write a moment, in UTC, as a column of that name shows it."""
     return NOTHING if not at else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
 
 
 def clock(at: float) -> str:
-    """The time of day, in UTC."""
+    """Write the time of day, in UTC."""
     return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S}"
 
 
 def length(seconds: float | None) -> str:
-    """A length of time, in the largest unit that keeps two digits."""
+    """Write a length of time, in the largest unit that keeps two digits."""
     if seconds is None:
         return NOTHING
     if seconds < 10:
@@ -52,12 +52,12 @@ def length(seconds: float | None) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """A latency."""
+    """Write a latency."""
     return f"{seconds * 1000:.0f} ms"
 
 
 def percent(share: float | None) -> str:
-    """A share, to the tenth of a percent where it is small."""
+    """Write a share, to the tenth of a percent where it is small."""
     if share is None:
         return NOTHING
     digits = 1 if 0 < abs(share) < 0.1 else 0
@@ -65,7 +65,7 @@ def percent(share: float | None) -> str:
 
 
 def interval(bounds: Sequence[float] | None) -> str:
-    """The interval of a share, in percent."""
+    """Write the interval of a share, in percent."""
     if bounds is None:
         return ""
     low, high = (f"{round(bound * 100)}".replace("-", "−") for bound in bounds)
@@ -81,16 +81,16 @@ def failures(arm: dict[str, Any], between: str = " ") -> str:
 
 
 def styled(word: str | None) -> Text:
-    """A state or verdict in its colour."""
+    """Write a state or verdict in its colour."""
     return Text(word or NOTHING, STYLES.get(word or "", ""))
 
 
 def outcome(experiment: dict[str, Any]) -> str:
-    """An experiment's verdict, or its state as long as there is none."""
+    """Write an experiment's verdict, or its state as long as there is none."""
     return str(experiment["verdict"] or experiment["state"])
 
 
 def short(faults: Sequence[str], most: int = 3) -> str:
-    """Some of the faults, and how many there are besides."""
+    """List some of the faults, and how many there are besides."""
     more = len(faults) - most
     return " + ".join(faults[:most]) + (f" and {more} more" if more > 0 else "")

@@ -136,7 +136,7 @@ class Commands:
         return closed
 
     def _live(self, campaign_id: str) -> Campaign:
-        """A campaign that is not over. Raises NotFound, or Conflict when it is."""
+        """Find a campaign that is not over. Raises NotFound, or Conflict when it is."""
         campaign = self._state.campaigns.get(campaign_id)
         if campaign is not None and campaign.live():
             return campaign

@@ -26,7 +26,7 @@ ARMS: tuple[Arm, ...] = ("control", "treatment")
 
 
 def filled_in(promql: str, experiment: str, arm: Arm) -> str:
-    """The expression for one arm of one experiment. Ids hold nothing that PromQL could mind."""
+    """Fill in an expression for one arm of one experiment. Ids hold nothing that PromQL minds."""
     return promql.replace("$experiment", experiment).replace("$arm", arm)
 
 

@@ -101,7 +101,7 @@ class DriftWatch:
 
 
 def _why(changed: ClassChange) -> str:
-    """What changed in a class's lineage, in words."""
+    """Say in words what changed in a class's lineage."""
     words = [
         f"{verb} {', '.join(sorted(points))}"
         for verb, points in (("came:", changed.appeared), ("went:", changed.vanished))

@@ -107,7 +107,7 @@ class Engine:
     def receive_observation(
         self, observation: Observation, now: float, at: tuple[int, int]
     ) -> None:
-        """An ingest worker has joined both halves of a request, each request once.
+        """Take a request of which an ingest worker has joined both halves, each once.
 
         ``at``: partition and offset where it stands in the stream.
         """

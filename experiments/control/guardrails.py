@@ -10,9 +10,9 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from ldfi.errors import LdfiError
 from ldfi.experiments.control.state import State
 from ldfi.experiments.telemetry.prometheus import Prometheus
-from ldfi.fit.errors import LdfiError
 
 LOOK_SECONDS = 1.0
 

@@ -86,7 +86,7 @@ class Passes:
         self._record.save(campaign, now)
 
     def _known(self, name: str, campaign: Campaign) -> list[Hypothesis]:
-        """What was found in a class before this run of the campaign, and is tried again."""
+        """List what was found in a class before this run of the campaign, and is tried again."""
         asked = campaign.definition.hypotheses
         with self._db.read() as session:
             return findings.known(session, name, campaign.run_started_at, asked)

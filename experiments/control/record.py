@@ -71,7 +71,7 @@ class Record:
             self.save(campaign, now, who)
 
     def busy(self) -> set[str]:
-        """The campaigns of which something is still to be written."""
+        """List the campaigns of which something is still to be written."""
         late = {each.campaign.id for each in self._late}
         return late | set(self._campaigns) | {each.campaign.id for each in self._endings}
 

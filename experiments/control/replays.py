@@ -33,7 +33,7 @@ class Replays:
         return True
 
     def get(self, trace_id: str) -> Lineage | None:
-        """The lineage of a replayed request, while it is kept."""
+        """Find the lineage of a replayed request, while it is kept."""
         found = self._kept.get(trace_id)
         return found[1] if found else None
 

@@ -29,7 +29,7 @@ def restored(
     limits: Limits,
     new_id: Callable[[], str],
 ) -> Campaign:
-    """The campaign of this row, with everything it had learned."""
+    """Rebuild the campaign of this row, with everything it had learned."""
     definition = campaigns.definition_from_json(row.definition)
     campaign = Campaign(row.id, definition, new_id, limits.protected_points)
     campaign.state = cast(CampaignState, row.state)
@@ -68,7 +68,7 @@ def _explore(
 
 
 def _count(session: Session, campaign: Campaign) -> None:
-    """The family of tests of this run goes on where it was."""
+    """Let the family of tests of this run go on where it was."""
     this_run = (ExperimentRow.campaign_id == campaign.id, ExperimentRow.run == campaign.run)
     first = ExperimentRow.purpose.in_(["explore", "recheck"])
     convicts = ExperimentRow.purpose == campaign.convicts

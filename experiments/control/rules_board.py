@@ -58,11 +58,11 @@ class RulesBoard:
         self._changed = asyncio.Event()
 
     def edges(self, now: float) -> list[str]:
-        """The edges that have asked for rules lately."""
+        """List the edges that have asked for rules lately."""
         return sorted(n for n, edge in self._edges.items() if edge.seen >= now - self._lease)
 
     def armed(self) -> list[str]:
-        """The experiments whose rules are in force."""
+        """List the experiments whose rules are in force."""
         return [name for name, posted in self._posted.items() if posted.down is None]
 
     def put(self, rule: Rule, members: int, now: float) -> None:
@@ -83,11 +83,11 @@ class RulesBoard:
             self.take_down(experiment)
 
     def forget(self, experiment: str) -> None:
-        """It is over and accounted for."""
+        """Forget an experiment: it is over and accounted for."""
         self._posted.pop(experiment, None)
 
     def renew(self, until: float) -> None:
-        """It is on record that rules may be in force until then (Unix seconds)."""
+        """Let rules be in force until then (Unix seconds): that is on record."""
         self._until = until
 
     def taken(self, experiment: str) -> bool:
@@ -111,7 +111,7 @@ class RulesBoard:
         )
 
     def spent(self, experiment: str) -> int:
-        """The devices it has cost at most: what the edges said, and the whole allowance of those
+        """Count the devices it cost at most: what the edges said, and the whole allowance of those
         that never told."""
         posted = self._posted[experiment]
         return sum(
@@ -127,7 +127,7 @@ class RulesBoard:
         return f"{self._epoch}-{self._count}"
 
     def heard(self, edge: str, version: str, used: Mapping[str, int], now: float) -> None:
-        """An edge asks for news: it holds ``version``, and has treated so many devices in all."""
+        """Hear an edge that asks for news: it holds ``version`` and has treated so many devices."""
         self._drop_stale(now)
         known = self._edges.setdefault(edge, _Edge(now))
         known.seen = now
@@ -139,7 +139,7 @@ class RulesBoard:
                 posted.used[edge] = max(count, posted.used.get(edge, 0))
 
     def lease(self, edge: str, now: float) -> dict[str, Any]:
-        """The document that an edge receives."""
+        """Make the document that an edge receives."""
         armed = [posted for posted in self._posted.values() if posted.down is None]
         seconds = max(0.0, min(self._lease, self._until - now)) if armed else self._lease
         known = self._edges.setdefault(edge, _Edge(now))

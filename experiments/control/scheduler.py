@@ -90,7 +90,7 @@ class Scheduler:
         self._drop_over()
 
     def shut_down(self, reason: str, now: float) -> None:
-        """The service ends: disarm, and leave the campaigns to whoever comes next."""
+        """Disarm, as the service ends, and leave the campaigns to whoever comes next."""
         self._board.clear()
         for campaign in self.state.campaigns.values():
             for experiment in list(campaign.running.values()):

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, Literal, Self
 
 from ldfi.experiments.domain.declared import About, Setting, settings_of
-from ldfi.fit.faults import KINDS, FaultKind
+from ldfi.kinds import KINDS, FaultKind
 
 StrategyName = Literal["smallest", "likeliest", "union"]
 VerdictRule = Literal["sequential", "threshold"]

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 
 import httpx
 
+from ldfi.errors import LdfiError
 from ldfi.experiments.notify.delivery import deliver
 from ldfi.experiments.notify.notification import delivery_of, notification_of
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.store import Database, notifications
 from ldfi.experiments.store.schema import NotificationRow
-from ldfi.fit.errors import LdfiError
 
 _log = logging.getLogger("ldfi")
 

@@ -96,7 +96,7 @@ class Config(BaseSettings):
     database_url: SecretStr = Field(
         SecretStr("sqlite:///ldfi.sqlite3"),
         description="Where the state is kept: `sqlite:///FILE` or "
-        "`postgresql+psycopg://USER:PASSWORD@HOST/DATABASE`.",
+        "`postgresql+psycopg://USER:PASSWORD@HOST/DATABASE` (the extra `ldfi[postgresql]`).",
     )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on.")
     port: int = Field(8600, ge=0, le=65535, description="Port to listen on; 0: any free one.")
@@ -205,10 +205,10 @@ class Config(BaseSettings):
     @classmethod
     def _known_database(cls, url: SecretStr) -> SecretStr:
         try:
-            backend = make_url(url.get_secret_value()).get_backend_name()
+            driver = make_url(url.get_secret_value()).drivername
         except ArgumentError:
-            backend = ""
-        if backend not in {"sqlite", "postgresql"}:
+            driver = ""
+        if not (driver.partition("+")[0] == "sqlite" or driver == "postgresql+psycopg"):
             raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
         return url
 

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
 
 from ldfi.experiments.control.engine import OutcomeSource
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.notify.target import Target
+from ldfi.experiments.process.role import ProcessRole
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.prometheus import Prometheus
-
-ProcessRole = Literal["all", "api", "scheduler", "ingest"]
-"""``scheduler`` may lead, and then has the engine; ``api`` never does; ``ingest`` reads spans;
-``all`` does everything that there is to do."""
-
-ROLES: Final[tuple[ProcessRole, ...]] = get_args(ProcessRole)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldfi.experiments.domain.settings import SETTINGS
 from ldfi.experiments.errors import Invalid
-from ldfi.fit.faults import KINDS, FaultKind
+from ldfi.kinds import KINDS, FaultKind
 
 
 class InvalidMarker(Invalid):

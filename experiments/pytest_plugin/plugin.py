@@ -1,9 +1,15 @@
-"""pytest's hooks. Nothing is imported and nothing done for tests without marker and fixture."""
+"""pytest's hooks. Nothing is imported and nothing done for tests without marker and fixture.
+
+pytest loads this module wherever ldfi is installed, mostly beside a service that carries ``fit``
+and has none of what exploring needs. So that is imported where somebody asks for it, and only there
+its absence is an error.
+"""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 import pytest
 
@@ -15,6 +21,8 @@ if TYPE_CHECKING:
     from ldfi.experiments.pytest_plugin.told import Document
     from ldfi.lineage.outline import Outline
 
+NEEDED: Final = ("httpx", "jsonpath_rfc9535", "opentelemetry.sdk", "pydantic", "pysat", "yaml")
+"""What the extra ``ldfi[pytest]`` installs, as it is imported."""
 SCENARIOS: Final = ".ldfi"
 """Where scenario files go without ``--ldfi-report``: a folder in pytest's root."""
 
@@ -32,19 +40,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--ldfi-seed",
         metavar="N",
         type=int,
-        default=0,
         help="the order in which faults are tried; the same seed, the same order (default: 0)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Declare the marker. Raises pytest.UsageError for our options where the extra is missing."""
     config.pluginmanager.register(Summary(), "ldfi-summary")
     config.addinivalue_line(
         "markers",
         "ldfi(max_size=2, kinds=('error',), delay=10.0, protected=(), time_limit=60.0): run the "
         "test under every combination of failures worth trying",
     )
+    given = [
+        name for name in ("--ldfi-report", "--ldfi-seed") if config.getoption(name) is not None
+    ]
+    lacking = _lacking(given[0]) if given else ""
+    if lacking:
+        raise pytest.UsageError(lacking)
 
 
 @pytest.fixture
@@ -57,7 +70,7 @@ def ldfi(request: pytest.FixtureRequest) -> Ldfi:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Take over the tests that are ours."""
-    if not isinstance(item, pytest.Function) or not _is_ours(item):
+    if not _is_ours(item) or _refusal(item):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     _explore(item, nextitem)
@@ -65,11 +78,19 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse markers that cannot be read before anything runs. Raises pytest.UsageError."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse what cannot be explored before anything runs. Raises pytest.UsageError."""
+    if _is_worker(config):
+        return
     for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker("ldfi") is not None:
-            _bounds(item)
+        if _is_ours(item) and (refusal := _refusal(item)):
+            raise pytest.UsageError(refusal)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuse it here in a worker of pytest-xdist: nobody would hear of a usage error there."""
+    if _is_worker(item.config) and _is_ours(item) and (refusal := _refusal(item)):
+        pytest.fail(refusal, pytrace=False)
 
 
 class Summary:
@@ -105,27 +126,57 @@ class Summary:
             terminalreporter.write_line(f"report: {path}")
 
 
-def _is_ours(item: pytest.Function) -> bool:
-    return item.get_closest_marker("ldfi") is not None or "ldfi" in item.fixturenames
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+def _is_ours(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    return isinstance(item, pytest.Function) and (
+        item.get_closest_marker("ldfi") is not None or "ldfi" in item.fixturenames
+    )
+
+
+def _refusal(item: pytest.Function) -> str:
+    """Say why a test of ours cannot be explored; empty where it can."""
+    from ldfi.experiments.pytest_plugin.bounds import InvalidMarker
+
+    lacking = _lacking(item.nodeid)
+    if lacking:
+        return lacking
+    try:
+        _bounds(item)
+    except InvalidMarker as error:
+        return f"{item.nodeid}: {error}"
+    return ""
+
+
+def _lacking(asked_by: str) -> str:
+    """Say what to install before anything can be explored; empty where all is there.
+
+    Looks without importing: tests that run before the first of ours are let be.
+    """
+    absent = [name for name in NEEDED if find_spec(name) is None]
+    if not absent:
+        return ""
+    return (
+        f"{asked_by} asks for ldfi's plugin, and {', '.join(absent)} cannot be imported: "
+        "pip install 'ldfi[pytest]'"
+    )
 
 
 def _bounds(item: pytest.Function) -> Bounds:
-    from ldfi.experiments.pytest_plugin.bounds import Bounds, InvalidMarker
+    """Read the marker. Raises InvalidMarker."""
+    from ldfi.experiments.pytest_plugin.bounds import Bounds
 
     marker = item.get_closest_marker("ldfi")
-    seed: int = item.config.getoption("--ldfi-seed")
-    try:
-        return Bounds.of(marker.args, marker.kwargs, seed) if marker else Bounds(seed=seed)
-    except InvalidMarker as error:
-        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+    seed: int = item.config.getoption("--ldfi-seed") or 0
+    return Bounds.of(marker.args, marker.kwargs, seed) if marker else Bounds(seed=seed)
 
 
 def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
-    try:
-        from ldfi.experiments.pytest_plugin.protocol import explore_item
-        from ldfi.experiments.pytest_plugin.told import document_of
-    except ModuleNotFoundError as error:
-        raise pytest.UsageError(f"{error}: pip install 'ldfi[pytest]'") from error
+    from ldfi.experiments.pytest_plugin.protocol import explore_item
+    from ldfi.experiments.pytest_plugin.told import document_of
+
     bounds = _bounds(item)
     item.stash.setdefault(PRESENT, Ldfi())
 

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import pytest
 
+from ldfi.errors import LdfiError
 from ldfi.experiments.pytest_plugin.armed import Armed, armed
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.fixture import PRESENT
 from ldfi.experiments.pytest_plugin.loop import Explored, Passed, Run, explore
 from ldfi.experiments.pytest_plugin.told import Document, failure_of
-from ldfi.fit.errors import LdfiError
 from ldfi.fit.faults import Fault
 
 _ENDING: Final = (pytest.exit.Exception, KeyboardInterrupt)

@@ -28,8 +28,9 @@ from pydantic import (
 from ldfi.experiments.errors import InvalidScenario
 from ldfi.experiments.scenarios.assertion import Expected
 from ldfi.experiments.scenarios.redaction import HOLE, looks_secret
-from ldfi.fit.faults import KINDS, Fault, FaultKind
+from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Condition, Predicate
+from ldfi.kinds import KINDS, FaultKind
 from ldfi.lineage.outline import Outline
 
 VERSION: Final = 1

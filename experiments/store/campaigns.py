@@ -20,7 +20,7 @@ LIVE = ("scheduled", "running", "paused")
 
 
 def create(change: Change, campaign: Campaign) -> None:
-    """A campaign begins."""
+    """Put a campaign on record as it begins."""
     change.session.add(
         CampaignRow(
             id=campaign.id,
@@ -41,7 +41,7 @@ def create(change: Change, campaign: Campaign) -> None:
 
 
 def save(change: Change, campaign: Campaign, certificates: list[dict[str, Any]]) -> None:
-    """A campaign's state has changed."""
+    """Put a campaign's changed state on record."""
     row = change.session.get_one(CampaignRow, campaign.id)
     was = row.state
     row.state, row.reason, row.run = campaign.state, campaign.reason, campaign.run
@@ -58,7 +58,7 @@ def save(change: Change, campaign: Campaign, certificates: list[dict[str, Any]])
 
 
 def load(session: Session, campaign_id: str) -> CampaignRow:
-    """The record of one campaign. Raises NotFound."""
+    """Read the record of one campaign. Raises NotFound."""
     row = session.get(CampaignRow, campaign_id)
     if row is None:
         raise NotFound(f"there is no campaign {campaign_id!r}")
@@ -66,13 +66,13 @@ def load(session: Session, campaign_id: str) -> CampaignRow:
 
 
 def live(session: Session) -> list[CampaignRow]:
-    """The campaigns that are not over."""
+    """List the campaigns that are not over."""
     query = select(CampaignRow).where(CampaignRow.state.in_(LIVE))
     return list(session.scalars(query.order_by(CampaignRow.created_at)))
 
 
 def between(session: Session, start: float, end: float, most: int) -> list[CampaignRow]:
-    """The campaigns whose last run began from ``start`` to ``end``; the newest ``most``."""
+    """List the campaigns whose last run began from ``start`` to ``end``; the newest ``most``."""
     query = select(CampaignRow).where(
         CampaignRow.run_started_at >= start, CampaignRow.run_started_at < end
     )
@@ -80,7 +80,7 @@ def between(session: Session, start: float, end: float, most: int) -> list[Campa
 
 
 def definition_to_json(definition: Definition) -> dict[str, Any]:
-    """What was asked for, as a document."""
+    """Write what was asked for as a document."""
     return {
         "name": definition.name,
         "classes": list(definition.classes),

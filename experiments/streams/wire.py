@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
-from ldfi.lineage.lineage import Lineage, learn_in_full
+from ldfi.lineage.lineage import Lineage, Way, learn_in_full, way_of
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Span, Trace
 
@@ -92,7 +92,7 @@ class ObservationReader:
     """Reads what :class:`ObservationWriter` wrote."""
 
     def __init__(self) -> None:
-        self._shapes: dict[bytes, Lineage] = {}
+        self._shapes: dict[bytes, tuple[Way, tuple[Span, ...]]] = {}
         self._operations: dict[str, Operation] = {}
 
     def read(self, value: bytes) -> Sighting:
@@ -100,20 +100,22 @@ class ObservationReader:
         try:
             head, _, shape = value.partition(b"\n")
             trace_id, start, duration, spans, outcome, halves = json.loads(head)
-            known = self._lineage(shape)
-            lineage = _of_another(known, trace_id, start, duration, spans)
+            way, taken = self._way(shape)
+            lineage = way(trace_id, start, duration, spans, Trace(trace_id, taken))
             seen = Outcome(trace_id, *outcome)
             return Sighting(Observation(lineage, seen), Halves(*halves))
         except (ValueError, TypeError, LookupError) as error:
             raise UnreadableMessage(f"no observation: {error}") from error
 
-    def _lineage(self, shape: bytes) -> Lineage:
+    def _way(self, shape: bytes) -> tuple[Way, tuple[Span, ...]]:
         known = self._shapes.get(shape)
         if known is None:
-            known = learn_in_full(Trace("", tuple(self._spans(shape))))
-            if known is None:
+            spans = tuple(self._spans(shape))
+            learned = learn_in_full(Trace("", spans))
+            if learned is None:
                 raise ValueError("its spans do not hang together in one tree")
-            if not known.experiment:
+            known = way_of(learned), spans
+            if not learned.experiment:
                 if len(self._shapes) >= REMEMBERED:
                     self._shapes.clear()
                 self._shapes[shape] = known
@@ -139,34 +141,6 @@ class ObservationReader:
             given["fields"] = tuple((name, value) for name, value in given["fields"])
             known = self._operations[key] = Operation(**given)
         return known
-
-
-def _of_another(known: Lineage, trace_id: str, start: int, duration: float, spans: int) -> Lineage:
-    """Make the lineage of another request that went the same way."""
-    return Lineage(
-        trace_id,
-        start,
-        duration,
-        known.service,
-        known.route,
-        known.features,
-        known.root_error,
-        known.refused,
-        known.support,
-        known.called,
-        known.failed,
-        known.fired,
-        known.would_fire,
-        known.timed_out,
-        known.relied_on,
-        known.experiment,
-        known.arm,
-        known.callees,
-        spans,
-        known.orphans,
-        known.strangers,
-        Trace(trace_id, known.trace.spans),
-    )
 
 
 def write_outcome(outcome: Outcome) -> bytes:

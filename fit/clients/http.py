@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ldfi.fit.passage import SPAN, current
+
+PASSED: Final = "ldfi.passed"
+"""Among the extensions of a request of httpx that has passed its point above the transport."""
 
 
 def template() -> str:

@@ -28,7 +28,7 @@ def patch() -> None:
 
 def _sync(original: Any) -> Any:
     def handle_request(pool: Any, request: Any) -> Any:
-        if armed():
+        if armed() and http.PASSED not in request.extensions:
             answer = passage.through(_SITE, None, request)
             if answer is not None:
                 return answer
@@ -43,7 +43,9 @@ def _async(original: Any) -> Any:
         return await original(pool, request) if answer is None else answer
 
     def handle_async_request(pool: Any, request: Any) -> Any:
-        fault = passage.through_async(_SITE, None, request) if armed() else None
+        if not armed() or http.PASSED in request.extensions:
+            return original(pool, request)
+        fault = passage.through_async(_SITE, None, request)
         return original(pool, request) if fault is None else hit(fault, pool, request)
 
     return handle_async_request

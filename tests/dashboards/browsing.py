@@ -12,8 +12,8 @@ import httpx
 from fastapi import FastAPI
 
 from ldfi.experiments.process.tokens import Role
+from ldfi.testing.serving import served
 from tests.experiments.applications import GIVEN
-from tests.fit.applications import served
 
 CSRF = re.compile(r'name="csrf" value="([0-9a-f]+)"')
 

@@ -1,6 +1,6 @@
 """A database as it looks after some hours of work, and the service over it.
 
-:func:`seed` runs the real engine over the world of :mod:`tests.experiments.world` in simulated
+:func:`seed` runs the real engine over the world of :mod:`ldfi.testing.world` in simulated
 time: traffic, campaigns to their end, findings confirmed, a halt, maintenance, tokens. A second or
 two. :func:`alive` serves such a database with devices and an edge that go on in real time.
 :func:`crowd` adds many experiments at once, for what has to stay fast.
@@ -29,10 +29,10 @@ from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.store import Database, findings, tokens
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, MaintenanceRow
+from ldfi.testing.programs import Call, Step
+from ldfi.testing.serving import served
+from ldfi.testing.world import World
 from tests.experiments.applications import service
-from tests.experiments.world import World
-from tests.fit.applications import served
-from tests.lineage.programs import Call, Step
 
 RATINGS = Call("api>http:GET:ratings/titles/*")
 PLAYLIST = Call(
@@ -96,7 +96,7 @@ def seed(url: str, now: float | None = None) -> Seeded:
     now = time.time() if now is None else now
     database = Database(url)
     engine = Engine(database, now=now - 5 * 3600, lease=10.0, limits=LIMITS)
-    world = World(engine, PROGRAMS)
+    world = World(database, PROGRAMS, engine=engine)
     world.now = now - 5 * 3600
     _traffic(world, 12)
     _explore(world, "nightly", Settings(**QUICK))
@@ -244,7 +244,7 @@ def alive(
     without = app.router.lifespan_context
 
     async def traffic(app: FastAPI) -> None:
-        world = World(app.state.engine, programs)
+        world = World(app.state.database, programs, engine=app.state.engine)
         while True:
             world.now = time.time()
             world.step(requests=requests, seconds=0.0)

@@ -12,8 +12,8 @@ from ldfi.dashboards.roles import ROLES, roles_of
 from ldfi.dashboards.run_tree import Branch, side_by_side
 from ldfi.experiments.domain.campaign.run import Run, RunCall, run_of
 from ldfi.experiments.domain.settings import Settings
+from ldfi.testing.programs import Call, Step
 from tests.experiments.simulated import Application, explore, serving, traffic_of
-from tests.lineage.programs import Call, Step
 
 INNER = Call("playlist>db:SELECT:lists/rows")
 PLAYLIST = Call("api>http:GET:playlist/members", (Step("critical", (INNER,)),))

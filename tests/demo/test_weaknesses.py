@@ -17,7 +17,7 @@ from ldfi.demo.services import NAMES
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import Point
 
-ROOT = Path(__file__).parent.parent.parent / "demo"
+ROOT = Path(__file__).parents[2] / "ldfi" / "demo"
 WEAKNESSES: list[dict[str, Any]] = json.loads((ROOT / "weaknesses.json").read_text())
 REQUESTS = {"boot": "/boot", "play": "/play/17", "search": "/search?q=silent+harbor"}
 PLANTED = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ldfi.experiments.cli.serve import check_role
+from ldfi.experiments.cli.serving import check_role
 from ldfi.experiments.process.config import Config, variable
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.fit.keys import Keys
@@ -141,6 +141,18 @@ def test_the_image_runs_as_nobody_and_contains_what_the_project_ships() -> None:
     assert user.isdigit()
     assert int(user) > 0
     assert any(line.startswith("HEALTHCHECK") for line in last_stage)
-    copied = {line.split()[1] for line in lines if re.match(r"COPY \w+ \w+$", line)}
-    rooms = {link.name for link in (ROOT / "ldfi").iterdir() if link.is_symlink()}
-    assert copied == {"ldfi", *rooms}
+    context = (ROOT / ".dockerignore").read_text().splitlines()
+    let_in = {line[1:] for line in context if line.startswith("!")}
+    rooms = {path.parent.name for path in (ROOT / "ldfi").glob("*/__init__.py")}
+    built_from = {"LICENSE", "README.md", "ldfi", "pyproject.toml", "requirements"}
+    assert context[0] == "*"
+    assert let_in == rooms | built_from
+
+
+def test_the_image_holds_what_the_lock_names_and_nothing_else() -> None:
+    """Every installation asks for hashes or for no dependencies at all."""
+    text = (ROOT / "Dockerfile").read_text()
+    installs = [line for line in text.splitlines() if re.search(r" install |pip wheel ", line)]
+    installs = [line for line in installs if "pip" in line]
+    assert len(installs) == 4
+    assert all("--require-hashes" in line or "--no-deps" in line for line in installs)

@@ -18,8 +18,6 @@ from types import ModuleType
 
 import pytest
 
-from ldfi.experiments.cli.main import app
-
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]
@@ -134,7 +132,7 @@ def test_commands_that_people_are_told_to_type_exist(page: Path) -> None:
             for each in made._parameters(callback)
             for name in re.findall(r"--[a-z-]+", each.name)
         }
-        for path, callback in made._commands(app, "ldfi")
+        for path, callback in made._commands()
     }
     known[("findings",)] = known["findings", "list"]
     for words in commands(page):

@@ -15,7 +15,7 @@ from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import ROLES, Tokens
 from ldfi.experiments.store.database import Database
-from tests.fit.applications import served
+from ldfi.testing.serving import served
 
 GIVEN = {role: f"{role}-0123456789abcdef" for role in ROLES}
 

@@ -16,7 +16,7 @@ from ldfi.fit.context import Arm
 from ldfi.fit.predicate import Condition, Predicate
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.span import Span, Trace
-from tests.lineage.programs import Call, Run
+from ldfi.testing.programs import Call, Run
 
 REQUESTS = 40
 """Requests per arm of an experiment: enough for a verdict in a program that never varies."""

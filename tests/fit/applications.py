@@ -1,16 +1,10 @@
-"""Small applications over real sockets, instrumented as a user would instrument them."""
+"""Small applications, instrumented as a user would instrument them."""
 
 from __future__ import annotations
 
-import asyncio
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import uvicorn
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -40,22 +34,6 @@ class Recorded:
 
 async def _echo(request: Request) -> Response:
     return PlainTextResponse(request.headers.get("baggage", ""))
-
-
-@contextmanager
-def served(app: Any) -> Iterator[str]:
-    """Serve an ASGI application on loopback; gives its URL."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.005)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(5)
 
 
 def echo_app() -> Starlette:

@@ -13,7 +13,8 @@ from ldfi.fit.clock import steady
 from ldfi.fit.context import decode, encode
 from ldfi.fit.rules import Lease
 from ldfi.fit.scenario import scenario_of
-from tests.fit.applications import KEYS, Recorded, echo_app, served, traced
+from ldfi.testing.serving import served
+from tests.fit.applications import KEYS, Recorded, echo_app, traced
 from tests.fit.edges import Held, a_rule
 
 

@@ -21,9 +21,10 @@ from ldfi.fit.errors import (
     KeyFormatError,
     MalformedContext,
 )
-from ldfi.fit.faults import Fault, FaultKind
+from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.runtime import Runtime
+from ldfi.kinds import FaultKind
 
 KEYS = Keys.parse("k1:0123456789abcdef,k0:fedcba9876543210")
 FAULTS = [Fault("api>http:GET:ratings/titles/*", "error"), Fault("api>cache:get:home", "delay")]

@@ -15,7 +15,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from ldfi.fit import asgi, wsgi
 from ldfi.fit.features import request_features
 from ldfi.lineage.readers.otlp import decode_protobuf
-from tests.fit.applications import Recorded, echo_app, served, traced
+from ldfi.testing.serving import served
+from tests.fit.applications import Recorded, echo_app, traced
 from tests.fit.edges import wsgi_served
 from tests.fit.test_wsgi import echo
 

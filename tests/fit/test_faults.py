@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.fit.faults import KINDS, MAX_FIRST, Fault
+from ldfi.fit.faults import MAX_FIRST, Fault
+from ldfi.kinds import KINDS
 
 FAULTS = st.builds(Fault, st.text(min_size=1), st.sampled_from(KINDS), st.integers(0, MAX_FIRST))
 

@@ -14,8 +14,10 @@ from opentelemetry import baggage, context, trace
 from ldfi import fit
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.errors import InjectedFault
-from ldfi.fit.faults import Fault, FaultKind
-from tests.fit.applications import KEYS, Recorded, echo_app, served
+from ldfi.fit.faults import Fault
+from ldfi.kinds import FaultKind
+from ldfi.testing.serving import served
+from tests.fit.applications import KEYS, Recorded, echo_app
 
 
 @pytest.fixture

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,11 +21,12 @@ from starlette.routing import Route
 
 from ldfi import fit
 from ldfi.fit.faults import Fault
-from tests.fit.applications import echo_app, served
+from ldfi.testing.serving import served
+from tests.fit.applications import echo_app
 from tests.fit.edges import ANY, Held, a_rule
 
 ROOT = Path(__file__).parents[2]
-JS = ROOT / "fit" / "js"
+JS = ROOT / "ldfi" / "fit" / "js"
 HERE = Path(__file__).parent / "js"
 
 
@@ -66,6 +70,46 @@ def test_the_readers_own_tests_pass(node: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def npm() -> str:
+    found = shutil.which("npm")
+    if found is None:
+        missing("npm is not installed")
+    return str(found)
+
+
+def test_what_is_published_is_the_reader_and_nothing_else() -> None:
+    words = [npm(), "pack", "--dry-run", "--json", "--offline"]
+    done = subprocess.run(words, cwd=JS, capture_output=True, text=True, timeout=60, check=True)
+    answer = json.loads(done.stdout)  # a list, or from npm 11 on by name
+    (packed,) = answer.values() if isinstance(answer, dict) else answer
+
+    code = {path.name for path in JS.glob("*.js")}
+    assert {each["path"] for each in packed["files"]} == code | {
+        "LICENSE",
+        "README.md",
+        "package.json",
+    }
+    assert packed["id"] == f"ldfi-fit@{project()['version']}"
+    assert (JS / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_package_says_the_same_as_the_project() -> None:
+    package = json.loads((JS / "package.json").read_text(encoding="utf-8"))
+    source = project()["urls"]["Source"]
+    assert package["version"] == project()["version"]
+    assert package["repository"]["url"] == f"git+{source}.git"
+    assert package["bugs"] == project()["urls"]["Issues"]
+    assert package["homepage"].startswith(source)
+    assert source in (JS / "README.md").read_text(encoding="utf-8")
+    assert "private" not in package
+
+
+def project() -> dict[str, Any]:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    described: dict[str, Any] = tomllib.loads(text)["project"]
+    return described
+
+
 @contextmanager
 def node_service(node: str, upstream: str) -> Iterator[str]:
     environment = {
@@ -105,7 +149,7 @@ def test_what_the_edge_stamps_fails_in_node_and_nothing_else_does(node: str) -> 
     with served(echo_app()) as upstream, node_service(node, upstream) as service:
         fault = Fault(f"node>http:GET:{upstream.removeprefix('http://')}/titles/*", "error")
         half = a_rule(treatment=0.4, control=0.4, predicate=ANY, faults=(fault,))
-        with served(fit.EdgeMiddleware(proxy_to(service), Held(half))) as edge:
+        with served(fit.EdgeMiddleware(proxy_to(service), Held(half, seconds=60))) as edge:
             answers = {device: ask(edge, device) for device in map(str, range(60))}
             unnamed = ask(
                 edge, "", baggage="a=b,fit=1.test.e1.t.9999999999..AAAAAAAAAAAAAAAAAAAAAA"
@@ -120,15 +164,12 @@ def test_what_the_edge_stamps_fails_in_node_and_nothing_else_does(node: str) -> 
 
 
 def test_with_the_real_express_and_the_real_opentelemetry(node: str, tmp_path: Path) -> None:
-    npm = shutil.which("npm")
-    if npm is None:
-        missing("npm is not installed")
     (tmp_path / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     packages = ["express@5", "@opentelemetry/api@1", "@opentelemetry/sdk-trace-base@2"]
     options = ["--prefer-offline", "--no-audit", "--no-fund", "--no-package-lock"]
     try:
         subprocess.run(
-            [str(npm), "install", *options, *packages],
+            [npm(), "install", *options, *packages],
             cwd=tmp_path,
             capture_output=True,
             timeout=60,

@@ -13,18 +13,19 @@ from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
 from ldfi.fit import poll as polling
 from ldfi.fit.poll import ARMED_WAIT_SECONDS, LONGEST_RETRY_SECONDS, MAX_DOCUMENT, RulesPoll
-from tests.fit.edges import ControlPlane, a_rule, control_plane, eventually
+from ldfi.testing import ControlPlane
+from tests.fit.edges import a_rule, eventually
 
 
 @pytest.fixture
 def plane() -> Iterator[ControlPlane]:
-    with control_plane() as plane:
+    with ControlPlane() as plane:
         yield plane
 
 
 @pytest.fixture
 def poll(plane: ControlPlane) -> Iterator[RulesPoll]:
-    poll = RulesPoll(plane.url + "/", "secret-token")
+    poll = RulesPoll(plane.url + "/", plane.token)
     yield poll
     poll.stop()
 
@@ -37,19 +38,19 @@ def test_rules_arrive_and_leave_as_soon_as_they_change(
     plane: ControlPlane, poll: RulesPoll
 ) -> None:
     poll.start()
-    eventually(lambda: plane.asked)
+    eventually(lambda: plane.polls)
     plane.put(a_rule("e1"))
     eventually(lambda: armed(poll) == ["e1"], 1.0)
     plane.put()
     eventually(lambda: armed(poll) == [], 1.0)
-    assert set(plane.authorized) == {"Bearer secret-token"}
+    assert {poll.authorization for poll in plane.polls} == {f"Bearer {plane.token}"}
 
 
 def test_every_poll_bears_the_name_of_the_edge(plane: ControlPlane, poll: RulesPoll) -> None:
     poll.start()
-    eventually(lambda: len(plane.asked) > 1)
+    eventually(lambda: len(plane.polls) > 1)
 
-    (name,) = {asked["edge"] for _, asked in plane.asked}
+    (name,) = {asked.edge for asked in plane.polls}
     assert re.fullmatch("[a-z0-9]{1,32}", name)
     assert name != RulesPoll(plane.url, "t").edge
 
@@ -62,9 +63,9 @@ def test_many_threads_start_one_poll(plane: ControlPlane, poll: RulesPoll) -> No
         thread.join()
 
     assert sum(t.name == "fit-rules" and t is poll._thread for t in threading.enumerate()) == 1
-    eventually(lambda: plane.asked)
+    eventually(lambda: plane.polls)
     time.sleep(0.3)
-    assert len(plane.asked) == 2  # the first is answered at once, the second waits
+    assert len(plane.polls) == 2  # the first is answered at once, the second waits
 
 
 def test_a_thread_that_could_not_start_is_started_by_a_later_request(
@@ -78,7 +79,7 @@ def test_a_thread_that_could_not_start_is_started_by_a_later_request(
         with pytest.raises(RuntimeError):
             poll.start()
     poll.start()
-    eventually(lambda: plane.asked)
+    eventually(lambda: plane.polls)
 
 
 class TestUse:
@@ -89,20 +90,20 @@ class TestUse:
         plane.put(a_rule("e1", members=2))
         poll.start()
         eventually(lambda: armed(poll))
-        before = len(plane.asked)
-        eventually(lambda: len(plane.asked) > before)
+        before = len(plane.polls)
+        eventually(lambda: len(plane.polls) > before)
         # When its allowance is used up
         for device in (1, 2):
             assert poll.allowances.admit("e1", "treatment", device)
         used_up = time.monotonic()
         # Then the control plane hears of it, at the latest when that poll is over
-        eventually(lambda: plane.used()[-1] == "e1:2")
-        assert plane.asked[-1][0] - used_up < ARMED_WAIT_SECONDS + 0.3
-        assert plane.asked[-1][1]["wait"] == "0.0"
+        eventually(lambda: plane.polls[-1].used == "e1:2")
+        assert plane.polls[-1].at - used_up < ARMED_WAIT_SECONDS + 0.3
+        assert plane.polls[-1].wait == 0.0
         # And it is not asked again and again for that
-        count = len(plane.asked)
+        count = len(plane.polls)
         time.sleep(0.5)
-        assert len(plane.asked) <= count + 1
+        assert len(plane.polls) <= count + 1
 
     def test_use_that_is_no_news_triggers_no_poll(
         self, plane: ControlPlane, poll: RulesPoll
@@ -111,12 +112,12 @@ class TestUse:
         poll.start()
         eventually(lambda: armed(poll))
         time.sleep(0.2)
-        count = len(plane.asked)
+        count = len(plane.polls)
         for device in range(100):
             poll.allowances.admit("e1", "treatment", device)
             time.sleep(0.005)
-        assert len(plane.asked) <= count + 1
-        eventually(lambda: plane.used()[-1] == "e1:100")
+        assert len(plane.polls) <= count + 1
+        eventually(lambda: plane.polls[-1].used == "e1:100")
 
     def test_what_left_the_lease_is_reported_at_once_and_once(
         self, plane: ControlPlane, poll: RulesPoll
@@ -128,8 +129,10 @@ class TestUse:
         plane.put()
         eventually(lambda: not armed(poll))
         gone = time.monotonic()
-        eventually(lambda: plane.used()[-1] == "e1:1" and plane.asked[-1][0] >= gone - 0.05, 1.0)
-        eventually(lambda: plane.used()[-1] == "", 2.0)
+        eventually(
+            lambda: plane.polls[-1].used == "e1:1" and plane.polls[-1].at >= gone - 0.05, 1.0
+        )
+        eventually(lambda: plane.polls[-1].used == "", 2.0)
         assert poll.allowances.report() == {}
 
     def test_what_left_the_lease_is_not_forgotten_before_the_report_is_answered(
@@ -140,12 +143,12 @@ class TestUse:
         poll.allowances.admit("e1", "treatment", 1)
         plane.put()
         poll._ask()
-        plane.status = 503
+        plane.answer_with(status=503)
         with pytest.raises(OSError, match="503"):
             poll._ask()
-        plane.status = 200
+        plane.answer_well()
         poll._ask()
-        assert plane.used() == ["", "e1:1", "e1:1", "e1:1"]
+        assert [asked.used for asked in plane.polls] == ["", "e1:1", "e1:1", "e1:1"]
         assert poll.allowances.report() == {}
 
 
@@ -153,21 +156,21 @@ class TestControlPlaneGone:
     def test_the_lease_runs_out_and_the_rules_come_back(
         self, plane: ControlPlane, poll: RulesPoll
     ) -> None:
-        plane.lease_seconds = 1.5
+        plane.lease = 1.5
         plane.put(a_rule("e1"))
         poll.start()
         eventually(lambda: armed(poll))
         # When every answer is an error, the lease runs out by itself
-        plane.status = 503
+        plane.answer_with(status=503)
         eventually(lambda: not armed(poll), 3.0)
         # And what was treated is remembered until the control plane is back
-        plane.status = 200
+        plane.answer_well()
         eventually(lambda: armed(poll), 8.0)
 
     def test_a_lease_ends_by_a_clock_that_does_not_jump(
         self, plane: ControlPlane, poll: RulesPoll, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        plane.lease_seconds = 0.3
+        plane.lease = 0.3
         plane.put(a_rule("e1"))
         poll._ask()
         true_time = time.time
@@ -187,20 +190,20 @@ class TestControlPlaneGone:
     def test_an_answer_that_comes_at_once_is_not_asked_for_at_once_again(
         self, plane: ControlPlane, poll: RulesPoll
     ) -> None:
-        plane.patient = False
+        plane.answer_with(b'{"version": "1", "lease_seconds": 5, "rules": []}')
         poll.start()
         time.sleep(0.55)
-        assert 2 <= len(plane.asked) <= 7
+        assert 2 <= len(plane.polls) <= 7
 
     def test_it_is_said_once_not_every_time(
         self, poll: RulesPoll, plane: ControlPlane, caplog: pytest.LogCaptureFixture
     ) -> None:
-        plane.status = 500
+        plane.answer_with(status=500)
         with caplog.at_level(logging.INFO, "fit"):
             poll.start()
-            eventually(lambda: len(plane.asked) >= 3)
+            eventually(lambda: len(plane.polls) >= 3)
         assert len([r for r in caplog.records if "no rules" in r.message]) == 1
-        assert "secret-token" not in caplog.text
+        assert plane.token not in caplog.text
 
     def test_a_log_handler_that_fails_does_not_end_the_polling(
         self, poll: RulesPoll, plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
@@ -209,9 +212,9 @@ class TestControlPlaneGone:
             raise OSError("disk full")
 
         monkeypatch.setattr(polling._log, "log", broken)
-        plane.status = 500
+        plane.answer_with(status=500)
         poll.start()
-        eventually(lambda: len(plane.asked) >= 2)
+        eventually(lambda: len(plane.polls) >= 2)
 
 
 GARBAGE = {
@@ -236,19 +239,20 @@ def test_an_answer_that_is_not_understood_silences_the_edge(
     poll.start()
     eventually(lambda: armed(poll))
     # When the control plane sends rubbish, the edge is quiet long before the lease ends
-    plane.body = body
+    plane.answer_with(body)
     eventually(lambda: not armed(poll), 2.5)
     # And armed again when it is well again
-    plane.body = None
+    plane.answer_well()
     eventually(lambda: armed(poll), 4.0)
 
 
 def test_the_token_follows_no_redirect(plane: ControlPlane, poll: RulesPoll) -> None:
-    with control_plane() as stranger:
-        plane.status, plane.headers = 302, {"Location": f"{stranger.url}/api/v1/edge/rules"}
+    with ControlPlane() as stranger:
+        elsewhere = {"Location": f"{stranger.url}/api/v1/edge/rules"}
+        plane.answer_with(status=302, headers=elsewhere)
         poll.start()
-        eventually(lambda: len(plane.asked) >= 2)
-        assert stranger.authorized == []
+        eventually(lambda: len(plane.polls) >= 2)
+        assert stranger.polls == []
 
 
 def test_once_stopped_nothing_is_armed_any_more(plane: ControlPlane, poll: RulesPoll) -> None:
@@ -298,7 +302,7 @@ def test_a_forked_worker_has_a_name_counts_and_a_thread_of_its_own(
     poll.start()
     eventually(lambda: armed(poll))
     poll.allowances.admit("e1", "treatment", 1)
-    eventually(lambda: plane.used()[-1] == "e1:1")
+    eventually(lambda: plane.polls[-1].used == "e1:1")
     reader, writer = os.pipe()
     with poll._lock, poll.allowances._lock:
         child = os.fork()
@@ -314,9 +318,9 @@ def test_a_forked_worker_has_a_name_counts_and_a_thread_of_its_own(
     # And polls by itself, and may treat what it is allowed
     assert told["armed"] == ["e1"]
     assert told["admitted"] == [True, False]
-    by_child = [asked for _, asked in plane.asked if asked["edge"] == told["edge"]]
+    by_child = [asked for asked in plane.polls if asked.edge == told["edge"]]
     assert by_child
-    assert "used" not in by_child[0]
+    assert by_child[0].used == ""
     # While the parent goes on as before
     assert armed(poll) == ["e1"]
     assert poll.allowances.report() == {"e1": 1}

@@ -14,7 +14,8 @@ from ldfi.fit.errors import ContextError, KeyFormatError
 from ldfi.fit.keys import Keys
 from ldfi.fit.points import http_point
 
-VECTORS = Path(__file__).parents[2] / "fit" / "vectors"
+ROOT = Path(__file__).parents[2]
+VECTORS = ROOT / "ldfi" / "fit" / "vectors"
 
 
 def vectors(file: str, which: str) -> list[Any]:
@@ -80,7 +81,7 @@ def test_every_result_is_covered() -> None:
 
 
 def test_the_worked_example_of_the_specification_verifies() -> None:
-    text = (VECTORS.parents[1] / "docs" / "failure-context.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "failure-context.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^1\.k2\.\S+$", text, re.MULTILINE)
 
     context = decode(Keys.parse("k2:correct-horse-battery"), example, now=1000)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ldfi.lineage.assembly import Assembler
 from ldfi.lineage.span import Span, Trace
-from tests.lineage.spans import span
+from ldfi.testing.spans import span
 
 
 def of(trace: int, name: str) -> Span:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ldfi.lineage.blame import blame
-from tests.lineage.spans import span, tree
+from ldfi.testing.spans import span, tree
 
 
 def test_the_end_of_the_chain_is_the_suspect() -> None:

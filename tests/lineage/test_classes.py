@@ -12,7 +12,7 @@ from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.renaming import learned_names, renamed
 from ldfi.lineage.shapes import Shapes
-from tests.lineage.spans import lineage, span
+from ldfi.testing.spans import lineage, span
 
 
 def request(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ldfi.lineage.drift import JUDGED, SETTLED, Drift, Reliance, Watch, drift
 from ldfi.lineage.shapes import Shapes
-from tests.lineage.spans import lineage, span
+from ldfi.testing.spans import lineage, span
 
 
 def reliance(requests: int, **shares: float) -> Reliance:

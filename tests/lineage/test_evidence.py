@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from ldfi.lineage import evidence
 from ldfi.lineage.blame import blame
 from ldfi.lineage.clauses import Lessons
-from tests.lineage.programs import Call, Run, Step, faults_of, points_of, programs, sets_of
-from tests.lineage.spans import lineage, span, tree
+from ldfi.testing.programs import Call, Run, Step, faults_of, points_of
+from ldfi.testing.spans import lineage, span, tree
+from tests.lineage.drawn import programs, sets_of
 
 
 def subsets(items: list[str]) -> list[frozenset[str]]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.lineage.outline import Outline, every, fired_in, outline, side_by_side
-from tests.lineage.spans import span, tree
+from ldfi.testing.spans import span, tree
 
 POINTS = st.sampled_from("abcd")
 OUTLINES = st.recursive(

@@ -14,8 +14,9 @@ from ldfi.lineage.occurrences import occurrences, retried
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Tree
-from tests.lineage.programs import Call, Run, faults_of, points_of, programs, sets_of
-from tests.lineage.spans import TRACE, lineage, span, tree
+from ldfi.testing.programs import Call, Run, faults_of, points_of
+from ldfi.testing.spans import TRACE, lineage, span, tree
+from tests.lineage.drawn import programs, sets_of
 
 
 def points(of: Tree) -> list[str]:

@@ -52,12 +52,12 @@ class Blackout:
             raise InvalidCalendar(f"blackout from {self.first!r}: say why")
 
     def first_moment(self) -> datetime:
-        """The first moment, by the clock on the wall."""
+        """Give the first moment, by the clock on the wall."""
         moment = _moment(self.first)
         return moment if isinstance(moment, datetime) else datetime.combine(moment, time.min)
 
     def last_moment(self) -> datetime:
-        """The last moment, to the microsecond."""
+        """Give the last moment, to the microsecond."""
         moment = _moment(self.last)
         if isinstance(moment, datetime):
             return moment - timedelta(microseconds=1)
@@ -123,7 +123,7 @@ class Calendar:
         return None
 
     def opens(self, now: float) -> float | None:
-        """The next moment at which experiments may run: ``now`` where they may, None for never."""
+        """Find when experiments may run next: ``now`` where they may, None for never."""
         tz = zone(self.timezone)
         ends = [latest(blackout.last_moment(), tz) for blackout in self.blackouts]
         horizon = min(max([now, *(end for end in ends if end < FOREVER)]) + PATIENCE, FOREVER)
@@ -135,7 +135,7 @@ class Calendar:
         return None
 
     def _day(self, local: datetime) -> str:
-        """The day that this moment belongs to: after midnight, still that of the night before."""
+        """Name the day that this moment belongs to: after midnight, that of the night before."""
         if self.hours is not None:
             start, end = map(_minutes, self.hours)
             if end < start and local.hour * 60 + local.minute < end:
@@ -152,7 +152,7 @@ class Calendar:
         return minute >= start or minute < end
 
     def _next_edge(self, now: float, tz: ZoneInfo) -> float:
-        """The next moment at which it may open: nothing opens between two of them."""
+        """Find the next moment at which it may open: nothing opens between two of them."""
         for blackout in self.blackouts:
             if blackout.covers(now, tz):
                 end = round(latest(blackout.last_moment(), tz) + 1e-6, 6)
@@ -205,7 +205,7 @@ class Schedule:
         self._due(datetime(2000, 1, 1))  # noqa: DTZ001 - by the clock on the wall
 
     def next_after(self, now: float) -> float:
-        """The first moment after ``now`` at which it is due."""
+        """Find the first moment after ``now`` at which it is due."""
         tz = zone(self.timezone)
         minute, hour = self.cron.split()[:2]
         if minute.startswith("*") or hour.startswith("*"):

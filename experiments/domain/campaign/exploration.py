@@ -141,7 +141,7 @@ class Exploration:
         self._forget_superseded()
 
     def _judge(self, lesson: Lesson) -> None:
-        """A known finding was tried again by itself."""
+        """Judge a known finding that was tried again by itself."""
         faults = lesson.injected
         if faults in self.to_verify:
             self.to_verify.remove(faults)
@@ -159,7 +159,7 @@ class Exploration:
             self.states[faults] = "open"
 
     def _replace(self, lesson: Lesson) -> None:
-        """What hurt was tried again, and that is the answer."""
+        """Put the answer of the second try in the place of the first."""
         self._tries["repeat", lesson.injected] += 1
         if lesson.succeeded is not None:
             self._tries["repeat", lesson.injected] = MAX_TRIES
@@ -169,7 +169,7 @@ class Exploration:
             self.knowledge.learn(lesson)
 
     def _forget_superseded(self) -> None:
-        """A suspicion that a smaller or broader finding has replaced is none any more."""
+        """Forget each suspicion that a smaller or broader finding has replaced."""
         current = {faults for faults, _ in self.knowledge.findings()}
         for faults, state in list(self.states.items()):
             if state == "suspected" and faults not in current:
@@ -196,7 +196,7 @@ class Exploration:
         return Plan(min(suspected, key=sorted), "confirm") if suspected else None
 
     def _doubt(self) -> Plan | None:
-        """What hurt although it should not have, and was not tried again yet."""
+        """Find what hurt although it should not have, and was not tried again yet."""
         doubted = (
             lesson.injected
             for lesson in self.knowledge.lessons

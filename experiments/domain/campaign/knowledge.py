@@ -221,7 +221,7 @@ class Knowledge:
             self.explorer.observe(self._within_bounds(faults), failed=self._with_tokens(survived))
 
     def _know(self, faults: Iterable[str]) -> None:
-        """A point seen for the first time: its kinds of fault exclude each other."""
+        """Take up points seen for the first time: kinds of fault at one exclude each other."""
         for point in sorted({fault.partition("@")[2] for fault in faults} - self._points):
             self._points.add(point)
             if matching(self.protected, [point]) is not None:
@@ -243,7 +243,7 @@ class Knowledge:
                     self.explorer.exclude(self._errors(DOWN + system))
 
     def _know_nesting(self) -> None:
-        """A fault on a point and an error on one around it are never worth trying together."""
+        """Exclude a fault on a point together with an error on one around it."""
         topology, kinds = self.traffic.topology, self.settings.kinds
         around = {f"error@{point}": frozenset({point}) for point in self._points}
         nested = {
@@ -262,7 +262,7 @@ class Knowledge:
         return frozenset(f"error@{point}" for point in self._domains[domain])
 
     def _with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
-        """What fired, and the domains that were down with it."""
+        """Add to what fired the domains that were down with it."""
         late = {f"error@{point}" for point in self._given_up if f"delay@{point}" in fired}
         down = [name for name in self._domains if self._errors(name) <= fired | late]
         return fired | {token(name.removeprefix(DOWN)) for name in down}

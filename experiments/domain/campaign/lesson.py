@@ -119,7 +119,7 @@ def _harm(
 
 
 def _most_common(sets: Counter[frozenset[str]]) -> frozenset[str]:
-    """The commonest set; among equally common ones the smallest, then the first by name."""
+    """Choose the commonest set; among equally common ones the smallest, then the first by name."""
     return min(sets, key=lambda found: (-sets[found], len(found), sorted(found)))
 
 

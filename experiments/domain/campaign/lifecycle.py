@@ -30,7 +30,7 @@ CONFIRMED: Final[frozenset[FindingState]] = HURTING | {"fixed"}
 
 
 def next_state(was: FindingState | None, told: FindingNews) -> FindingState:
-    """The state of a finding of which an exploration tells; None: it is new.
+    """Say the state of a finding of which an exploration tells; None: it is new.
 
     Only what was confirmed can be fixed or regress; whoever acknowledged a finding need not do so
     again while it hurts; and a mere suspicion takes nothing away from what is known better.

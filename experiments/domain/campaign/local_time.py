@@ -16,7 +16,7 @@ DAY = 86_400
 
 
 def zone(name: str) -> ZoneInfo:
-    """The time zone of that IANA name. Raises :class:`InvalidCalendar` for an unknown one."""
+    """Find the time zone of that IANA name. Raises :class:`InvalidCalendar` for an unknown one."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, TypeError) as error:
@@ -26,7 +26,7 @@ def zone(name: str) -> ZoneInfo:
 
 
 def wall(now: float, tz: ZoneInfo) -> datetime:
-    """What the clock on the wall shows, without a zone."""
+    """Read what the clock on the wall shows, without a zone."""
     return datetime.fromtimestamp(now, tz).replace(tzinfo=None)
 
 
@@ -44,7 +44,7 @@ def latest(local: datetime, tz: ZoneInfo) -> float:
 
 
 def change(tz: ZoneInfo, after: float, until: float) -> float | None:
-    """The first moment after ``after``, up to ``until``, at which the zone's offset changes.
+    """Find the first moment after ``after``, up to ``until``, at which the zone's offset changes.
 
     Two changes within a day that cancel each other would be missed; no zone has had such a day.
     """

@@ -131,7 +131,7 @@ class Runs:
 
 
 def runs_of(experiment: Experiment, lesson: Lesson) -> Runs:
-    """The two requests that show what an experiment taught."""
+    """Choose the two requests that show what an experiment taught."""
     shown = lesson.traces[:1]
     treated = next(
         (each for each in [*experiment.bad, *experiment.good] if each.lineage.trace_id in shown),

@@ -31,7 +31,7 @@ Faults = frozenset[str]
 
 
 def token(system: str) -> str:
-    """The member that a fault domain has besides the faults of its points."""
+    """Name the member that a fault domain has besides the faults of its points."""
     return f"shared@{system}"
 
 
@@ -43,7 +43,7 @@ class Unproven:
     _told: defaultdict[Faults, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, survived: Faults, called: frozenset[str]) -> None:
-        """Runs that survived these faults called these points."""
+        """Note that runs which survived these faults called these points."""
         self._called[survived] |= called
 
     def news(

@@ -52,7 +52,7 @@ class Maintenance:
         return self.opened_at <= now < end
 
     def touches(self, points: Iterable[str], callees: Mapping[str, str]) -> str | None:
-        """The name that is down and that one of the points goes by; None where none does.
+        """Find the name that is down and that one of the points goes by; None where none does.
 
         ``callees``: point → the service, system or domain that answers there. Says nothing of time:
         see :meth:`active`.

@@ -41,7 +41,7 @@ class WhatIf:
 
 
 def what_if(knowledge: Knowledge, patterns: Iterable[str]) -> WhatIf | None:
-    """What a class has to fear when everything that the patterns name is down.
+    """Say what a class has to fear when everything that the patterns name is down.
 
     Patterns name points, or the services and systems that points reach, with ``*``. None when the
     class never calls any of it.
@@ -64,7 +64,7 @@ def what_if(knowledge: Knowledge, patterns: Iterable[str]) -> WhatIf | None:
 
 
 def points_named(patterns: Iterable[str], knowledge: Knowledge) -> frozenset[str]:
-    """The points of a class that fail when everything that the patterns name is down.
+    """List the points of a class that fail when everything that the patterns name is down.
 
     A point goes by its own name and by those of what it reaches: the service or system, and the
     host that its caller asks for, with and without its port. ``down@SYSTEM``, as findings have it,

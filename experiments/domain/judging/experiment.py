@@ -84,7 +84,7 @@ class ArmCount:
         return len(self.devices) + self.elsewhere
 
     def sample(self) -> ArmSample:
-        """The same for a comparison."""
+        """Give the same for a comparison."""
         return ArmSample(self.total, self.failures, tuple(self.durations))
 
 
@@ -148,16 +148,16 @@ class Experiment:
         return self.state in {"decided", "aborted"}
 
     def wait(self, reason: str) -> None:
-        """It may not start now; ``reason`` says why."""
+        """Have it wait, for it may not start now; ``reason`` says why."""
         self.state, self.reason = "waiting", reason
 
     def arm(self, now: float, level: float = 1.0) -> None:
-        """It has been armed, and may call ``harmful`` what is not with a chance of ``level``."""
+        """Note that it is armed: a false ``harmful`` has a chance of at most ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
         self.tests = self._fresh_tests()
 
     def taken(self) -> None:
-        """An edge has fetched its rule."""
+        """Note that an edge has fetched its rule."""
         if self.state == "armed":
             self.state = "observing"
 

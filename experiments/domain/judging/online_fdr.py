@@ -34,7 +34,7 @@ ZETA = 10.5845
 
 
 def gamma(t: int) -> float:
-    """The share of α that the t-th experiment gets, t = 1, 2, …; all together at most one.
+    """Give the share of α of the t-th experiment, t = 1, 2, …; all together at most one.
 
     t^-1.1 / ζ(1.1). With a steady share of discoveries the level goes as t·γ_t, so γ shall fall as
     slowly as a finite sum allows. Of all t^-s this one has the largest γ after e^10 = 22,026
@@ -61,7 +61,7 @@ class OnlineFdr:
             raise ValueError(f"{self.discoveries} discoveries in {self.tested} experiments")
 
     def next_level(self) -> float:
-        """The level of the experiment that starts now. Each call uses one up, for good."""
+        """Give the level of the experiment that starts now. Each call uses one up, for good."""
         self.tested += 1
         return self.alpha * gamma(self.tested) * (self.discoveries + 1)
 

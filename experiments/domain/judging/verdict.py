@@ -125,10 +125,10 @@ class Tests(Protocol):
         verdict. Of the order within a look nothing is known."""
 
     def verdict(self) -> Verdict | None:
-        """The verdict if there is one already; it never changes again."""
+        """Give the verdict if there is one already; it never changes again."""
 
     def final(self) -> Verdict:
-        """The verdict now that the window is over."""
+        """Give the verdict now that the window is over."""
 
 
 def tests_for(rule: VerdictRule, thresholds: Thresholds, ratio: float = 1.0) -> Tests:
@@ -328,7 +328,7 @@ class ThresholdRule:
         return "harmful" if enough and self.failures > FAILED_SHARE * self.treated else None
 
     def final(self) -> Verdict:
-        """The verdict now that the window is over."""
+        """Give the verdict now that the window is over."""
         if self.treated < self.thresholds.min_samples:
             return "inconclusive"
         return self.verdict() or "tolerated"

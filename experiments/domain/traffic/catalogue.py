@@ -138,7 +138,7 @@ class KnownClass:
         return why_unfit(self.predicate, self.sample, self.consistency, min_consistency) or None
 
     def rate(self, now: float) -> float:
-        """Requests per minute, over about the last ten."""
+        """Count requests per minute, over about the last ten."""
         seen = self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         return 60 * seen / max(60.0, _remembered(now - self.first_seen))
 
@@ -328,7 +328,7 @@ class Catalogue:
             entry.began.clear()
 
     def class_of(self, features: Features, service: str) -> KnownClass | None:
-        """The class of a request that enters this service; None where none is known."""
+        """Find the class of a request that enters this service; None where none is known."""
         entry = self._entries.get(entry_of(service, features))
         return None if entry is None else _holding(entry.classes, features)
 
@@ -347,7 +347,7 @@ class Catalogue:
         return first
 
     def changes(self) -> list[ClassChange]:
-        """What has changed since this was last asked, in the order in which it did."""
+        """Say what has changed since this was last asked, in the order in which it did."""
         changes, self._changes = self._changes, []
         return changes
 
@@ -379,7 +379,7 @@ class Catalogue:
         max_classes: int = 2_000,
         min_sample: int = 20,
     ) -> Catalogue:
-        """A catalogue of classes that :meth:`KnownClass.to_json` wrote, in whatever order.
+        """Read a catalogue of classes that :meth:`KnownClass.to_json` wrote, in whatever order.
 
         They are no news to :meth:`changes`. Raises KeyError, TypeError or IndexError for anything
         that was not written so.
@@ -412,7 +412,7 @@ class Catalogue:
         self._classes[known.name] = known
 
     def _entry(self, where: Entry, now: float) -> _Entry | None:
-        """The entry; None where there is no room for another one."""
+        """Find the entry; None where there is no room for another one."""
         entry = self._entries.get(where)
         if entry is not None:
             return entry
@@ -453,7 +453,7 @@ class Catalogue:
             self._divide(entry, discover(entry.shapes), now)
 
     def _close(self, entry: _Entry, now: float) -> None:
-        """A sample is complete: divide the entry anew, if need be, and see what has changed."""
+        """Conclude a sample: divide the entry anew, if need be, and see what has changed."""
         shapes = list(entry.shapes)
         found, known = discover(shapes), _described(entry.classes, shapes)
         if entry.first or _explained(found, shapes) > _explained(known, shapes) + CLEARLY:
@@ -483,7 +483,7 @@ class Catalogue:
     def _create(
         self, entry: _Entry, found: RequestClass, now: float, version: int = 1
     ) -> KnownClass | None:
-        """A class that was not known; None where there is no room for another one."""
+        """Add a class that was not known; None where there is no room for another one."""
         if len(self._classes) >= self._max_classes:
             return None
         seconds = now - entry.opened
@@ -505,7 +505,7 @@ class Catalogue:
         return known
 
     def _woken(self, entry: _Entry, lineage: Lineage, now: float) -> KnownClass | None:
-        """The class of a request, if it had expired: its evidence begins anew."""
+        """Bring back the class of a request that had expired: its evidence begins anew."""
         for predicate, version in entry.asleep:
             if predicate.holds(lineage.features):
                 entry.asleep.remove((predicate, version))
@@ -533,7 +533,7 @@ def _holding(classes: Iterable[KnownClass], features: Features) -> KnownClass | 
 
 
 def _described(classes: Iterable[KnownClass], shapes: Sequence[Shape]) -> list[RequestClass]:
-    """What a sample says of classes known, those without a request in it left out."""
+    """Sum up what a sample says of classes known, those without a request in it left out."""
     return [
         describe(known.predicate, matching)
         for known in classes
@@ -548,5 +548,5 @@ def _explained(found: Iterable[RequestClass], shapes: Iterable[Shape]) -> float:
 
 
 def _remembered(seconds: float) -> float:
-    """The seconds that a weight stands for which has been kept for so long."""
+    """Give the seconds that a weight stands for which has been kept for so long."""
     return -RECENT * math.expm1(-max(0.0, seconds) / RECENT)

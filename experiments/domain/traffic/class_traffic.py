@@ -51,7 +51,7 @@ class _Group:
         self.exemplars.setdefault(relied_on, trace_id)
 
     def _folded(self, relied_on: Faults) -> Faults:
-        """What there is no room for is counted as the union of it all.
+        """Count it; what there is no room for is counted as the union of it all.
 
         A clause that is too large costs experiments; one that is too small hides hypotheses.
         """
@@ -88,7 +88,7 @@ class Traffic:
 
     @classmethod
     def of(cls, shapes: Iterable[Shape], topology: Topology) -> Traffic:
-        """The traffic that went in these shapes, through a topology learned already."""
+        """Make the traffic that went in these shapes, through a topology learned already."""
         traffic = cls(topology=topology)
         total = failed = 0
         for shape in shapes:
@@ -108,7 +108,7 @@ class Traffic:
             self._learn(observation.lineage, 1)
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
-        """The frequent supports: (faults relied on, natural failures, exemplar trace) of each."""
+        """List frequent supports: (faults relied on, natural failures, exemplar trace) of each."""
         for failed, group in self._groups.items():
             total = group.counts.total()
             if failed and total < NATURAL_EVIDENCE:
@@ -129,7 +129,7 @@ class Traffic:
         return reached
 
     def survived(self) -> list[Survived]:
-        """What failed by itself in requests that went well all the same, the commonest first."""
+        """List what failed by itself in requests that went well, the commonest first."""
         survived = [
             Survived(failed, group.counts.total(), next(iter(group.exemplars.values())))
             for failed, group in self._groups.items()

@@ -22,15 +22,15 @@ class Interned:
         return list(self._places)
 
     def place(self, name: str) -> int:
-        """The place of one name."""
+        """Give the place of one name."""
         return self._places.setdefault(name, len(self._places))
 
     def places(self, names: Iterable[str]) -> list[int]:
-        """The places of a set of names; equal sets give equal lists."""
+        """Give the places of a set of names; equal sets give equal lists."""
         return sorted(self.place(name) for name in sorted(names))
 
     def faults(self, faults: Iterable[str]) -> dict[str, list[int]]:
-        """A set of faults (``kind@point``): kind → the places of its points."""
+        """Write a set of faults (``kind@point``): kind → the places of its points."""
         kinds: defaultdict[str, list[str]] = defaultdict(list)
         for fault in faults:
             kind, _, point = fault.partition("@")
@@ -39,10 +39,10 @@ class Interned:
 
 
 def names_at(names: Sequence[str], places: Iterable[int]) -> frozenset[str]:
-    """The set that :meth:`Interned.places` wrote."""
+    """Read the set that :meth:`Interned.places` wrote."""
     return frozenset(names[place] for place in places)
 
 
 def faults_at(names: Sequence[str], faults: Mapping[str, Iterable[int]]) -> frozenset[str]:
-    """The set that :meth:`Interned.faults` wrote."""
+    """Read the set that :meth:`Interned.faults` wrote."""
     return frozenset(f"{kind}@{names[place]}" for kind, at in faults.items() for place in at)

@@ -85,7 +85,7 @@ class Join:
         self.dropped: Counter[str] = Counter()
 
     def add_lineage(self, lineage: Lineage, now: float) -> Observation | None:
-        """The services' half has arrived."""
+        """Take the services' half."""
         if self._is_duplicate(lineage.trace_id):
             return None
         outcome = self._outcomes.take(lineage.trace_id)
@@ -96,7 +96,7 @@ class Join:
         return self._joined(lineage, outcome, now)
 
     def add_outcome(self, outcome: Outcome, now: float) -> Observation | None:
-        """The device's half has arrived."""
+        """Take the device's half."""
         if self._is_duplicate(outcome.trace_id):
             return None
         lineage = self._lineages.take(outcome.trace_id)

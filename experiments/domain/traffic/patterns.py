@@ -18,7 +18,7 @@ _SPECIAL = re.compile(r"[?\[]")
 
 
 def matching(patterns: Iterable[str], names: Iterable[str]) -> str | None:
-    """The first of ``names`` that one of the patterns matches; None where none does."""
+    """Find the first of ``names`` that one of the patterns matches; None where none does."""
     compiled = [_compiled(pattern) for pattern in patterns]
     for name in names:
         if any(pattern.match(name) for pattern in compiled):

@@ -11,7 +11,7 @@ from ldfi.lineage.lineage import Lineage
 
 
 def root_outcome(lineage: Lineage) -> Outcome:
-    """The outcome that the root span tells of: bad when it failed.
+    """Read the outcome that the root span tells of: bad when it failed.
 
     A trace does not say which device it came from, so each request counts as a device of its own:
     one that asks a hundred times counts a hundred times, and the tests' samples are less

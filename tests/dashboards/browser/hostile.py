@@ -11,7 +11,7 @@ from typing import Final
 
 from playwright.sync_api import Page
 
-from tests.lineage.programs import Call, Step
+from ldfi.testing.programs import Call, Step
 
 PAYLOADS: Final = (
     "<script class=hostile>window.hacked=1</script>",

@@ -7,8 +7,8 @@ from typing import Final
 
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store import Database
-from tests.experiments.world import World
-from tests.lineage.programs import Call, Step
+from ldfi.testing.programs import Call, Step
+from ldfi.testing.world import World
 
 SERVICES, POINTS = 30, 300
 PATH: Final = "/home"
@@ -36,7 +36,7 @@ def store(url: str, requests: int = 80) -> None:
     """Have the database at ``url`` know the class."""
     database, now = Database(url), time.time() - 600
     engine = Engine(database, now=now, lease=10.0)
-    world = World(engine, {PATH: program()})
+    world = World(database, {PATH: program()}, engine=engine)
     world.now = now
     for _ in range(requests // 10):
         world.step(requests=10)

@@ -17,12 +17,12 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store import Database
+from ldfi.testing.world import World
 from tests.dashboards.browser.chromium import Watched, watching
 from tests.dashboards.browser.hostile import LINE, PATHS, PAYLOADS, PROGRAM, SMALL, harm
 from tests.dashboards.browser.pages import FILES, PAGES
 from tests.dashboards.seeded import LIMITS, QUICK, Seeded, alive
 from tests.experiments.applications import GIVEN, bearer
-from tests.experiments.world import World
 
 NAME, REASON, WHY, DOWN, NOTE = LINE[0], LINE[1], LINE[3], LINE[9], LINE[11]
 PROGRAMS = {PATHS[0]: PROGRAM, PATHS[1]: SMALL}
@@ -48,7 +48,7 @@ def _a_past(url: str) -> None:
     """A campaign that found something, in simulated time."""
     database, now = Database(url), time.time() - 3600
     engine = Engine(database, now=now, lease=10.0, limits=LIMITS)
-    world = World(engine, PROGRAMS)
+    world = World(database, PROGRAMS, engine=engine)
     world.now = now
     campaign = engine.scheduler.commands.start(Definition(Settings(**QUICK), (), NAME), NAME, now)
     while campaign.live() and world.now < now + 60:

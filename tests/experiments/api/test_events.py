@@ -21,8 +21,8 @@ from fastapi import FastAPI
 from ldfi.experiments.api import events
 from ldfi.experiments.api.views import AuditView
 from ldfi.experiments.store import Database, audit
+from ldfi.testing.live import live_service
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
-from tests.experiments.lively import lively
 
 PATH = "/api/v1/events"
 
@@ -152,7 +152,7 @@ def test_a_gap_that_is_never_filled_holds_nothing_up_for_long() -> None:
 def test_while_something_is_armed_its_progress_is_told(database_url: str) -> None:
     asked = {"kinds": ["error"], "treatment": 0.3, "control": 0.3, "min_traffic": 50, "settle": 1}
     with (
-        lively(database_url) as world,
+        live_service(database=database_url, tokens=GIVEN) as world,
         httpx.Client(
             base_url=world.url, headers=bearer(GIVEN["operator"]), trust_env=False, timeout=20
         ) as client,

@@ -27,11 +27,11 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store import Database
+from ldfi.testing.serving import served
+from ldfi.testing.world import World
 from tests.experiments.api.test_roles import OPEN, Unlimited
 from tests.experiments.applications import GIVEN, bearer, service
 from tests.experiments.scenarios.replayed import TRACE, replayed
-from tests.experiments.world import World
-from tests.fit.applications import served
 
 EXAMPLES = int(os.environ.get("LDFI_API_EXAMPLES", "0"))
 DOCUMENT: dict[str, Any] = service("sqlite://").openapi()
@@ -121,7 +121,7 @@ def live_through(url: str) -> None:
     """Give a database a past: classes, a campaign with its experiments and findings, and one that
     goes on."""
     db = Database(url)
-    world = World(Engine(db, now=time.time()))
+    world = World(db, engine=Engine(db, now=time.time()))
     world.now = time.time() - 300
     scheduler = world.engine.scheduler
     asked = Settings(kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0)

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from ldfi.experiments.cli.commands import COMMANDS, CommandGroup
 from ldfi.experiments.cli.main import app
 from ldfi.experiments.cli.processes import ATTACHED
 from ldfi.solver import Explorer
@@ -33,13 +35,15 @@ def ldfi(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
 def commands() -> list[tuple[str, ...]]:
     """Every command, group by group, as the command line itself lists them."""
     top = get_command(app)
-    assert isinstance(top, TyperGroup)
+    assert isinstance(top, CommandGroup)
+    assert list(top.commands) == [row.name for row in COMMANDS]
     found: list[tuple[str, ...]] = []
-    for name, command in top.commands.items():
+    for row in COMMANDS:
+        command = row.command()
         if isinstance(command, TyperGroup):
-            found += [(name, each) for each in command.commands]
+            found += [(row.name, each) for each in command.commands]
         else:
-            found.append((name,))
+            found.append((row.name,))
     return found
 
 
@@ -70,8 +74,9 @@ def test_every_command_is_documented() -> None:
 
 
 def options_of(words: tuple[str, ...]) -> set[str]:
-    command = get_command(app)
-    for word in words:
+    (row,) = [each for each in COMMANDS if each.name == words[0]]
+    command: Any = row.command()
+    for word in words[1:]:
         assert isinstance(command, TyperGroup)
         command = command.commands[word]
     return {option for each in command.params for option in each.opts}

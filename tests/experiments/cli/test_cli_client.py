@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from ldfi.experiments.cli.client import ATTEMPTS, Client, segment
-from ldfi.experiments.cli.control import connected
+from ldfi.experiments.cli.client import ATTEMPTS, Client
+from ldfi.experiments.cli.control import connected, segment
 from ldfi.experiments.cli.stream import Stream
 from ldfi.experiments.errors import Conflict, ExperimentsError, Invalid, NotFound, Unreachable
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ldfi.experiments.cli.main import app
 from ldfi.experiments.errors import InvalidReplay, Unreachable
-from tests.fit.applications import served
+from ldfi.testing.serving import served
 
 EXEMPLARS = """
 exemplars:

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from ldfi.experiments.cli.main import main
+from ldfi.testing.live import LiveService, live_service
+from ldfi.testing.programs import Call, Step
+from ldfi.testing.world import FOUND, PROGRAM
 from tests.experiments.applications import GIVEN
 from tests.experiments.cli.test_cli import ldfi
-from tests.experiments.lively import Lively, lively
-from tests.experiments.world import FOUND, PROGRAM
-from tests.lineage.programs import Call, Step
 
 QUICK = (
     *("--set", "treatment=0.3", "--set", "control=0.3"),
@@ -35,7 +35,7 @@ BOOT = "GET /boot"
 class At:
     """The command line, told where the service is."""
 
-    world: Lively
+    world: LiveService
     columns: int = 100
 
     def env(self) -> dict[str, str]:
@@ -96,7 +96,7 @@ def _texts(*streams: io.StringIO) -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[At]:
     file = tmp_path_factory.mktemp("service") / "ldfi.sqlite3"
-    with lively(f"sqlite:///{file}") as world:
+    with live_service(database=f"sqlite:///{file}", tokens=GIVEN) as world:
         yield At(world)
 
 

@@ -19,8 +19,8 @@ from ldfi.experiments.domain.settings import PromqlOutcome, Settings
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.experiments.telemetry.prometheus import Prometheus
-from tests.experiments.world import FOUND, World
-from tests.fit.applications import served
+from ldfi.testing.serving import served
+from ldfi.testing.world import FOUND, World
 
 SETTINGS = Settings(
     kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, max_union=None, settle=1.0
@@ -53,7 +53,7 @@ class ProductionMetrics:
 def test_the_two_arms_counters_decide(db: Database) -> None:
     # Given a site whose truth is a counter, where devices report nothing but success
     metrics = ProductionMetrics()
-    world = World(Engine(db, now=1000.0, outcomes="root"))
+    world = World(db, engine=Engine(db, now=1000.0, outcomes="root"))
     definition = Definition(replace(SETTINGS, promql=COUNTS, max_size=1, confirm=False, rechecks=0))
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     with served(metrics.app) as url:
@@ -80,7 +80,7 @@ async def _ask(url: str, experiment: Experiment) -> None:
 
 
 def test_a_counter_that_falls_is_not_believed(db: Database) -> None:
-    world = World(Engine(db, now=1000.0))
+    world = World(db)
     definition = Definition(replace(SETTINGS, promql=COUNTS))
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     world.until_armed()
@@ -133,7 +133,7 @@ def test_the_watch_goes_on_whatever_one_experiment_does(db: Database) -> None:
 
 
 def test_with_nothing_else_the_root_span_is_believed(db: Database) -> None:
-    world = World(Engine(db, now=1000.0, outcomes="root"))
+    world = World(db, engine=Engine(db, now=1000.0, outcomes="root"))
     campaign = world.engine.scheduler.commands.start(Definition(SETTINGS), "ann", world.now)
     world.steps(150)
 

@@ -20,9 +20,9 @@ from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import Conflict, Halted, NotFound
 from ldfi.experiments.store.database import SERVICE, Change, Database
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
-from tests.experiments.world import FOUND, World
-from tests.lineage.programs import Call, Step
-from tests.lineage.spans import span
+from ldfi.testing.programs import Call, Step
+from ldfi.testing.spans import span
+from ldfi.testing.world import FOUND, PROGRAM, World
 
 SETTINGS = Settings(
     kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, max_union=None, settle=1.0
@@ -37,7 +37,7 @@ def db(database_url: str) -> Iterator[Database]:
 
 
 def a_world(db: Database, limits: Limits | None = None, edges: int = 1) -> World:
-    return World(Engine(db, now=1000.0, limits=limits), edges=edges)
+    return World(db, edges=edges, limits=limits)
 
 
 def start(world: World, settings: Settings = SETTINGS, **more: object) -> Campaign:
@@ -165,7 +165,7 @@ def test_schedulers_that_race_share_one_budget_and_one_slot_for_each_class(db: D
 
 def test_many_classes_at_once_and_no_device_in_two_experiments(db: Database) -> None:
     fragile = Call("root", (Step("critical", (Call("one"), Call("two"))),))
-    world = World(Engine(db, now=1000.0), {f"/p{n}": fragile for n in range(6)}, edges=2)
+    world = World(db, {f"/p{n}": fragile for n in range(6)}, edges=2)
     campaign = start(world, replace(SETTINGS, concurrency=4, treatment=0.1, control=0.1))
     most = 0
     for _ in range(500):
@@ -292,7 +292,7 @@ def test_a_finding_that_was_repaired_is_fixed_and_one_that_comes_back_has_regres
     world = a_world(db)
     start(world)
     world.steps(120)
-    broken = world.programs["/boot"]
+    broken = PROGRAM
     # When the single weakness is repaired, and a new campaign verifies what is known
     repaired = Step("optional", (Call("layout"),))
     world.programs["/boot"] = Call("root", (*broken.steps[:2], repaired))
@@ -325,7 +325,7 @@ def test_a_class_whose_lineage_changed_is_explored_anew(db: Database) -> None:
     campaign = start(world, replace(SETTINGS, min_traffic=600))
     world.steps(16)
     world.until_armed()
-    program = world.programs["/boot"]
+    program = PROGRAM
     world.programs["/boot"] = Call("root", (*program.steps, Step("critical", (Call("new"),))))
     world.steps(200)
 
@@ -339,7 +339,7 @@ def test_a_class_held_for_drift_stays_held_over_a_restart(db: Database) -> None:
     campaign = start(world, replace(SETTINGS, min_traffic=600, on_drift="pause"))
     world.steps(16)
     world.until_armed()
-    program = world.programs["/boot"]
+    program = PROGRAM
     world.programs["/boot"] = Call("root", (*program.steps, Step("critical", (Call("new"),))))
     while not campaign.held:
         world.step()
@@ -454,7 +454,7 @@ def test_a_halt_that_the_database_cuts_short_ends_everything_at_the_next_step(
 ) -> None:
     # Given two experiments that run at once
     fragile = Call("root", (Step("critical", (Call("one"), Call("two"))),))
-    world = World(Engine(db, now=1000.0), {"/a": fragile, "/b": fragile})
+    world = World(db, {"/a": fragile, "/b": fragile})
     campaign = start(world, replace(SETTINGS, treatment=0.1, control=0.1, concurrency=2))
     while len(world.rules()) < 2:
         world.step()

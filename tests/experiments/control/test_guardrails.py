@@ -13,14 +13,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.guardrails import Guardrails
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry.prometheus import Prometheus
+from ldfi.testing.serving import served
+from ldfi.testing.world import World
 from tests.experiments.control.test_engine import SETTINGS
-from tests.experiments.world import World
-from tests.fit.applications import served
 
 
 @dataclass
@@ -76,7 +75,7 @@ def test_many_slow_conditions_take_as_long_as_one(metrics: Metrics) -> None:
 
 @pytest.fixture
 def world(database: Database) -> World:
-    return World(Engine(database, now=1000.0))
+    return World(database)
 
 
 async def until(condition: Callable[[], bool], seconds: float = 4.0) -> float:

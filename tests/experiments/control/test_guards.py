@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.calendar import Blackout, Calendar
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.guards import GUARDS, Guard
 from ldfi.experiments.domain.gates.maintenance import Maintenance
-from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.testing.spans import span
+from ldfi.testing.world import World
 from tests.experiments.control.test_engine import SETTINGS, start
-from tests.experiments.world import World
-from tests.lineage.spans import span
 
 FREEZE = Calendar(blackouts=(Blackout("1970-01-01", "1970-01-02", "freeze"),))
 
@@ -139,7 +137,7 @@ TRIPS: dict[str, Trip] = {
 
 @pytest.fixture
 def scene(database: Database) -> Scene:
-    world = World(Engine(database, now=1000.0, limits=Limits()))
+    world = World(database)
     campaign = start(world)
     world.step()  # not enough traffic to begin
     return Scene(database, world, campaign)
@@ -206,7 +204,7 @@ def test_what_is_armed_is_disarmed_within_a_step(scene: Scene, guard: Guard) -> 
 def test_what_was_approved_is_not_armed_where_the_steady_state_does_not_hold(
     database: Database,
 ) -> None:
-    world = World(Engine(database, now=1000.0))
+    world = World(database)
     campaign = start(world, replace(SETTINGS, approve_above=0.0))
     world.steps(10)
     (waiting,) = campaign.running.values()

@@ -41,11 +41,11 @@ from ldfi.fit.poll import RulesPoll
 from ldfi.fit.runtime import Runtime, activate
 from ldfi.lineage.operation import KINDS
 from ldfi.lineage.span import Span
+from ldfi.testing.programs import Call, Run, Step, points_of
+from ldfi.testing.world import PROGRAM
 from tests.experiments.crash.service import TOKENS
 from tests.experiments.crash.treated import Treated, note
 from tests.experiments.streams.account import Half, Served, put_down
-from tests.experiments.world import PROGRAM
-from tests.lineage.programs import Call, Run, Step, points_of
 
 DEVICES = 3_000
 EDGES = 2

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from ldfi.experiments.errors import NotExpressible
 from ldfi.experiments.export.mesh import WARNINGS, proxy_faults
 from ldfi.fit.context import Arm, encode, point_hash
-from ldfi.fit.faults import MAX_FIRST, Fault, FaultKind
+from ldfi.fit.faults import MAX_FIRST, Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.points import MAX_NAME_LENGTH
+from ldfi.kinds import FaultKind
 
 KEYS = Keys.parse("k1:0123456789abcdef")
 TITLES = "error@api>http:GET:ratings/titles/*"

@@ -28,7 +28,7 @@ from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.notify.slack import Slack, slack_message
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.notify.webhook import Webhook, signature
-from tests.fit.applications import served
+from ldfi.testing.serving import served
 
 SECRET = "0123456789abcdef"
 FOUND = Notification(

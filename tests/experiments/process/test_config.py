@@ -191,6 +191,14 @@ def test_check_of_what_is_invalid_is_json_too(monkeypatch: pytest.MonkeyPatch) -
     }
 
 
+@pytest.mark.parametrize(
+    "url", ["postgresql://h/d", "postgresql+psycopg2://h/d", "mysql://h/d", "x"]
+)
+def test_a_database_of_another_driver_is_refused(url: str) -> None:
+    with pytest.raises(InvalidConfig, match=r"sqlite:/// or postgresql\+psycopg://"):
+        Config.load(database_url=url)
+
+
 def test_check_tries_the_database(monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
     monkeypatch.setenv("LDFI_DATABASE_URL", database_url)
     assert CliRunner().invoke(app, ["check", "--connect"]).exit_code == 0

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldfi.experiments.cli.serve import check_role
+from ldfi.experiments.cli.serving import check_role
 from ldfi.experiments.errors import Conflict, Deposed, InvalidConfig
+from ldfi.experiments.process.advisory_lock import AdvisoryLock
 from ldfi.experiments.process.config import Config
-from ldfi.experiments.process.election import AdvisoryLock, FileLock, election_of
+from ldfi.experiments.process.election import FileLock, election_of
 from ldfi.experiments.store import leaders, switches
 from ldfi.experiments.store.database import Database
 from tests.experiments.applications import client_of, service

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from ldfi.experiments.process.election import KEY
+from ldfi.experiments.process.advisory_lock import KEY
 from ldfi.experiments.store import leaders, switches
 from ldfi.experiments.store.database import Database
 from tests.experiments.applications import GIVEN, bearer, problem

@@ -17,8 +17,8 @@ from ldfi.experiments.process.tokens import BELIEVED, ROLES, Tokens
 from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, Base
+from ldfi.testing.serving import served
 from tests.experiments.applications import GIVEN, application, bearer, client_of, problem
-from tests.fit.applications import served
 
 MAY = {
     "viewer": {"viewer", "operator", "admin"},

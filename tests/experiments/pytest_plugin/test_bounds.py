@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ldfi.errors import LdfiError
 from ldfi.experiments.pytest_plugin.bounds import Bounds, InvalidMarker
-from ldfi.fit.errors import LdfiError
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from ldfi.experiments.pytest_plugin.loop import Execute, Explored, Run, exhausti
 from ldfi.fit.faults import Fault
 from ldfi.lineage.lineage import learn
 from ldfi.lineage.span import Trace
-from tests.lineage.programs import Call, Step, faults_of, points_of, programs
-from tests.lineage.programs import Run as Simulated
-from tests.lineage.spans import TRACE
+from ldfi.testing.programs import Call, Step, faults_of, points_of
+from ldfi.testing.programs import Run as Simulated
+from ldfi.testing.spans import TRACE
+from tests.lineage.drawn import programs
 
 Faults = frozenset[str]
 

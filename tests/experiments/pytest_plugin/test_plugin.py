@@ -226,12 +226,24 @@ def test_a_marker_that_cannot_be_read_is_refused_before_anything_runs(tmp_path: 
     assert "case_bad.py::test_bad: ldfi: max_size=0 leaves nothing to try" in session.output
 
 
+def test_a_worker_of_xdist_refuses_it_too(tmp_path: Path) -> None:
+    (tmp_path / "case_bad.py").write_text(
+        "import pytest\n@pytest.mark.ldfi(max_size=0)\ndef test_bad(): pass\n"
+    )
+
+    session = Session(tmp_path, "-n1", cases=tmp_path)
+
+    assert session.code == pytest.ExitCode.TESTS_FAILED
+    assert "case_bad.py::test_bad: ldfi: max_size=0 leaves nothing to try" in session.output
+
+
 def test_it_imports_nothing_without_need_and_needs_no_more_than_its_extra(tmp_path: Path) -> None:
     """A developer of a service installs neither a database's driver nor a web framework."""
     (tmp_path / "case_light.py").write_text(
         "import sys, pytest\n"
         "def test_before():\n"
-        "    used = {'solver', 'lineage', 'pysat', 'httpx', 'pydantic', 'opentelemetry.sdk'}\n"
+        "    used = {'ldfi.solver', 'ldfi.lineage', 'pysat', 'httpx', 'pydantic', 'yaml',"
+        " 'opentelemetry.sdk'}\n"
         "    assert used & set(sys.modules) == set()\n"
         "@pytest.mark.ldfi\n"
         "def test_explored():\n"
@@ -258,7 +270,8 @@ def test_it_imports_nothing_without_need_and_needs_no_more_than_its_extra(tmp_pa
 
 def test_whoever_marks_no_test_pays_for_nothing() -> None:
     """pytest imports the plugin in every session of whoever has it installed."""
-    used = "{'solver', 'lineage', 'pysat', 'opentelemetry', 'httpx', 'pydantic', 'yaml', 'fit'}"
+    ours = "'ldfi.fit', 'ldfi.lineage', 'ldfi.solver'"
+    used = f"{{{ours}, 'pysat', 'opentelemetry', 'httpx', 'pydantic', 'yaml'}}"
     program = f"import ldfi.experiments.pytest_plugin.plugin, sys; print({used} & set(sys.modules))"
 
     done = subprocess.run(

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from ldfi.experiments.cli.main import app
 from ldfi.experiments.errors import NotExpressible
+from ldfi.testing.serving import served
 from tests.experiments.scenarios.staging import DEVICE, KEY, LICENSE, Staging, scenario_file
-from tests.fit.applications import served
 
 BIN = Path(sys.executable).parent
 

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import InvalidReplay
 from ldfi.experiments.scenarios.replay import ANYTHING, Assertion, Exemplar, Replayer
-from tests.fit.applications import served
+from ldfi.testing.serving import served
 
 HOME = {"rows": [{"title": "new"}, {"title": "old"}], "ok": True}
 METHODS = ["GET", "HEAD", "OPTIONS", "POST"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ldfi.experiments.cli.replay import read
+from ldfi.experiments.cli.replaying import read
 from ldfi.experiments.errors import InvalidReplay
 from ldfi.experiments.scenarios.replay import ANYTHING, Assertion, Exemplar
 from ldfi.experiments.scenarios.steady_state import assertion_for, steady_state

@@ -16,8 +16,8 @@ from ldfi.experiments.errors import InvalidScenario, Unreachable
 from ldfi.experiments.scenarios.reproduction import Attempt
 from ldfi.experiments.scenarios.traces import Jaeger, Service, listening, with_lineages
 from ldfi.lineage.outline import Outline
+from ldfi.testing.serving import served
 from tests.experiments.scenarios.replayed import TRACE, replayed
-from tests.fit.applications import served
 
 POINT = "api>http:GET:layout/layout"
 FOUND = (Outline(POINT, failed=True, fired=("error",)),)

@@ -48,6 +48,46 @@ def test_everything_that_is_known_of_a_request_comes_through(experiment: str) ->
         assert read.lineage.experiment == experiment
 
 
+RECORDED = (
+    b'["55555555555555555555555555555555",1800000000000000001,0.000999998,3,'
+    b'["a device","m",false,"PLAYBACK-7",0.1],[7,8,1,2]]\n'
+    b'[[["0000000000000001",null,1800000000000000001,1800000000000999999,0],'
+    b'["0000000000000002","0000000000000001",1800000000000000002,1800000000000999998,1],'
+    b'["000000000000000a","0000000000000002",1800000000000000010,1800000000000999990,2]],'
+    b'[["api","GET /home","server",false,false,null,"","GET /home",'
+    b'{"method":"GET","path":"/home"},[],[],"an-experiment","treatment",false,'
+    b'[["method","GET"],["target","/home"],["status","200"],["experiment","an-experiment"],'
+    b'["arm","treatment"]]],'
+    b'["api","GET /ratings","client",true,false,"api>http:GET:ratings/ratings","","",'
+    b'{"method":"GET","path":"/ratings"},["error"],["delay"],"","",false,'
+    b'[["method","GET"],["target","/ratings"],["status","200"],'
+    b'["point","api>http:GET:ratings/ratings"]]],'
+    b'["ratings","GET /ratings","server",false,false,null,"","GET /ratings",'
+    b'{"method":"GET","path":"/ratings"},[],[],"","",false,'
+    b'[["method","GET"],["target","/ratings"],["status","200"]]]]]'
+)
+"""An observation as it is in topics already."""
+
+
+def test_what_is_in_topics_already_is_read_and_written_as_it_was() -> None:
+    read, halves = ObservationReader().read(RECORDED)
+
+    assert halves == HALVES
+    assert read.outcome == Outcome("5" * 32, "a device", "m", False, "PLAYBACK-7", 0.1)
+    lineage, point = read.lineage, "api>http:GET:ratings/ratings"
+    assert (lineage.trace_id, lineage.start) == ("5" * 32, 1_800_000_000_000_000_001)
+    assert (lineage.duration, lineage.spans) == (0.000999998, 3)
+    assert (lineage.service, lineage.route) == ("api", "GET /home")
+    assert (lineage.experiment, lineage.arm) == ("an-experiment", "treatment")
+    assert lineage.called == lineage.failed == {point}
+    assert lineage.fired == {f"error@{point}"}
+    assert lineage.would_fire == {f"delay@{point}"}
+    assert dict(lineage.callees) == {point: "ratings"}
+    operations = [span.operation for span in lineage.trace.spans]
+    assert operations[1].fields[0] == ("method", "GET")
+    assert ObservationWriter().write(read, halves) == RECORDED
+
+
 def test_requests_of_one_shape_share_what_was_learned() -> None:
     writer, reader = ObservationWriter(), ObservationReader()
     one, two = (

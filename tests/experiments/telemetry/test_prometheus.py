@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from ldfi.experiments.errors import InvalidGuardrail, PrometheusError
 from ldfi.experiments.telemetry.prometheus import Prometheus, check_guardrail
-from tests.fit.applications import served
+from ldfi.testing.serving import served
 
 TOKEN = "s3cret"
 

@@ -15,13 +15,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import tracing
+from ldfi.testing.world import World
 from tests.deploy.sink import Sink, free_ports, listening, until
-from tests.experiments.world import World
 
 ADMIN = "admin-0123456789abcdef"
 HEADERS = {"authorization": f"Bearer {ADMIN}"}
@@ -119,7 +118,7 @@ def test_what_becomes_of_an_experiment_is_told(
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(tracing, "TRACER", provider.get_tracer("test"))
     database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
-    world = World(Engine(database, now=1000.0), edges=1)
+    world = World(database, edges=1)
     settings = Settings(kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0)
     world.engine.scheduler.commands.start(Definition(settings), "operator", world.now)
 

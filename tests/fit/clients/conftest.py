@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fit.applications import echo_app, served
+from ldfi.testing.serving import served
+from tests.fit.applications import echo_app
 from tests.fit.clients.contract import Requests
 
 

@@ -16,6 +16,8 @@ from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.lineage.span import Span
 from ldfi.solver import Explorer, OutOfTime
 from ldfi.solver.check import check
+from ldfi.testing.programs import Call, Run, faults_of, points_of
+from ldfi.testing.spans import span
 from tests.experiments.simulated import (
     Application,
     a_campaign,
@@ -24,8 +26,7 @@ from tests.experiments.simulated import (
     serving,
     traffic_of,
 )
-from tests.lineage.programs import Call, Run, faults_of, points_of, programs
-from tests.lineage.spans import span
+from tests.lineage.drawn import programs
 
 Faults = frozenset[str]
 

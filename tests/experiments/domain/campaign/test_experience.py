@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
+from ldfi.testing.programs import Call, Step
 from tests.experiments.simulated import explore, serving
-from tests.lineage.programs import Call, Step
 
 FAULT, OTHER = "error@a", "error@b"
 

@@ -17,6 +17,7 @@ from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
 from ldfi.solver.check import check
+from ldfi.testing.programs import Call, Run, Step, points_of
 from tests.experiments.domain.campaign.test_campaign import failing_sets, shared_database
 from tests.experiments.simulated import (
     BOOT,
@@ -27,7 +28,7 @@ from tests.experiments.simulated import (
     serving,
     traffic_of,
 )
-from tests.lineage.programs import Call, Run, Step, points_of, programs
+from tests.lineage.drawn import programs
 
 BOUNDS = Settings(kinds=("error",), max_union=None, min_traffic=5, rechecks=0)
 PROGRAM = Call(

@@ -14,6 +14,8 @@ from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.testing.programs import Call, Step
+from ldfi.testing.world import PROGRAM
 from tests.experiments.simulated import (
     Application,
     a_campaign,
@@ -22,8 +24,6 @@ from tests.experiments.simulated import (
     serving,
     traffic_of,
 )
-from tests.experiments.world import PROGRAM
-from tests.lineage.programs import Call, Step
 
 SETTINGS = Settings(kinds=("error",), strategy="smallest", min_traffic=50)
 

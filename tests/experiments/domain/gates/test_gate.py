@@ -11,11 +11,12 @@ from ldfi.experiments.domain.gates.gate import gate
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import points_named
 from ldfi.experiments.domain.settings import Settings
+from ldfi.testing.programs import Call, Step, points_of
 from tests.experiments.domain.campaign.test_exploration import BOUNDS, PROGRAM
 from tests.experiments.domain.campaign.test_exploration import Lab as Laboratory
 from tests.experiments.domain.gates.test_whatif import survives
 from tests.experiments.simulated import explore, serving
-from tests.lineage.programs import Call, Step, points_of, programs
+from tests.lineage.drawn import programs
 
 STORE = Call(
     "root",

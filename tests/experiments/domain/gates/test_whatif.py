@@ -11,6 +11,7 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
+from ldfi.testing.programs import Call, Run, points_of
 from tests.experiments.domain.campaign.test_exploration import (
     BOUNDS,
     LAYOUT,
@@ -28,7 +29,7 @@ from tests.experiments.simulated import (
     serving,
     traffic_of,
 )
-from tests.lineage.programs import Call, Run, points_of, programs
+from tests.lineage.drawn import programs
 
 
 def survives(program: Call, points: set[str]) -> bool:

@@ -18,8 +18,8 @@ from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.lineage.lineage import Lineage
+from ldfi.testing.spans import lineage, span
 from tests.experiments.simulated import BOOT
-from tests.lineage.spans import lineage, span
 
 FAULT = Fault("a", "error")
 QUIET = lineage(span("root", kind="server"), span("a", "root"))

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import zeta
 
 from ldfi.experiments.domain.judging.online_fdr import EXPONENT, ZETA, OnlineFdr, gamma
+
+ZETA_AT_EXPONENT = 10.584448464950803
+"""Riemann's zeta function at 1.1."""
 
 
 def test_the_shares_sum_to_one_at_most_however_long_it_goes_on() -> None:
@@ -15,7 +18,16 @@ def test_the_shares_sum_to_one_at_most_however_long_it_goes_on() -> None:
     rest_at_most = 100_000 ** (1 - EXPONENT) / (EXPONENT - 1) / ZETA  # the integral from there
 
     assert so_far + rest_at_most <= 1
-    assert zeta(EXPONENT) <= ZETA < zeta(EXPONENT) + 1e-3
+    assert EXPONENT == 1.1
+    assert ZETA_AT_EXPONENT <= ZETA < ZETA_AT_EXPONENT + 1e-3
+
+
+def test_zeta_lies_where_its_integrals_say() -> None:
+    """The first n terms, and the rest between the integrals from n + 1 and from n."""
+    n, power = 100_000, EXPONENT - 1
+    first = math.fsum(t**-EXPONENT for t in range(1, n + 1))
+
+    assert first + (n + 1) ** -power / power < ZETA_AT_EXPONENT < first + n**-power / power
 
 
 @given(st.lists(st.integers(0, 3), max_size=200), st.floats(0.001, 0.5))

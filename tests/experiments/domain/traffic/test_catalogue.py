@@ -17,9 +17,9 @@ from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalo
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
+from ldfi.testing.programs import Call, Run, Step
+from ldfi.testing.spans import lineage, span
 from tests.experiments.domain.traffic.test_traffic import needed
-from tests.lineage.programs import Call, Run, Step
-from tests.lineage.spans import lineage, span
 
 Serve = Callable[[random.Random], str]
 """Points that a request calls, a letter each; those after ``!`` fail."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.lineage.lineage import Lineage
-from tests.lineage.spans import lineage, span
+from ldfi.testing.spans import lineage, span
 
 
 def a_lineage(number: int) -> Lineage:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ldfi.experiments.domain.traffic.observation import Join, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
-from tests.lineage.spans import TRACE, lineage, span
+from ldfi.testing.spans import TRACE, lineage, span
 
 
 def test_the_root_span_tells_whether_the_request_went_well() -> None:

@@ -20,8 +20,9 @@ from ldfi.lineage.lineage import Lineage, learn, learn_in_full
 from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Trace
 from ldfi.lineage.tree import Tree
-from tests.lineage.programs import Run, points_of, programs, sets_of
-from tests.lineage.spans import lineage, span
+from ldfi.testing.programs import Run, points_of
+from ldfi.testing.spans import lineage, span
+from tests.lineage.drawn import programs, sets_of
 
 
 def observation(run: Lineage, success: bool = True, number: int = 1) -> Observation:

@@ -1,31 +1,42 @@
-"""Simulated programs: random call trees that run under faults and leave spans behind.
+"""Simulated programs: what an application does for one request, under faults, leaving spans behind.
 
-Small enough to try every set of faults, rich enough to hold what makes lineage hard: calls one
-after the other or side by side; critical, optional, with a fallback, retried; callers that wait
-for ever or give up; errors and delays anywhere; nature failing calls late, after they did their
-work. The request fails on an error that reaches it, or when it takes longer than its budget.
+Declared as call trees, or written as functions. Small enough to try every set of faults, rich
+enough to hold what makes lineage hard: calls one after the other or side by side; critical,
+optional, with a fallback, retried; callers that wait for ever or give up; errors and delays
+anywhere; nature failing calls late, after they did their work. The request fails on an error that
+reaches it, or when it takes longer than its budget.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-
-from hypothesis import strategies as st
 
 from ldfi.fit.faults import Fault
 from ldfi.lineage.span import Span
-from tests.lineage.spans import span
+from ldfi.testing.spans import span
 
 DELAY, PATIENCE, BUDGET = 100_000, 1_000, 2_500
 """A delay outlasts every patience, and the budget; two timeouts fit into it, three do not."""
 
 
+class CallFailed(Exception):  # noqa: N818 - reads as what it is
+    """Raised to a function that made a call which failed, or which it gave up."""
+
+
 @dataclass(frozen=True)
 class Call:
+    """A call of ``point``, and what the callee does for it: ``steps``, or ``does``, a function.
+
+    ``parallel``: the steps begin at the same moment. ``impatient``: the caller gives up after
+    :data:`PATIENCE`.
+    """
+
     point: str
     steps: tuple[Step, ...] = ()
     parallel: bool = False
     impatient: bool = False
+    does: Callable[[Caller], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -36,22 +47,60 @@ class Step:
     calls: tuple[Call, ...]
 
 
+Application = Call | Callable[["Caller"], object]
+"""What is done for one request: a declared program, or a function that makes calls."""
+
+
+class Caller:
+    """What a function gets that serves a request: a way to make calls, one after the other."""
+
+    def __init__(self, run: Run, above: str, start: int) -> None:
+        self._run = run
+        self._above = above
+        self._clock = start
+
+    def call(
+        self, point: str, does: Callable[[Caller], object] | None = None, *, impatient: bool = False
+    ) -> None:
+        """Call ``point``, which then ``does`` something. Raises CallFailed."""
+        call = Call(point, impatient=impatient, does=does)
+        failed, self._clock = self._run.call(call, self._above, self._clock)
+        if failed:
+            raise CallFailed(point)
+
+    def serve(self, does: Callable[[Caller], object]) -> tuple[bool, int]:
+        """Run a function; returns whether it failed, and when it ended."""
+        try:
+            does(self)
+        except CallFailed:
+            return True, self._clock
+        return False, self._clock
+
+
 @dataclass
 class Run:
-    """One execution: ``good``, and the spans it left."""
+    """One execution under ``faults``: ``good``, and the spans it left.
+
+    ``nature``: ``nature@POINT`` for every call that fails by itself, after it did its work.
+    """
 
     faults: frozenset[str]
     nature: frozenset[str] = frozenset()
     spans: list[Span] = field(default_factory=list)
     good: bool = False
 
-    def execute(self, program: Call) -> Run:
-        failed, end = self._inside(program, "root", 1)
+    def execute(self, application: Application) -> Run:
+        """Serve one request; returns itself."""
+        if not isinstance(application, Call):
+            application = Call("root", does=application)
+        failed, end = self._inside(application, "root", 1)
         self.good = not failed and end <= BUDGET
         self.spans.append(span("root", kind="server", at=(0, end), failed=failed))
         return self
 
     def _inside(self, call: Call, above: str, start: int) -> tuple[bool, int]:
+        if call.does is not None:
+            return Caller(self, above, start).serve(call.does)
         ends, clock, broken = [start], start, False
         for step in call.steps:
             failed, end = self._step(step, above, start if call.parallel else clock)
@@ -67,12 +116,13 @@ class Run:
         attempts = step.calls * 2 if step.mode == "retry" else step.calls
         failed = True
         for call in attempts:
-            failed, start = self._call(call, above, start)
+            failed, start = self.call(call, above, start)
             if not failed:
                 break
         return failed and step.mode != "optional", start
 
-    def _call(self, call: Call, above: str, start: int) -> tuple[bool, int]:
+    def call(self, call: Call, above: str, start: int) -> tuple[bool, int]:
+        """Make one call at ``start``; returns whether it failed, and when it ended."""
         name = str(len(self.spans))
         self.spans.append(span(name, above))  # holds the place, and the id
         where = len(self.spans) - 1
@@ -97,33 +147,12 @@ class Run:
 
 
 def faults_of(points: list[str]) -> list[str]:
+    """Return every fault at some points."""
     return [str(Fault(point, kind)) for point in points for kind in ("error", "delay")]
 
 
-@st.composite
-def programs(draw: st.DrawFn, points: int) -> Call:
-    """A program of at most ``points`` points, each called from one place."""
-    names = [f"p{i}" for i in range(points)]
-    return Call("root", draw(_steps(names, depth=3)), draw(st.booleans()))
-
-
-@st.composite
-def _steps(draw: st.DrawFn, names: list[str], depth: int) -> tuple[Step, ...]:
-    steps = []
-    while names and depth and (draw(st.booleans()) or depth == 3):
-        mode = draw(st.sampled_from(["critical", "optional", "fallback", "retry"]))
-        many = 2 if mode == "fallback" and len(names) > 1 else 1
-        calls: list[Call] = []
-        while names and len(calls) < many:
-            point = names.pop(0)
-            inner = draw(_steps(names, depth - 1))
-            calls.append(Call(point, inner, draw(st.booleans()), draw(st.booleans())))
-        steps.append(Step(mode, tuple(calls)))
-    return tuple(steps)
-
-
 def points_of(program: Call) -> list[str]:
-    """The points of a program."""
+    """Return the points of a declared program."""
     found: list[str] = []
     pending = [program]
     while pending:
@@ -132,8 +161,3 @@ def points_of(program: Call) -> list[str]:
         found += [c.point for c in inner]
         pending += inner
     return sorted(found)
-
-
-def sets_of(items: list[str]) -> st.SearchStrategy[frozenset[str]]:
-    """Any set of some items."""
-    return st.frozensets(st.sampled_from(items)) if items else st.just(frozenset())

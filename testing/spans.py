@@ -1,4 +1,4 @@
-"""Spans for tests, in few words."""
+"""Spans, call trees and lineages in few words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def span(
     trace: str = TRACE,
     **fields: str,
 ) -> Span:
-    """One span. Its id is its name; a CLIENT span is the point of that name, unless told."""
+    """Make one span. Its id is its name; a CLIENT span is the point of that name, unless told."""
     if kind == "client" and "point" not in fields:
         fields["point"] = name
     status = 0 if failed is None else (2 if failed else 1)
@@ -29,14 +29,16 @@ def span(
 
 
 def tree(*spans: Span) -> Tree:
-    """The call tree of spans, which must have one."""
+    """Build the call tree of spans, which must have one."""
     built = build(Trace.of(TRACE, spans))
-    assert built is not None
+    if built is None:
+        raise ValueError("these spans have no root")
     return built
 
 
 def lineage(*spans: Span) -> Lineage:
-    """The lineage of spans, which must have one."""
+    """Learn the lineage of spans, which must have one."""
     learned = learn(Trace.of(TRACE, spans))
-    assert learned is not None
+    if learned is None:
+        raise ValueError("these spans have no root")
     return learned

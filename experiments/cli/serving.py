@@ -1,0 +1,149 @@
+"""The service in one process, or in several with a role each: what ``ldfi serve`` starts."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+
+import uvicorn
+from rich.console import Console
+from starlette.types import ASGIApp
+
+from ldfi.experiments.api.app import create_app
+from ldfi.experiments.api.worker import worker_app
+from ldfi.experiments.cli.extras import need
+from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.experiments.errors import InvalidConfig
+from ldfi.experiments.notify.slack import Slack
+from ldfi.experiments.notify.target import Target
+from ldfi.experiments.notify.webhook import Webhook
+from ldfi.experiments.process.config import Config, variable
+from ldfi.experiments.process.ingest import Ingest, worker_of
+from ldfi.experiments.process.role import ProcessRole
+from ldfi.experiments.process.service import Service
+from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.streams.stream import Stream, Topics
+from ldfi.experiments.telemetry.prometheus import Prometheus
+from ldfi.experiments.telemetry.tracing import traced, wanted
+
+
+def run(config: Config, role: ProcessRole) -> None:
+    """Run a process of the service until it is told to end.
+
+    Raises InvalidConfig for a role that lacks something, ModuleNotFoundError without an extra that
+    the configuration needs.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs URLs, and Slack's is a secret
+    end_with_parent()
+    logging.getLogger("kafka").setLevel(logging.WARNING)  # each rebalance is a page otherwise
+    check_role(role, config)
+    check_extras(config)
+    service = service_of(config, role)
+    if role == "ingest":
+        ingest = Ingest(lambda: worker_of(service))
+        ingest.start()
+        try:
+            _answer(worker_app(ingest, service.tokens), config)
+        finally:
+            ingest.stop()
+    else:
+        app = create_app(service)
+        _answer(traced(app) if wanted(os.environ) else app, config)
+
+
+def check_extras(config: Config) -> None:
+    """Check for the extras a configuration needs. Raises ModuleNotFoundError for one missing."""
+    if config.database_url.get_secret_value().startswith("postgresql"):
+        need("postgresql")
+    if config.kafka:
+        need("kafka")
+
+
+def _answer(app: ASGIApp, config: Config) -> None:
+    """Listen until we are told to end."""
+    uvicorn.run(
+        app,
+        host=config.host,
+        port=config.port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=3,  # long polls and event streams never end by themselves
+    )
+
+
+def check_role(role: ProcessRole, config: Config) -> None:
+    """Check that a role has what its processes must share. Raises InvalidConfig."""
+    if role == "ingest" and not config.kafka:
+        raise InvalidConfig("there are no brokers: set LDFI_KAFKA to HOST:PORT")
+    if role not in {"api", "scheduler"}:
+        return
+    if not config.database_url.get_secret_value().startswith("postgresql"):
+        raise InvalidConfig(
+            f"role {role} needs PostgreSQL, which processes can share: set LDFI_DATABASE_URL"
+        )
+    for name in ("tokens", "member_key"):
+        if not getattr(config, name):
+            raise InvalidConfig(f"role {role} needs {variable(name)}, the same in all processes")
+
+
+def service_of(config: Config, role: ProcessRole = "all") -> Service:
+    """Make of a configuration what a service is made with."""
+    prometheus = None
+    if config.prometheus_url is not None:
+        token = config.prometheus_token
+        secret = None if token is None else token.get_secret_value()
+        prometheus = Prometheus(config.prometheus_url, secret)
+    key = config.member_key
+    return Service(
+        tokens=Tokens(config.tokens.get_secret_value() or _made_token()),
+        database=config.database_url.get_secret_value(),
+        lease=config.lease,
+        quiet=config.quiet,
+        limits=config.limits(),
+        member_key=key.get_secret_value().encode() if key else secrets.token_bytes(32),
+        outcomes=config.outcomes,
+        prometheus=prometheus,
+        guardrails=config.guardrails,
+        targets=tuple(_targets(config)),
+        public_url=config.public_url or "",
+        trace_url=config.trace_url or "",
+        role=role,
+        advertise_url=config.advertise_url or _own_url(config),
+        stream=_stream(config, role),
+        topics=Topics(config.kafka_prefix),
+        partitions=config.kafka_partitions,
+    )
+
+
+def _stream(config: Config, role: ProcessRole) -> Stream | None:
+    if not config.kafka:
+        return None
+    from ldfi.experiments.process.connecting import stream_of
+
+    return stream_of(config, "ldfi" if role == "all" else f"ldfi-{role}")
+
+
+def _own_url(config: Config) -> str:
+    host = socket.gethostname() if config.host in {"0.0.0.0", "::"} else config.host  # noqa: S104
+    return f"http://{f'[{host}]' if ':' in host else host}:{config.port}"
+
+
+def _targets(config: Config) -> list[Target]:
+    targets: list[Target] = []
+    if config.webhook_url is not None and config.webhook_secret is not None:
+        url, secret = config.webhook_url, config.webhook_secret
+        targets.append(Webhook(url.get_secret_value(), secret.get_secret_value()))
+    if config.slack_url is not None:
+        targets.append(Slack(config.slack_url.get_secret_value()))
+    return targets
+
+
+def _made_token() -> str:
+    token = secrets.token_urlsafe(24)
+    Console(stderr=True).print(
+        f"No LDFI_TOKENS given. Admin token for this run: {token}", soft_wrap=True, highlight=False
+    )
+    return f"admin:{token}"

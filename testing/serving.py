@@ -1,0 +1,33 @@
+"""An ASGI application over a real socket, for as long as a block lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ldfi.testing.errors import needs_service
+
+try:
+    import uvicorn
+except ModuleNotFoundError as error:
+    raise needs_service(__name__, error) from error
+
+
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    """Serve an ASGI application on loopback in a thread of its own; gives its URL."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(5)

@@ -1,0 +1,234 @@
+"""A small world around the engine, in simulated time: devices, edges, services.
+
+    def boot(request):                       # what the application does for one request
+        request.call("layout")
+        try:
+            request.call("playlist")
+        except CallFailed:
+            request.call("popular")
+
+    with World.in_memory({"/boot": boot}) as world:
+        campaign = world.start(Settings(kinds=("error",)))
+        world.finish(campaign)
+        world.findings()
+
+The engine, its scheduler, the store and the decisions of the edges are the service's own, with its
+ticks, leases, levels and budgets; only the sockets and the clock are ours, and the services are
+simulated. The world knows what the service can only infer: who was exposed to what.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Self
+
+from ldfi.fit.allocation import mark_of
+from ldfi.fit.allowance import Allowances
+from ldfi.fit.context import Arm
+from ldfi.fit.rules import Lease, Rule, read_lease
+from ldfi.testing.errors import needs_service
+
+try:
+    from sqlalchemy import select
+
+    from ldfi.experiments.control.engine import Engine
+    from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+    from ldfi.experiments.domain.settings import Limits, Settings
+    from ldfi.experiments.domain.traffic.observation import Outcome
+    from ldfi.experiments.store import Database
+    from ldfi.experiments.store.schema import FindingRow
+    from ldfi.lineage.span import Span
+    from ldfi.testing.programs import Application, Call, Caller, CallFailed, Run, Step
+    from ldfi.testing.spans import span
+except ModuleNotFoundError as error:
+    raise needs_service(__name__, error) from error
+
+__all__ = ["FOUND", "PROGRAM", "Application", "Call", "CallFailed", "Caller", "Step", "World"]
+
+START = 1000.0
+"""When a world begins (Unix seconds)."""
+
+PROGRAM = Call(
+    "root",
+    (
+        Step("optional", (Call("ratings"),)),
+        Step("fallback", (Call("playlist"), Call("popular"))),
+        Step("critical", (Call("layout"),)),
+    ),
+)
+"""An example: fails when ``layout`` does, or ``playlist`` and ``popular`` together."""
+
+FOUND = {("error@layout",), ("error@playlist", "error@popular")}
+"""What there is to find in it, of the kind ``error``."""
+
+
+@dataclass
+class Edge:
+    """One process of the edge. ``cut_off``: it cannot reach the service."""
+
+    name: str
+    cut_off: bool = False
+    lease: Lease = field(default_factory=Lease)
+    allowances: Allowances = field(default_factory=Allowances)
+
+    def poll(self, engine: Engine, now: float) -> None:
+        """Report to the service and take its rules, as over HTTP."""
+        if self.cut_off:
+            return
+        report = self.allowances.report()
+        engine.board.heard(self.name, self.lease.version, report, now)
+        self.allowances.settle(report)
+        self.lease = read_lease(engine.board.lease(self.name, now), now)
+        self.allowances.renew(self.lease.rules)
+
+    def claim(self, path: str, device: str, now: float) -> tuple[Rule, Arm] | None:
+        """Decide on one request: its experiment and arm, or None."""
+        if now >= self.lease.ends:
+            return None
+        claimed = self.lease.allocate({"method": "GET", "path": path}, device)
+        if claimed is None:
+            return None
+        rule, arm = claimed
+        admitted = self.allowances.admit(rule.experiment, arm, mark_of(device))
+        return claimed if admitted else None
+
+
+class World:
+    """Devices ask for the paths of ``programs`` through ``edges``; PROGRAM by default.
+
+    ``programs`` may be changed at any time, as by a release, and ``now`` (Unix seconds) may be
+    moved forward. ``exposed``: experiment → devices whose requests were treated, as only the world
+    knows; ``last_treated``: when that was last so.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        programs: Mapping[str, Application] | None = None,
+        edges: int = 1,
+        *,
+        engine: Engine | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.database = database
+        self.engine = engine or Engine(database, now=START, limits=limits)
+        self.programs = dict(programs or {"/boot": PROGRAM})
+        self.edges = [Edge(f"edge{number}") for number in range(edges)]
+        self.now = START
+        self.devices = 2003
+        self.exposed: defaultdict[str, set[str]] = defaultdict(set)
+        self.last_treated: dict[str, float] = {}
+        self._ids = itertools.count(1)
+
+    @classmethod
+    @contextmanager
+    def in_memory(
+        cls,
+        programs: Mapping[str, Application] | None = None,
+        edges: int = 1,
+        *,
+        limits: Limits | None = None,
+    ) -> Iterator[Self]:
+        """Make a world whose database is in memory and goes with the block."""
+        database = Database("sqlite://")
+        try:
+            yield cls(database, programs, edges, limits=limits)
+        finally:
+            database.close()
+
+    def start(
+        self, settings: Settings | None = None, *, classes: tuple[str, ...] = (), who: str = "test"
+    ) -> Campaign:
+        """Begin a campaign now, as the API does. Raises Halted."""
+        definition = Definition(settings or Settings(), classes)
+        return self.engine.scheduler.commands.start(definition, who, self.now)
+
+    def finish(self, campaign: Campaign, limit: int = 1000) -> None:
+        """Let traffic go on until a campaign is over.
+
+        Raises AssertionError after ``limit`` steps; the message has what it waits for.
+        """
+        for _ in range(limit):
+            if not campaign.live():
+                return
+            self.step()
+        raise AssertionError(f"not over after {limit} steps; it waits for {campaign.waiting}")
+
+    def findings(self) -> dict[tuple[str, ...], str]:
+        """Return what is on record: the faults of each finding, and its state."""
+        with self.database.read() as session:
+            return {tuple(row.faults): row.state for row in session.scalars(select(FindingRow))}
+
+    def step(self, requests: int = 40, seconds: float = 1.0) -> None:
+        """Let each path be asked for so many times, then ``seconds`` go by and the engine tick."""
+        for edge in self.edges:
+            edge.poll(self.engine, self.now)
+        for _ in range(requests):
+            for path in self.programs:
+                self._request(path)
+        self.now += seconds
+        for edge in self.edges:
+            edge.poll(self.engine, self.now)
+        self.engine.tick(self.now)
+
+    def steps(self, count: int) -> None:
+        """Step so many times."""
+        for _ in range(count):
+            self.step()
+
+    def rules(self) -> list[str]:
+        """Return the experiments that are armed."""
+        return self.engine.board.armed()
+
+    def until_armed(self, limit: int = 50) -> str:
+        """Step until an experiment is armed and fetched; returns its id.
+
+        Raises AssertionError after ``limit`` steps.
+        """
+        for _ in range(limit):
+            self.step()
+            if self.rules():
+                return self.rules()[0]
+        raise AssertionError(f"nothing was armed in {limit} steps")
+
+    def _request(self, path: str) -> None:
+        number = next(self._ids)
+        device, trace_id = f"d{number % self.devices}", f"{number:032x}"
+        edge = self.edges[number % len(self.edges)]
+        claimed = edge.claim(path, device, self.now)
+        faults: frozenset[str] = frozenset()
+        marks, would = {}, frozenset[str]()
+        if claimed is not None:
+            rule, arm = claimed
+            marks = {"experiment": rule.experiment, "arm": arm}
+            chosen = frozenset(map(str, rule.faults))
+            if arm == "treatment":
+                faults = chosen
+                self.exposed[rule.experiment].add(device)
+                self.last_treated[rule.experiment] = self.now
+            else:
+                would = chosen
+        run = Run(faults).execute(self.programs[path])
+        fields = {"method": "GET", "url": f"http://api{path}", **marks}
+        spans = [_rewritten(each, trace_id, fields, would) for each in run.spans]
+        self.engine.receive_spans(spans, self.now)
+        outcome = Outcome(trace_id, device, "", run.good, duration=0.1)
+        self.engine.receive_outcomes([outcome], self.now)
+
+
+def _rewritten(each: Span, trace_id: str, fields: dict[str, str], would: frozenset[str]) -> Span:
+    """Make the span of a run part of a trace, and for the root with what the edge wrote on it."""
+    what = each.operation
+    at = (each.start, each.end)
+    if what.serves:
+        return span("root", kind="server", trace=trace_id, failed=what.failed, at=at, **fields)
+    if f"error@{what.point}" in would:
+        marks = {"point": str(what.point), "would_fire": "error"}
+        return span(
+            each.span_id, each.parent_id, trace=trace_id, failed=what.failed, at=at, **marks
+        )
+    return each._replace(trace_id=trace_id)

@@ -1,0 +1,34 @@
+"""Random programs and sets, as hypothesis draws them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from ldfi.testing.programs import Call, Step
+
+
+@st.composite
+def programs(draw: st.DrawFn, points: int) -> Call:
+    """A program of at most ``points`` points, each called from one place."""
+    names = [f"p{i}" for i in range(points)]
+    return Call("root", draw(_steps(names, depth=3)), draw(st.booleans()))
+
+
+@st.composite
+def _steps(draw: st.DrawFn, names: list[str], depth: int) -> tuple[Step, ...]:
+    steps = []
+    while names and depth and (draw(st.booleans()) or depth == 3):
+        mode = draw(st.sampled_from(["critical", "optional", "fallback", "retry"]))
+        many = 2 if mode == "fallback" and len(names) > 1 else 1
+        calls: list[Call] = []
+        while names and len(calls) < many:
+            point = names.pop(0)
+            inner = draw(_steps(names, depth - 1))
+            calls.append(Call(point, inner, draw(st.booleans()), draw(st.booleans())))
+        steps.append(Step(mode, tuple(calls)))
+    return tuple(steps)
+
+
+def sets_of(items: list[str]) -> st.SearchStrategy[frozenset[str]]:
+    """Any set of some items."""
+    return st.frozensets(st.sampled_from(items)) if items else st.just(frozenset())

@@ -1,0 +1,120 @@
+"""The world that users get: applications as functions, and the service's own way with them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.testing.programs import PATIENCE, Run, points_of
+from ldfi.testing.world import FOUND, PROGRAM, Call, Caller, CallFailed, Step, World
+
+SETTINGS = Settings(
+    kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, max_union=None, settle=1.0
+)
+
+
+def boot(request: Caller) -> None:
+    """What PROGRAM declares."""
+    with suppress(CallFailed):
+        request.call("ratings")
+    try:
+        request.call("playlist")
+    except CallFailed:
+        request.call("popular")
+    request.call("layout")
+
+
+def test_a_function_is_found_out_as_the_declared_program_is() -> None:
+    with World.in_memory({"/boot": boot}, edges=2) as world:
+        campaign = world.start(SETTINGS)
+        world.finish(campaign)
+        assert world.findings() == dict.fromkeys(FOUND, "open")
+        assert world.rules() == []
+
+
+@pytest.mark.parametrize("armed", [(), ("layout",), ("playlist",), ("playlist", "popular")])
+def test_a_function_leaves_the_spans_of_the_declared_program(armed: tuple[str, ...]) -> None:
+    faults = frozenset(f"error@{point}" for point in armed)
+    written, declared = Run(faults), Run(faults)
+    written.execute(Call("root", does=boot))
+    declared.execute(PROGRAM)
+    assert written.spans == declared.spans
+    assert written.good is declared.good
+
+
+def test_callees_may_be_functions_and_callers_impatient() -> None:
+    def playlist(request: Caller) -> None:
+        request.call("videos")
+
+    def home(request: Caller) -> None:
+        with suppress(CallFailed):
+            request.call("playlist", playlist, impatient=True)
+
+    def outcome(*faults: str) -> tuple[bool, int]:
+        run = Run(frozenset(faults)).execute(Call("root", does=home))
+        return run.good, run.spans[-1].end
+
+    good, quick = outcome()
+    assert good
+    assert outcome("error@videos")[0]
+    survived, late = outcome("delay@videos")
+    assert survived
+    assert late == 2 + PATIENCE > quick
+    assert outcome("delay@playlist")[0]
+
+
+def test_a_function_that_raises_anything_else_is_a_mistake_of_the_test() -> None:
+    def broken(_: Caller) -> None:
+        raise KeyError("of the test")
+
+    with World.in_memory({"/boot": broken}) as world, pytest.raises(KeyError):
+        world.step()
+
+
+def test_the_world_keeps_to_the_services_limits() -> None:
+    with World.in_memory(limits=Limits(members_per_hour=20)) as world:
+        campaign = world.start(SETTINGS)
+        with pytest.raises(AssertionError, match="budget of the last hour"):
+            world.finish(campaign, limit=60)
+        assert 0 < sum(map(len, world.exposed.values())) <= 20
+
+
+def test_what_is_armed_can_be_waited_for() -> None:
+    with World.in_memory() as world:
+        with pytest.raises(AssertionError, match="nothing was armed in 3 steps"):
+            world.until_armed(3)
+        world.start(SETTINGS, classes=("GET /boot",))
+        armed = world.until_armed()
+        assert world.rules() == [armed]
+
+
+def test_the_points_of_a_declared_program() -> None:
+    assert points_of(PROGRAM) == ["layout", "playlist", "popular", "ratings"]
+    assert points_of(Call("root", (Step("retry", (Call("a", (Step("optional", ()),)),)),))) == ["a"]
+
+
+@pytest.mark.parametrize("module", ["world", "live"])
+def test_without_the_service_it_says_what_to_install(module: str) -> None:
+    program = f"""
+import sys
+from importlib.abc import MetaPathFinder
+
+class Missing(MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {{"sqlalchemy", "fastapi", "httpx"}}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+try:
+    import ldfi.testing.{module}
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert "pip install 'ldfi[service]'" in done.stdout, done.stderr
