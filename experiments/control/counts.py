@@ -49,7 +49,7 @@ async def ask(prometheus: Prometheus, experiment: Experiment) -> None:
 
 
 def _count(value: float | None, promql: str) -> int:
-    """A counter as it stands; 0 where there is no such series yet. Raises PrometheusError."""
+    """Read a counter as it stands; 0 where there is no such series yet. Raises PrometheusError."""
     if value is None:
         return 0
     if not (isfinite(value) and value >= 0):

@@ -317,7 +317,7 @@ class ThresholdRule:
             self.failures += failed
 
     def look(self, more: Counts) -> None:
-        """What was counted elsewhere; control is ignored."""
+        """Take what was counted elsewhere; control is ignored."""
         if self.verdict() is None:
             self.treated += more.treated
             self.failures += more.treated_failed
