@@ -307,6 +307,30 @@ def test_a_finding_that_was_repaired_is_fixed_and_one_that_comes_back_has_regres
     assert findings_of(db)[("error@layout",)] == "regressed"
 
 
+def test_what_is_confirmed_in_a_run_that_took_no_level_is_a_finding_like_any_other(
+    db: Database,
+) -> None:
+    # Given a pair that was found, and a service whose fallback is then taken away
+    world = a_world(db)
+    start(world, replace(SETTINGS, rechecks=0))
+    world.steps(120)
+    assert findings_of(db) == dict.fromkeys(FOUND, "open")
+    alone = (Step("optional", (Call("ratings"),)), Step("critical", (Call("layout"),)))
+    world.programs["/boot"] = Call("root", (*alone, Step("critical", (Call("playlist"),))))
+    # When the next campaign tries what was found before, and suspects a part of it
+    second = start(world, replace(SETTINGS, rechecks=0, max_size=1))
+    for _ in range(200):
+        world.step()
+        if not second.live():
+            break
+    # Then that is confirmed once, and nobody is hurt for it again and again
+    assert second.state == "finished"
+    assert findings_of(db)[("error@playlist",)] == "open"
+    confirmed = [row for row in experiments_of(db) if row.faults == ["error@playlist"]]
+    assert sum(row.purpose == "confirm" for row in confirmed) == 1
+    assert {row.state for row in experiments_of(db)} == {"decided"}
+
+
 def test_a_finding_with_a_fallback_is_verified_in_a_campaign_of_its_own(db: Database) -> None:
     world = a_world(db)
     start(world)
