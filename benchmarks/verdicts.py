@@ -235,7 +235,7 @@ def _ten_days(
     online: bool = False,
     rule: VerdictRule = "sequential",
 ) -> list[Tried]:
-    return list(campaign(rng, OnlineFdr(alpha) if online else alpha, window, rule))
+    return list(campaign(rng, OnlineFdr() if online else alpha, window, rule))
 
 
 def _targets(tables: dict[str, list[dict[str, Any]]]) -> dict[str, Target]:

@@ -327,7 +327,10 @@ def _check_bounds(
     if max_union is not None and max_union < 1:
         raise InvalidRecord(f"max_union {max_union} leaves nothing to try; take 1 or more")
     if strategy == "union" and not monotone:
-        raise InvalidRecord("a union that survives closes nothing if more faults may help")
+        raise InvalidRecord(
+            "strategy 'union' learns nothing from a set that survives if more faults may help"
+            " (monotone=False); take another strategy"
+        )
 
 
 def _check_costs(costs: Mapping[Any, float]) -> None:

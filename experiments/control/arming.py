@@ -72,7 +72,7 @@ class Arming:
             _refuse(campaign, experiment, answer, now)
             return
         first = experiment.purpose in {"explore", "recheck"}
-        experiment.arm(now, campaign.fdr.next_level() if first else 1.0)
+        experiment.arm(now, campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0)
         if len(self._board.armed()) == 0:
             self._board.renew(until)
         self._board.put(_rule(experiment, answer), answer.members, now)

@@ -34,7 +34,8 @@ class Commands:
         """Begin a campaign, now or when its schedule says. Raises Halted."""
         if self._state.halted is not None:
             raise Halted(f"everything is halted ({self._state.halted}); run `ldfi resume` first")
-        campaign = Campaign(new_id(), definition, new_id, self._state.limits.protected_points)
+        protected, fdr = self._state.limits.protected_points, self._state.fdr
+        campaign = Campaign(new_id(), definition, new_id, protected, fdr)
         if definition.schedule is None:
             campaign.begin_run(now)
         else:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from ldfi.experiments.control.arming import Arming
 from ldfi.experiments.control.record import Record
@@ -13,11 +16,14 @@ from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis
 from ldfi.experiments.domain.gates.facts import Facts
 from ldfi.experiments.domain.gates.guards import objection
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import tracing
 from ldfi.experiments.telemetry.instruments import PROPOSE_SECONDS
+
+_log = logging.getLogger("ldfi")
 
 
 class Passes:
@@ -40,20 +46,32 @@ class Passes:
         self._state = state
 
     def review(self, campaign: Campaign, now: float) -> None:
-        """Follow the experiments of a campaign that are armed."""
+        """Follow the experiments of a campaign that are armed.
+
+        One that cannot be followed is called off, with the reason on record; the others go on.
+        """
         for experiment in campaign.active():
             experiment.used = self._board.used(experiment.id)
-            if experiment.state == "armed" and self._board.taken(experiment.id):
-                experiment.taken()
-                self._record.move(experiment, now)
-            self._arming.guard(campaign, experiment, now)
-            exhausted = self._board.exhausted(experiment.id)
-            if experiment.review(now, exhausted=exhausted):
-                self._arming.disarm(experiment, now)
+            try:
+                self._follow(campaign, experiment, now)
+            except SQLAlchemyError:
+                raise
+            except Exception as error:  # noqa: BLE001 - of this experiment's, whatever it is
+                _log.exception("experiment %s is called off", experiment.id)
+                reason = f"it could not be followed: {type(error).__name__}: {error}"
+                self._arming.abort(campaign, experiment, reason, now)
             out = self._board.out_of_force(experiment.id, now)
             if experiment.settle(now, disarmed=out):
                 self._record.end(campaign, experiment, now)
                 self._state.next_pass = now
+
+    def _follow(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
+        if experiment.state == "armed" and self._board.taken(experiment.id):
+            experiment.taken()
+            self._record.move(experiment, now)
+        self._arming.guard(campaign, experiment, now)
+        if experiment.review(now, exhausted=self._board.exhausted(experiment.id)):
+            self._arming.disarm(experiment, now)
 
     def ask(self, campaign: Campaign, now: float) -> None:
         """Ask a campaign what to try next, and try it."""

@@ -7,6 +7,7 @@ and only not answered does no harm.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.store import campaigns, classes, experiments, switches
 from ldfi.experiments.store.database import SERVICE, Database
 from ldfi.experiments.telemetry import tracing
+
+_log = logging.getLogger("ldfi")
 
 LATE_SECONDS = 60.0
 """How long after its end an experiment still counts what comes in for it."""
@@ -99,11 +102,19 @@ class Record:
             experiments.end(change, experiment, 0, None)
 
     def end(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
-        """Write that an experiment is over, and with it what it taught."""
+        """Write that an experiment is over, and with it what it taught.
+
+        Where that cannot be worked out the experiment ends without a verdict; nothing else does.
+        """
         began = tracing.clock()
         spent = self._board.spent(experiment.id) if experiment.armed_at is not None else 0
         experiment.used = max(experiment.used, spent)
-        lesson, changes, runs = campaign.close(experiment)
+        try:
+            lesson, changes, runs = campaign.close(experiment)
+        except Exception as error:  # noqa: BLE001 - of this experiment's, whatever it is
+            _log.exception("experiment %s taught nothing", experiment.id)
+            experiment.fail(f"nothing could be learned: {type(error).__name__}: {error}", now)
+            lesson, changes, runs = None, [], Runs()
         self._endings.append(_Ending(campaign, experiment, spent, lesson, changes, runs, began))
         self.write(now)
 

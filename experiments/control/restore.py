@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.domain.campaign.lesson import Lesson
-from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.store import campaigns, experiments, findings
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
@@ -26,12 +25,13 @@ def restored(
     session: Session,
     row: CampaignRow,
     catalogue: Catalogue,
-    limits: Limits,
+    protected: tuple[str, ...],
     new_id: Callable[[], str],
+    fdr: OnlineFdr,
 ) -> Campaign:
     """Rebuild the campaign of this row, with everything it had learned."""
     definition = campaigns.definition_from_json(row.definition)
-    campaign = Campaign(row.id, definition, new_id, limits.protected_points)
+    campaign = Campaign(row.id, definition, new_id, protected, fdr)
     campaign.state = cast(CampaignState, row.state)
     campaign.reason, campaign.run = row.reason, row.run
     campaign.run_started_at = row.run_started_at or 0.0
@@ -42,7 +42,6 @@ def restored(
         _explore(session, campaign, catalogue, name, rows)
     for each in rows:
         campaign.experience.add(_lesson(each))
-    _count(session, campaign)
     return campaign
 
 
@@ -65,18 +64,6 @@ def _explore(
     exploration.begin_run(findings.known(session, name, campaign.run_started_at, asked))
     exploration.replay(_lesson(each) for each in mine if each.run == campaign.run)
     campaign.explorations[name] = exploration
-
-
-def _count(session: Session, campaign: Campaign) -> None:
-    """Let the family of tests of this run go on where it was."""
-    this_run = (ExperimentRow.campaign_id == campaign.id, ExperimentRow.run == campaign.run)
-    first = ExperimentRow.purpose.in_(["explore", "recheck"])
-    convicts = ExperimentRow.purpose == campaign.convicts
-    query = select(
-        func.count(ExperimentRow.armed_at).filter(first),
-        func.count().filter(convicts, ExperimentRow.verdict == "harmful"),
-    ).where(*this_run)
-    campaign.fdr.tested, campaign.fdr.discoveries = session.execute(query).one()
 
 
 def _lesson(row: ExperimentRow) -> Lesson:

@@ -14,6 +14,7 @@ from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.gates.facts import Facts, touches
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.errors import NotFound
 
@@ -23,7 +24,8 @@ class State:
     """``campaigns``: those that are not over, by id (commands, switch).
 
     ``halted``: why everything is halted (switch). ``breach``: the guardrail that does not hold
-    (whoever watches them). ``windows``: the maintenance windows that are open (switch).
+    (whoever watches them). ``windows``: the maintenance windows that are open (switch). ``fdr``:
+    the stream of levels, one for the service's life (arming takes them; the switch reads how far).
     ``next_pass``: when the campaigns are asked next (scheduler; whoever has made room for more
     brings it forward). ``unread``: whether campaigns may be on record that are not here (commands;
     the switch reads them). ``late``: requests that came in when their experiment was over: they
@@ -35,6 +37,7 @@ class State:
     halted: str | None = None
     breach: str | None = None
     windows: list[Maintenance] = field(default_factory=list)
+    fdr: OnlineFdr = field(default_factory=OnlineFdr)
     next_pass: float = 0.0
     unread: bool = True
     late: int = 0

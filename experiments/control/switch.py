@@ -10,7 +10,7 @@ from ldfi.experiments.control.restore import restored
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State, new_id
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
-from ldfi.experiments.store import campaigns, maintenance, switches
+from ldfi.experiments.store import campaigns, experiments, maintenance, switches
 from ldfi.experiments.store.database import Database
 
 
@@ -70,10 +70,13 @@ class Switch:
             self._arming.guard(campaign, experiment, now)
 
     def _read_campaigns(self, session: Session) -> None:
-        limits, here = self._state.limits, self._state.campaigns
+        here, fdr = self._state.campaigns, self._state.fdr
+        if not fdr.tested:
+            fdr.tested, fdr.discoveries = experiments.levels(session)
         for row in campaigns.live(session):
             if row.id not in here:
-                here[row.id] = restored(session, row, self._catalogue, limits, new_id)
+                protected = self._state.limits.protected_points
+                here[row.id] = restored(session, row, self._catalogue, protected, new_id, fdr)
 
     def _abort_all(self, reason: str, now: float) -> None:
         for campaign in self._state.campaigns.values():

@@ -169,7 +169,7 @@ class Settings(Thresholds):
         About(
             "Share of findings that may be false",
             "False findings, share",
-            "Over the whole run.",
+            "Over the life of the service.",
             gt=0,
             lt=1,
         ),

@@ -15,7 +15,7 @@ from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
 from ldfi.experiments.store import findings, notifications
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Change
-from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 
 GRACE = 1.0
 """Seconds after the end of its lease from which on an experiment counts as abandoned."""
@@ -124,6 +124,28 @@ def lessons(session: Session, campaign_id: str) -> list[ExperimentRow]:
         ExperimentRow.lesson.is_not(None),
     )
     return list(session.scalars(query.order_by(ExperimentRow.ended_at, ExperimentRow.id)))
+
+
+def levels(session: Session) -> tuple[int, int]:
+    """Count, over all campaigns there ever were, the experiments that took a level of e-LOND, and
+    the discoveries: harm in what a campaign lets make a finding."""
+    taken = ExperimentRow.armed_at.is_not(None) & ExperimentRow.purpose.in_(["explore", "recheck"])
+    at_once = [
+        campaign_id
+        for campaign_id, definition in session.execute(
+            select(CampaignRow.id, CampaignRow.definition)
+        )
+        if not definition.get("settings", {}).get("confirm", True)
+    ]
+    convicts = (ExperimentRow.purpose == "confirm") | (
+        (ExperimentRow.purpose == "explore") & ExperimentRow.campaign_id.in_(at_once)
+    )
+    query = select(
+        func.count().filter(taken),
+        func.count().filter(convicts, ExperimentRow.verdict == "harmful"),
+    ).select_from(ExperimentRow)
+    tested, discoveries = session.execute(query).one()
+    return tested, min(tested, discoveries)
 
 
 def totals(session: Session, runs: Sequence[tuple[str, int]]) -> dict[str, tuple[int, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 
 import httpx
 from fastapi import FastAPI
+from sqlalchemy import event
 
 from ldfi.experiments.process.tokens import Role
 from ldfi.testing.serving import served
@@ -103,3 +105,30 @@ def text_of(response: httpx.Response) -> str:
     """What a page shows."""
     assert response.headers["content-type"].startswith("text/html"), response.text[:200]
     return Markup(response.text).text
+
+
+@contextmanager
+def counting(app: FastAPI) -> Iterator[list[str]]:
+    """What pages ask the database, and not what the service does beside them (its engine, what
+    delivers notifications): that is asked when its time has come, whatever page is shown."""
+    asked: list[str] = []
+
+    def ask(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if not statement.startswith("BEGIN") and not _beside():
+            asked.append(statement)
+
+    engine = app.state.database.engine
+    event.listen(engine, "before_cursor_execute", ask)
+    try:
+        yield asked
+    finally:
+        event.remove(engine, "before_cursor_execute", ask)
+
+
+def _beside() -> bool:
+    """Whether this runs in one of the tasks that the service begins with."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # a page's work in a thread
+        return False
+    return "note_end" in repr(task)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import event, select
+from sqlalchemy import select
 
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
-from tests.dashboards.browsing import Markup, Site, site, text_of
+from tests.dashboards.browsing import Markup, Site, counting, site, text_of
 from tests.dashboards.seeded import Seeded, crowd
 from tests.experiments.applications import GIVEN, bearer, service
 
@@ -222,24 +219,6 @@ def test_without_anything_every_list_says_what_to_do_next(tmp_path: Path) -> Non
         assert "Nothing has been tried yet." in text_of(operator.get("/experiments"))
         assert "No request class is known yet." in text_of(operator.get("/classes"))
         assert "No campaign yet" in text_of(operator.get("/certificates"))
-
-
-@contextmanager
-def counting(app: FastAPI) -> Iterator[list[str]]:
-    """What pages ask the database; not what the engine asks beside them."""
-    asked: list[str] = []
-
-    def ask(_c: Any, _u: Any, statement: str, *_: Any) -> None:
-        task = asyncio.current_task()
-        if "Engine.run" not in repr(task) and not statement.startswith("BEGIN"):
-            asked.append(statement)
-
-    engine = app.state.database.engine
-    event.listen(engine, "before_cursor_execute", ask)
-    try:
-        yield asked
-    finally:
-        event.remove(engine, "before_cursor_execute", ask)
 
 
 MOST_QUERIES = 8

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import event
 
-from tests.dashboards.browsing import Browser, Site, site
+from tests.dashboards.browsing import Browser, Site, counting, site
 from tests.dashboards.seeded import Seeded, crowd
 from tests.dashboards.test_guards import ALLOWED, filled
 from tests.experiments.applications import service
@@ -23,25 +20,9 @@ MOST = 12
 PAGES = sorted(path for method, path in ALLOWED if method == "GET" and path != "/live")
 
 
-@contextmanager
-def counted(app: FastAPI) -> Iterator[list[str]]:
-    """The SELECTs of this application, while its engine stands still."""
-    statements: list[str] = []
-
-    def note(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.lstrip().upper().startswith(("SELECT", "WITH")):
-            statements.append(statement)
-
-    engine = app.state.database.engine
-    app.state.engine.tick = lambda now: None
-    event.listen(engine, "before_cursor_execute", note)
-    yield statements
-    event.remove(engine, "before_cursor_execute", note)
-
-
 def asked(app: FastAPI, browser: Browser, path: str) -> int:
     """How often a page asks the database."""
-    with counted(app) as statements:
+    with counting(app) as statements:
         response = browser.get(path)
     assert response.status_code in {200, 204, 422}, response.text
     return len(statements)

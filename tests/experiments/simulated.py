@@ -120,7 +120,7 @@ def explore_application(application: Application, settings: Settings, limit: int
         now = 100.0 * step
         campaign.enroll(classes, lambda _: ())
         for experiment in campaign.propose(classes, lambda _n, _e: None, 1, now):
-            run_experiment(application, experiment, now, campaign.fdr.next_level())
+            run_experiment(application, experiment, now, campaign.fdr.next_level(settings.fdr))
             campaign.close(experiment)
         if campaign.complete(classes):
             campaign.end_run("done", now)

@@ -60,13 +60,15 @@ class Campaign:
     """``new_id`` makes the ids of experiments; it is passed in, as the clock is.
 
     ``waiting``: why nothing is tried on a class just now, for people; ``""`` is the whole
-    campaign. ``held``: classes whose lineage changed, until an operator releases them.
+    campaign. ``held``: classes whose lineage changed, until an operator releases them. ``fdr``:
+    the stream of levels, which all campaigns of a service share.
     """
 
     id: str
     definition: Definition
     new_id: Callable[[], str]
     protected: tuple[str, ...] = ()
+    fdr: OnlineFdr = field(default_factory=OnlineFdr)
     state: CampaignState = "running"
     reason: str = ""
     run: int = 1
@@ -76,14 +78,10 @@ class Campaign:
     running: dict[str, Experiment] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
-    fdr: OnlineFdr = field(init=False)
     experience: Experience = field(default_factory=Experience)
     _by_id: dict[str, Experiment] = field(default_factory=dict)
     _retry_at: dict[str, float] = field(default_factory=dict)
     _held_until: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.fdr = OnlineFdr(self.settings.fdr)
 
     @property
     def settings(self) -> Settings:
@@ -104,10 +102,9 @@ class Campaign:
         return [experiment for experiment in self.running.values() if experiment.active]
 
     def begin_run(self, now: float) -> None:
-        """Begin the next run: its own family of tests, and what was found is tried again."""
+        """Begin the next run: what was found is tried again."""
         self.state, self.reason = "running", ""
         self.run_started_at, self.next_run_at = now, None
-        self.fdr = OnlineFdr(self.settings.fdr)
         self.waiting.clear()
         self._retry_at.clear()
         self._held_until = 0.0

@@ -237,6 +237,10 @@ class Experiment:
             self.state, self.ended_at = "aborted", now
         return False
 
+    def fail(self, reason: str, now: float) -> None:
+        """Take the verdict away: nothing can be made of what was seen."""
+        self.state, self.verdict, self.reason, self.ended_at = "aborted", None, reason, now
+
     def settle(self, now: float, *, disarmed: bool) -> bool:
         """End it when nothing is outstanding; True once, when it has just ended.
 

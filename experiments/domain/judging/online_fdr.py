@@ -12,6 +12,11 @@ expected share of false ones among the discoveries is at most α, however the ex
 each other: a false discovery adds 1{E_t ≥ 1/α_t} / R_end ≤ α_t E_t / (R + 1) = α γ_t E_t to that
 share, since it is itself one more than the R before it, and E_t is at most one on average.
 
+**One stream for the service's life.** Every experiment that gets a level takes the next one,
+whatever campaign or run it belongs to, also after a restart: a stream that began anew with each run
+would promise α for each run, and people read all findings together. Campaigns may ask for different
+α; the promise is then the largest of them.
+
 The level is fixed when an experiment starts. Experiments that run side by side know of fewer
 discoveries than they would one after another, which only lowers their levels: the argument needs R
 to be a count of other discoveries, not of all that came before.
@@ -50,23 +55,27 @@ class OnlineFdr:
     """Levels for experiment after experiment. ``tested`` and ``discoveries`` are all of its state:
     give them back after a restart. Raises ValueError for counts that cannot be."""
 
-    alpha: float = 0.05
     tested: int = 0
     discoveries: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha is {self.alpha}; it must be between 0 and 1")
         if not 0 <= self.discoveries <= self.tested:
             raise ValueError(f"{self.discoveries} discoveries in {self.tested} experiments")
 
-    def next_level(self) -> float:
-        """Give the level of the experiment that starts now. Each call uses one up, for good."""
+    def next_level(self, alpha: float = 0.05) -> float:
+        """Give the level of the experiment that starts now. Each call uses one up, for good.
+
+        Raises ValueError for an α that is no share.
+        """
+        if not 0 < alpha < 1:
+            raise ValueError(f"alpha is {alpha}; it must be between 0 and 1")
         self.tested += 1
-        return self.alpha * gamma(self.tested) * (self.discoveries + 1)
+        return alpha * gamma(self.tested) * (self.discoveries + 1)
 
     def discovered(self) -> None:
-        """One of the experiments that got a level is a discovery. Never taken back."""
-        if self.discoveries >= self.tested:
-            raise ValueError(f"a discovery more than the {self.tested} experiments with a level")
-        self.discoveries += 1
+        """Count a discovery among the experiments that got a level. Never taken back.
+
+        What was suspected by an experiment that is not in the stream (its record is gone) adds
+        nothing once all that are in it are discoveries: later levels are lower than they might be.
+        """
+        self.discoveries = min(self.discoveries + 1, self.tested)

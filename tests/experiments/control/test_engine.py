@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange
 from ldfi.experiments.domain.traffic.observation import Outcome
@@ -305,6 +306,65 @@ def test_a_finding_that_was_repaired_is_fixed_and_one_that_comes_back_has_regres
     start(world)
     world.steps(150)
     assert findings_of(db)[("error@layout",)] == "regressed"
+
+
+def test_what_is_confirmed_in_a_run_that_took_no_level_is_a_finding_like_any_other(
+    db: Database,
+) -> None:
+    # Given a pair that was found, and a service whose fallback is then taken away
+    world = a_world(db)
+    start(world, replace(SETTINGS, rechecks=0))
+    world.steps(120)
+    assert findings_of(db) == dict.fromkeys(FOUND, "open")
+    alone = (Step("optional", (Call("ratings"),)), Step("critical", (Call("layout"),)))
+    world.programs["/boot"] = Call("root", (*alone, Step("critical", (Call("playlist"),))))
+    # When the next campaign tries what was found before, and suspects a part of it
+    second = start(world, replace(SETTINGS, rechecks=0, max_size=1))
+    for _ in range(200):
+        world.step()
+        if not second.live():
+            break
+    # Then that is confirmed once, and nobody is hurt for it again and again
+    assert second.state == "finished"
+    assert findings_of(db)[("error@playlist",)] == "open"
+    confirmed = [row for row in experiments_of(db) if row.faults == ["error@playlist"]]
+    assert sum(row.purpose == "confirm" for row in confirmed) == 1
+    assert {row.state for row in experiments_of(db)} == {"decided"}
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [("review", "it could not be followed"), ("close", "nothing could be learned")],
+)
+def test_what_one_experiment_raises_ends_that_one_and_nothing_else(
+    db: Database, monkeypatch: pytest.MonkeyPatch, part: str, reason: str
+) -> None:
+    # Given two classes, and a mistake of ours that only the experiments on one of them meet
+    fragile = Call("root", (Step("critical", (Call("one"),)),))
+    world = World(db, {"/a": fragile, "/b": fragile})
+    owner = Experiment if part == "review" else Campaign
+    genuine = getattr(owner, part)
+
+    def mistaken(self: object, *given: object, **named: object) -> object:
+        experiment = self if isinstance(self, Experiment) else given[0]
+        assert isinstance(experiment, Experiment)
+        if experiment.request_class == "GET /a":
+            raise ZeroDivisionError("a mistake")
+        return genuine(self, *given, **named)
+
+    monkeypatch.setattr(owner, part, mistaken)
+    start(world, replace(SETTINGS, treatment=0.2, control=0.2, rechecks=0))
+    # When both are tried for a while
+    world.steps(120)
+    # Then the others have found what there is, and each of these is on record with what went wrong
+    rows = experiments_of(db)
+    ended = [row for row in rows if row.ended_at is not None]
+    assert {row.state for row in ended if row.request_class == "GET /b"} == {"decided"}
+    assert ("error@one",) in findings_of(db)
+    mistakes = [row for row in ended if row.request_class == "GET /a"]
+    assert {(row.state, row.verdict) for row in mistakes} == {("aborted", None)}
+    assert all(row.reason == f"{reason}: ZeroDivisionError: a mistake" for row in mistakes)
+    assert all(len(world.exposed[row.id]) <= row.members_charged for row in mistakes)
 
 
 def test_a_finding_with_a_fallback_is_verified_in_a_campaign_of_its_own(db: Database) -> None:

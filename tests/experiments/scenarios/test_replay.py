@@ -77,7 +77,7 @@ def replay(replayer: Replayer, count: int, at_most: float = 5.0) -> list[Outcome
 
 
 def one(staging: Staging, path: str, **arguments: Any) -> Outcome:
-    replayer = Replayer(staging.url, [Exemplar("GET", path)], 100, **arguments)
+    replayer = Replayer(staging.url, [Exemplar("GET", path)], 0.1, **arguments)  # one, and no more
     return replay(replayer, 1)[0]
 
 

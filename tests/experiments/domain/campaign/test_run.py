@@ -36,7 +36,12 @@ def first_harmful(program: Call) -> tuple[Campaign, Experiment, Runs]:
     for step in range(50):
         campaign.enroll(classes, lambda _: ())
         for experiment in campaign.propose(classes, lambda _n, _e: None, 1, 100.0 * step):
-            run_experiment(application, experiment, 100.0 * step, campaign.fdr.next_level())
+            run_experiment(
+                application,
+                experiment,
+                100.0 * step,
+                campaign.fdr.next_level(campaign.settings.fdr),
+            )
             _, _, runs = campaign.close(experiment)
             if experiment.verdict == "harmful":
                 return campaign, experiment, runs

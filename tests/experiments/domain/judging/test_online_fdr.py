@@ -32,9 +32,9 @@ def test_zeta_lies_where_its_integrals_say() -> None:
 
 @given(st.lists(st.integers(0, 3), max_size=200), st.floats(0.001, 0.5))
 def test_levels_never_exceed_alpha(discoveries: list[int], alpha: float) -> None:
-    fdr = OnlineFdr(alpha)
+    fdr = OnlineFdr()
     for t, found in enumerate(discoveries, start=1):
-        level = fdr.next_level()
+        level = fdr.next_level(alpha)
         assert 0 < level <= alpha
         assert level == pytest.approx(alpha * gamma(t) * (fdr.discoveries + 1))
         for _ in range(min(found, fdr.tested - fdr.discoveries)):
@@ -44,7 +44,7 @@ def test_levels_never_exceed_alpha(discoveries: list[int], alpha: float) -> None
 @given(st.integers(0, 1_000), st.integers(0, 50))
 def test_a_restart_changes_no_level(tested: int, later: int) -> None:
     fdr = OnlineFdr(tested=tested, discoveries=tested // 3)
-    restored = OnlineFdr(fdr.alpha, fdr.tested, fdr.discoveries)
+    restored = OnlineFdr(fdr.tested, fdr.discoveries)
 
     assert [fdr.next_level() for _ in range(later)] == [restored.next_level() for _ in range(later)]
 
@@ -56,12 +56,18 @@ def test_more_discoveries_give_higher_levels() -> None:
 
 
 def test_discoveries_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ValueError, match="0 experiments"):
-        OnlineFdr().discovered()
     with pytest.raises(ValueError, match="3 discoveries in 2 experiments"):
         OnlineFdr(tested=2, discoveries=3)
     with pytest.raises(ValueError, match="alpha is 1"):
-        OnlineFdr(alpha=1.0)
+        OnlineFdr().next_level(1.0)
+
+
+def test_what_was_found_before_the_stream_began_lifts_no_level() -> None:
+    fdr = OnlineFdr()
+    fdr.discovered()
+
+    assert (fdr.tested, fdr.discoveries) == (0, 0)
+    assert fdr.next_level() == OnlineFdr().next_level()
 
 
 def false_share(rng: random.Random, harmful: float, side_by_side: int, alpha: float) -> float:
@@ -70,9 +76,9 @@ def false_share(rng: random.Random, harmful: float, side_by_side: int, alpha: fl
     Under the null the e-value is the most dishonest there is: 1/α_t with a chance of α_t, else 0,
     one on average and a discovery as often as an e-value can be one. The truly harmful are found.
     """
-    fdr, true, false = OnlineFdr(alpha), 0, 0
+    fdr, true, false = OnlineFdr(), 0, 0
     for _ in range(200 // side_by_side):
-        levels = [fdr.next_level() for _ in range(side_by_side)]
+        levels = [fdr.next_level(alpha) for _ in range(side_by_side)]
         for level in levels:
             if rng.random() < harmful:
                 true += 1
