@@ -378,11 +378,12 @@ def test_who_reports_first_decides_nothing(
     rng: random.Random, control: float, treated: float
 ) -> None:
     """Any order in which the same requests report gives the same verdict and the same evidence."""
-    requests = [
-        seen(number, arm, success=rng.random() < (control if arm == "control" else treated))
-        for number in range(60)
-        for arm in [rng.choice(["control", "treatment"])]
-    ]
+    arms: list[Arm] = ["control", "treatment"]
+    rates: dict[Arm, float] = {"control": control, "treatment": treated}
+    requests = []
+    for number in range(60):
+        arm = rng.choice(arms)
+        requests.append(seen(number, arm, success=rng.random() < rates[arm]))
     decided = []
     for _ in range(2):
         rng.shuffle(requests)
