@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from math import isfinite
 
 from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.errors import ExperimentsError
+from ldfi.experiments.domain.judging.verdict import Counts
+from ldfi.experiments.errors import ExperimentsError, PrometheusError
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.fit.context import Arm
 
@@ -33,10 +35,26 @@ async def ask(prometheus: Prometheus, experiment: Experiment) -> None:
     wanted = experiment.settings.promql
     if wanted is None:
         return
-    for arm in ARMS:
-        total = await prometheus.query(filled_in(wanted.total, experiment.id, arm))
-        failures = await prometheus.query(filled_in(wanted.failures, experiment.id, arm))
-        experiment.count(arm, int(total or 0), int(failures or 0))
+    found = [
+        _count(await prometheus.query(asked), asked)
+        for arm in ARMS
+        for asked in (
+            filled_in(wanted.total, experiment.id, arm),
+            filled_in(wanted.failures, experiment.id, arm),
+        )
+    ]
+    control, control_failed, treated, treated_failed = found
+    failed = min(control_failed, control), min(treated_failed, treated)
+    experiment.count(Counts(control, failed[0], treated, failed[1]))
+
+
+def _count(value: float | None, promql: str) -> int:
+    """Read a counter as it stands; 0 where there is no such series yet. Raises PrometheusError."""
+    if value is None:
+        return 0
+    if not (isfinite(value) and value >= 0):
+        raise PrometheusError(f"{promql} is {value}: it must count requests")
+    return int(value)
 
 
 async def watch(prometheus: Prometheus, state: State) -> None:
@@ -48,4 +66,6 @@ async def watch(prometheus: Prometheus, state: State) -> None:
                 await ask(prometheus, experiment)
             except ExperimentsError as error:
                 _log.warning("no counts for experiment %s: %s", experiment.id, error)
+            except Exception:  # noqa: BLE001 - one experiment's trouble is not the others'
+                _log.exception("no counts for experiment %s", experiment.id)
         await asyncio.sleep(max(0.0, LOOK_SECONDS - (time.monotonic() - started)))

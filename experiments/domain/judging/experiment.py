@@ -21,7 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare
-from ldfi.experiments.domain.judging.verdict import Tests, Verdict, tests_for
+from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
@@ -117,12 +118,14 @@ class Experiment:
     undisturbed: Observation | None = None
     """A control request that went right although a fault would have fired: what to compare with."""
     tests: Tests = field(init=False)
+    elsewhere: Counts = field(default_factory=Counts)
+    """What somebody else has counted so far (PromQL), instead of devices."""
     _counted: list[tuple[int, bool, bool]] = field(default_factory=list)
     _late_failures: int = 0
     _aborting: bool = False
 
     def __post_init__(self) -> None:
-        self.tests = tests_for(self.settings.rule, self.settings)
+        self.tests = self._fresh_tests()
 
     @property
     def active(self) -> bool:
@@ -141,7 +144,7 @@ class Experiment:
     def arm(self, now: float, level: float = 1.0) -> None:
         """Note that it is armed: a false ``harmful`` has a chance of at most ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
-        self.tests = tests_for(self.settings.rule, self._thresholds())
+        self.tests = self._fresh_tests()
 
     def taken(self) -> None:
         """Note that an edge has fetched its rule."""
@@ -174,15 +177,20 @@ class Experiment:
             self._late_failures += treated and failed and self.state == "settling"
             self.tests.add(treated=treated, failed=failed)
 
-    def count(self, arm: Arm, total: int, failures: int) -> None:
-        """Take in what somebody else has counted so far in one arm (``settings.promql``)."""
-        known = self.arms[arm]
-        if not self.active or total < known.elsewhere or failures < known.failures:
-            return  # a counter that falls was reset; what it says now cannot be compared
-        failed = min(failures - known.failures, total - known.elsewhere)
-        for number in range(total - known.elsewhere):
-            self.tests.add(treated=arm == "treatment", failed=number < failed)
-        known.elsewhere, known.failures = total, known.failures + failed
+    def count(self, totals: Counts) -> None:
+        """Take in what somebody else has counted so far in both arms (``settings.promql``).
+
+        A counter that falls was reset; what it says now cannot be compared and is left out.
+        """
+        more = totals.since(self.elsewhere)
+        if not self.active or more is None:
+            return
+        self.tests.look(more)
+        self.elsewhere += more
+        control, treatment = self.arms["control"], self.arms["treatment"]
+        control.elsewhere, control.failures = self.elsewhere.control, self.elsewhere.control_failed
+        treatment.elsewhere = self.elsewhere.treated
+        treatment.failures = self.elsewhere.treated_failed
 
     def outstanding(self) -> int:
         """Treated devices that have not reported yet, as far as the edges' counts are known."""
@@ -258,7 +266,7 @@ class Experiment:
             return "inconclusive"
         verdict = self.tests.final()
         if verdict == "tolerated" and self._late_failures:
-            self.tests = tests_for(self.settings.rule, self._thresholds())
+            self.tests = self._fresh_tests()
             for _, treated, failed in sorted(self._counted):
                 self.tests.add(treated=treated, failed=failed)
             verdict = self.tests.final()
@@ -266,6 +274,11 @@ class Experiment:
             self.reason = f"{self.outstanding()} of {self.used} treated devices never reported"
             return "inconclusive"
         return verdict
+
+    def _fresh_tests(self) -> Tests:
+        if self.settings.promql is not None and self.settings.rule == "sequential":
+            return CountedTests(self._thresholds())
+        return tests_for(self.settings.rule, self._thresholds())
 
     def _thresholds(self) -> Thresholds:
         thresholds = self.settings

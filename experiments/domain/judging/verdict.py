@@ -44,6 +44,47 @@ CURVE_POINTS = 200
 """How many points of the evidence are kept for people to look at."""
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Requests of both arms, and how many of them failed. Raises ValueError where more failed than
+    there were."""
+
+    control: int = 0
+    control_failed: int = 0
+    treated: int = 0
+    treated_failed: int = 0
+
+    def __post_init__(self) -> None:
+        for failed, total in (
+            (self.control_failed, self.control),
+            (self.treated_failed, self.treated),
+        ):
+            if not 0 <= failed <= total:
+                raise ValueError(f"{failed} of {total} requests failed: that cannot be")
+
+    def since(self, before: Counts) -> Counts | None:
+        """Return what was counted since ``before``; None where a counter has fallen.
+
+        A failure may be counted a moment later than its request, but no failure without one: what
+        is too many is left for the next look.
+        """
+        control, treated = self.control - before.control, self.treated - before.treated
+        failed0 = self.control_failed - before.control_failed
+        failed1 = self.treated_failed - before.treated_failed
+        if min(control, treated, failed0, failed1) < 0:
+            return None
+        return Counts(control, min(failed0, control), treated, min(failed1, treated))
+
+    def __add__(self, other: Counts) -> Counts:
+        """Return what both count together."""
+        return Counts(
+            self.control + other.control,
+            self.control_failed + other.control_failed,
+            self.treated + other.treated,
+            self.treated_failed + other.treated_failed,
+        )
+
+
 class Tests(Protocol):
     """What decides one experiment: feed it outcomes as they arrive, one for each device."""
 
@@ -62,6 +103,10 @@ class Tests(Protocol):
 
     def add(self, *, treated: bool, failed: bool) -> None:
         """One device's outcome. Ignored once there is a verdict."""
+
+    def look(self, more: Counts) -> None:
+        """Take what somebody else has counted since the last look. Ignored once there is a
+        verdict. Of the order within a look nothing is known."""
 
     def verdict(self) -> Verdict | None:
         """Give the verdict if there is one already; it never changes again."""
@@ -109,30 +154,21 @@ class _Curve:
 
 
 @dataclass(slots=True)
-class SequentialTests:
-    """The two tests of this module. Read the verdict whenever you like."""
+class Evidence:
+    """What has been gained so far, and whether it is enough. ``treated`` outcomes are in it."""
 
-    thresholds: Thresholds = field(default_factory=Thresholds)
+    thresholds: Thresholds
+    treated: int = 0
     log_worse: float = 0.0
     log_not_worse: float = 0.0
-    _control: _Arm = field(default_factory=_Arm)
-    _treatment: _Arm = field(default_factory=_Arm)
     _curve: _Curve = field(default_factory=_Curve)
 
-    @property
-    def curve(self) -> list[CurvePoint]:
-        """See :class:`Tests`; at most ``CURVE_POINTS`` and the last."""
-        points, now = self._curve.points, self._now()
-        return points[:] if points[-1][0] == now[0] else [*points, now]
-
-    def add(self, *, treated: bool, failed: bool) -> None:
-        """One device's outcome. Evidence moves when both arms have an outcome to pair."""
-        if self.verdict() is not None:
-            return
-        arm = self._treatment if treated else self._control
-        arm.waiting.append(failed)
-        if self._control.waiting and self._treatment.waiting:
-            self._block()
+    def gain(self, treated: int, worse: float, not_worse: float) -> None:
+        """Take one block: the treated outcomes in it, and by how much either logarithm grows."""
+        self.treated += treated
+        self.log_worse += worse
+        self.log_not_worse += not_worse
+        self._curve.add(self._now())
 
     def verdict(self) -> Verdict | None:
         """Give the verdict of whichever test has reached its threshold; None while neither has.
@@ -140,13 +176,68 @@ class SequentialTests:
         Both may be there when ``min_samples`` is reached, for a rise between 0 and δ is worse and
         yet not worse by δ. That is called harmful: the rise is real.
         """
-        if self._treatment.total < self.thresholds.min_samples:
+        if self.treated < self.thresholds.min_samples:
             return None
         if self.log_worse >= -math.log(self.thresholds.alpha_harmful):
             return "harmful"
         if self.log_not_worse >= -math.log(self.thresholds.alpha_tolerated):
             return "tolerated"
         return None
+
+    @property
+    def curve(self) -> list[CurvePoint]:
+        """Return the points kept: at most ``CURVE_POINTS``, and the last."""
+        points, now = self._curve.points, self._now()
+        return points[:] if points[-1][0] == now[0] else [*points, now]
+
+    def _now(self) -> CurvePoint:
+        ten = math.log(10)
+        return self.treated, self.log_worse / ten, self.log_not_worse / ten
+
+
+@dataclass(slots=True)
+class SequentialTests:
+    """The two tests of this module, fed with devices. Read the verdict whenever you like."""
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    _evidence: Evidence = field(init=False)
+    _control: _Arm = field(default_factory=_Arm)
+    _treatment: _Arm = field(default_factory=_Arm)
+
+    def __post_init__(self) -> None:
+        self._evidence = Evidence(self.thresholds)
+
+    @property
+    def log_worse(self) -> float:
+        """See :class:`Tests`."""
+        return self._evidence.log_worse
+
+    @property
+    def log_not_worse(self) -> float:
+        """See :class:`Tests`."""
+        return self._evidence.log_not_worse
+
+    @property
+    def curve(self) -> list[CurvePoint]:
+        """See :class:`Tests`."""
+        return self._evidence.curve
+
+    def add(self, *, treated: bool, failed: bool) -> None:
+        """Take one device's outcome. Evidence moves when both arms have an outcome to pair."""
+        if self.verdict() is not None:
+            return
+        arm = self._treatment if treated else self._control
+        arm.waiting.append(failed)
+        if self._control.waiting and self._treatment.waiting:
+            self._block()
+
+    def look(self, more: Counts) -> None:
+        """Refuse counts: they have no order, and these tests need one."""
+        raise TypeError(f"{more} has no order: counts are for CountedTests")
+
+    def verdict(self) -> Verdict | None:
+        """See :class:`Tests`."""
+        return self._evidence.verdict()
 
     def final(self) -> Verdict:
         """Give the verdict, or ``inconclusive`` where the window ended before the evidence came."""
@@ -155,18 +246,15 @@ class SequentialTests:
     def _block(self) -> None:
         p0, p1 = self._control.rate(), self._treatment.rate()
         failed0, failed1 = self._control.take(), self._treatment.take()
+        worse = not_worse = 0.0
         if p1 > p0:
             q = (p0 + p1) / 2
-            self.log_worse += _gain(p0, q, failed0) + _gain(p1, q, failed1)
+            worse = _gain(p0, q, failed0) + _gain(p1, q, failed1)
         delta = self.thresholds.delta
         if p1 - p0 < delta:
             a = project(p0, p1, delta)
-            self.log_not_worse += _gain(p0, a, failed0) + _gain(p1, a + delta, failed1)
-        self._curve.add(self._now())
-
-    def _now(self) -> CurvePoint:
-        ten = math.log(10)
-        return self._treatment.total, self.log_worse / ten, self.log_not_worse / ten
+            not_worse = _gain(p0, a, failed0) + _gain(p1, a + delta, failed1)
+        self._evidence.gain(1, worse, not_worse)
 
 
 @dataclass(slots=True)
@@ -206,6 +294,12 @@ class ThresholdRule:
             self.treated += 1
             self.failures += failed
 
+    def look(self, more: Counts) -> None:
+        """Take what was counted elsewhere; control is ignored."""
+        if self.verdict() is None:
+            self.treated += more.treated
+            self.failures += more.treated_failed
+
     def verdict(self) -> Verdict | None:
         """``harmful`` once it is; never anything else before the end."""
         enough = self.treated >= self.thresholds.min_samples
@@ -222,11 +316,12 @@ def _gain(bet: float, null: float, failed: bool) -> float:
     return math.log(bet / null) if failed else math.log((1 - bet) / (1 - null))
 
 
-def project(p0: float, p1: float, delta: float) -> float:
-    """Find the a in (0, 1 - δ) for which (a, a + δ) is nearest to (p₀, p₁) in KL divergence.
+def project(p0: float, p1: float, delta: float, k: float = 1.0) -> float:
+    """Return the a in (0, 1 - δ) for which (a, a + δ) is nearest to (p₀, p₁) in KL divergence.
 
-    The derivative of KL(p₀ ‖ a) + KL(p₁ ‖ a + δ) rises with a and changes sign between p₀ and
-    p₁ - δ. Newton's steps find where; a step that leaves the bracket is replaced by halving it.
+    ``k``: the weight of control, which is how many controls there are for each treated device. The
+    derivative of k·KL(p₀ ‖ a) + KL(p₁ ‖ a + δ) rises with a and changes sign between p₀ and p₁ - δ.
+    Newton's steps find where; a step that leaves the bracket is replaced by halving it.
     """
     low = max(0.0, min(p0, p1 - delta))
     high = min(1.0 - delta, max(p0, p1 - delta))
@@ -234,7 +329,7 @@ def project(p0: float, p1: float, delta: float) -> float:
     for _ in range(60):
         b = a + delta
         va, vb = a * (1 - a), b * (1 - b)
-        slope = (a - p0) / va + (b - p1) / vb
+        slope = k * (a - p0) / va + (b - p1) / vb
         if slope > 0:
             high = a
         else:
@@ -242,7 +337,8 @@ def project(p0: float, p1: float, delta: float) -> float:
         if abs(slope) < 1e-12 or high - low < 1e-15:
             break
         # the curvature of KL(p ‖ x) in x: p/x² + (1 - p)/(1 - x)²
-        bend = (va - (a - p0) * (1 - 2 * a)) / va**2 + (vb - (b - p1) * (1 - 2 * b)) / vb**2
+        bend = k * (va - (a - p0) * (1 - 2 * a)) / va**2
+        bend += (vb - (b - p1) * (1 - 2 * b)) / vb**2
         step = a - slope / bend
         a = step if low < step < high else (low + high) / 2
     return a

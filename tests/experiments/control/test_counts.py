@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import parse_qs
@@ -15,7 +16,9 @@ from ldfi.experiments.control import counts
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome, Settings
+from ldfi.experiments.errors import PrometheusError
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.experiments.telemetry.prometheus import Prometheus
@@ -85,11 +88,57 @@ def test_a_counter_that_falls_is_not_believed(db: Database) -> None:
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     world.until_armed()
     (experiment,) = campaign.active()
-    experiment.count("treatment", 9, 9)
-    experiment.count("treatment", 5, 0)
-    experiment.count("treatment", 12, 10)
+    experiment.count(Counts(treated=9, treated_failed=9))
+    experiment.count(Counts(treated=5))
+    experiment.count(Counts(treated=12, treated_failed=10))
 
     assert (experiment.arms["treatment"].total, experiment.arms["treatment"].failures) == (12, 10)
+
+
+def counting(db: Database) -> Experiment:
+    """An experiment that is armed and waits for counts."""
+    world = World(db)
+    definition = Definition(replace(SETTINGS, promql=COUNTS))
+    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
+    world.until_armed()
+    (experiment,) = campaign.active()
+    return experiment
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-1"])
+def test_what_is_no_count_counts_nothing(db: Database, value: str) -> None:
+    experiment, metrics = counting(db), ProductionMetrics()
+    name = f'{{e="{experiment.id}",a="treatment"}}'
+    metrics.values[f"all{name}"] = metrics.values[f"bad{name}"] = float(value)
+
+    with served(metrics.app) as url, pytest.raises(PrometheusError, match="must count requests"):
+        asyncio.run(_ask(url, experiment))
+
+    assert experiment.arms["treatment"].total == 0
+
+
+def test_the_watch_goes_on_after_what_is_no_count(db: Database) -> None:
+    world, metrics = World(db), ProductionMetrics()
+    definition = Definition(replace(SETTINGS, promql=COUNTS))
+    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
+    world.until_armed()
+    (experiment,) = campaign.active()
+    name = f'{{e="{experiment.id}",a="treatment"}}'
+    metrics.values |= {f"bad{name}": float("nan"), f"all{name}": 7.0}
+
+    async def watched(url: str) -> None:
+        async with Prometheus(url) as prometheus:
+            state = world.engine.scheduler.state
+            watch = asyncio.create_task(counts.watch(prometheus, state))
+            async with asyncio.timeout(30):
+                while not experiment.elsewhere.treated:
+                    await asyncio.sleep(0.05)
+                    assert not watch.done()
+            watch.cancel()
+
+    with served(metrics.app) as url:
+        threading.Timer(2.5, lambda: metrics.values.update({f"bad{name}": 0.0})).start()
+        asyncio.run(watched(url))
 
 
 def test_with_nothing_else_the_root_span_is_believed(db: Database) -> None:
