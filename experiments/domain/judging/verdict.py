@@ -154,7 +154,7 @@ class _Curve:
 
 
 @dataclass(slots=True)
-class Evidence:
+class EvidenceGained:
     """What has been gained so far, and whether it is enough. ``treated`` outcomes are in it."""
 
     thresholds: Thresholds
@@ -200,12 +200,12 @@ class SequentialTests:
     """The two tests of this module, fed with devices. Read the verdict whenever you like."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
-    _evidence: Evidence = field(init=False)
+    _evidence: EvidenceGained = field(init=False)
     _control: _Arm = field(default_factory=_Arm)
     _treatment: _Arm = field(default_factory=_Arm)
 
     def __post_init__(self) -> None:
-        self._evidence = Evidence(self.thresholds)
+        self._evidence = EvidenceGained(self.thresholds)
 
     @property
     def log_worse(self) -> float:
