@@ -28,7 +28,7 @@ from typing import Final
 from ldfi.experiments.domain.judging.verdict import (
     Counts,
     CurvePoint,
-    Evidence,
+    EvidenceGained,
     Verdict,
     project,
 )
