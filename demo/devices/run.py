@@ -1,4 +1,9 @@
-"""Running the devices: open-loop traffic, so that a slow application meets no mercy."""
+"""Running the devices: open-loop traffic, so that a slow application meets no mercy.
+
+How much of it there is may be left to what the machine can serve (``share``): where healthy
+requests already take half of a device's patience, faults that an application survives look as if
+they hurt.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +28,30 @@ from ldfi.demo.resolver import NamedTransport
 DEFAULT_RATES: Mapping[str, float] = {"boot": 30.0, "play": 12.0, "search": 12.0}
 DEFAULT_DEVICES = 400
 
+WARMING_SECONDS = 1.0
+MEASURED_SECONDS = 2.0
+AT_ONCE = 6
+"""Requests in flight while we measure what the machine can serve: more than it has cores."""
+
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the devices do. ``rates`` are requests per second by class, ``sampled`` a share."""
+    """What the devices do. ``rates`` are requests per second by class, ``sampled`` a share of the
+    traces. ``share``: of what the machine can serve is asked for at most; None asks for all."""
 
     rates: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_RATES))
     devices: int = DEFAULT_DEVICES
     sampled: float = 0.5
     seed: int = 0
+    share: float | None = None
+
+    def paced(self, capacity: float) -> Mapping[str, float]:
+        """Give the rates, each lowered alike where ``capacity`` (the costliest requests served per
+        second) demands it."""
+        wanted = sum(self.rates.values())
+        if self.share is None or wanted <= self.share * capacity:
+            return self.rates
+        return {kind: rate * self.share * capacity / wanted for kind, rate in self.rates.items()}
 
 
 class Crowd:
@@ -48,8 +68,26 @@ class Crowd:
 
     async def run(self) -> None:
         """Make traffic of every class, until cancelled."""
-        rates = [(kind, rate) for kind, rate in self._traffic.rates.items() if rate > 0]
-        await asyncio.gather(*(self._arrive(kind, rate) for kind, rate in rates))
+        traffic = self._traffic
+        rates = traffic.rates if traffic.share is None else traffic.paced(await self.capacity())
+        await asyncio.gather(*(self._arrive(*each) for each in rates.items() if each[1] > 0))
+
+    async def capacity(self) -> float:
+        """Measure how many starts of the application, the costliest of all requests, are served per
+        second when some are always in flight."""
+        start = time.monotonic() + WARMING_SECONDS
+        end = start + MEASURED_SECONDS
+        chance = random.Random(f"{self._traffic.seed}/capacity")
+        served = 0
+
+        async def insist() -> None:
+            nonlocal served
+            while time.monotonic() < end:
+                await self.use(chance.choice(self._devices), ask("boot", chance, 0.0))
+                served += start <= time.monotonic() < end
+
+        await asyncio.gather(*(insist() for _ in range(AT_ONCE)))
+        return served / MEASURED_SECONDS
 
     async def finish(self) -> None:
         """Wait for the answers to what has been asked."""
@@ -147,6 +185,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--devices", type=int, default=DEFAULT_DEVICES, help="how many")
     parser.add_argument("--sampled", type=float, default=0.5, help="share of traces kept, 0 to 1")
     parser.add_argument(
+        "--share", type=float, help="of what this machine can serve is asked for at most, 0 to 1"
+    )
+    parser.add_argument(
         "--rates",
         type=_rates,
         default=dict(DEFAULT_RATES),
@@ -157,7 +198,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def traffic(options: argparse.Namespace) -> Traffic:
     """Make traffic as the options say."""
-    return Traffic(options.rates, options.devices, options.sampled, options.seed)
+    return Traffic(options.rates, options.devices, options.sampled, options.seed, options.share)
 
 
 def _rates(text: str) -> dict[str, float]:

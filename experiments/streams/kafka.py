@@ -13,6 +13,7 @@ What is asked of the broker, and why:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -37,6 +38,9 @@ SESSION_MS: Final = 6_000
 
 ANSWER_MS: Final = 5_000
 """How long we wait for an answer before we do something else, and then ask again."""
+
+JOIN_MS: Final = 100
+"""How long we look whether partitions have been dealt, before we look at the clock."""
 
 REQUEST_MS: Final = 10_000
 DELIVERY_MS: Final = 20_000
@@ -243,16 +247,26 @@ class KafkaReader:
     kafka-python keeps the position of a partition that is ours before and after a rebalance. Our
     listeners forget what they had read, so after each one everything begins at what is committed:
     ``moved`` says that this has still to be seen to.
+
+    It also throws away an answer to its request to join that comes while nobody polls, and asks
+    again, which makes all others join again as well: of members that do other things between short
+    polls none might ever be dealt a partition. So a member that is ``joining`` does nothing else.
     """
 
     def __init__(self, consumer: Any) -> None:
-        self.moved = False
+        self.moved = self.joining = False
         self._consumer = consumer
 
     def poll(self, seconds: float) -> list[Message]:
-        """See :class:`ldfi.experiments.streams.stream.Consumer`."""
+        """See :class:`ldfi.experiments.streams.stream.Consumer`. While the partitions are dealt
+        anew it takes up to ``ANSWER_MS`` longer."""
         with _failing("nothing can be read"):
             batches = self._consumer.poll(timeout_ms=int(seconds * 1000))
+            end = time.monotonic() + ANSWER_MS / 1000
+            while self.joining and time.monotonic() < end:
+                batches = self._consumer.poll(timeout_ms=JOIN_MS)
+            if self.joining:
+                return []
             if self.moved:
                 self._begin_at_committed()
                 return []
@@ -329,16 +343,16 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python
         self._reader = reader
 
     def on_partitions_revoked(self, _revoked: Collection[Any]) -> None:
-        self._moved()
+        self._moved(joining=True)
 
     def on_partitions_lost(self, _lost: Collection[Any]) -> None:
-        self._moved()
+        self._moved(joining=True)
 
     def on_partitions_assigned(self, _assigned: Collection[Any]) -> None:
-        self._moved()
+        self._moved(joining=False)
 
-    def _moved(self) -> None:
-        self._reader.moved = True
+    def _moved(self, *, joining: bool) -> None:
+        self._reader.moved, self._reader.joining = True, joining
         self._listener.forget()
 
 

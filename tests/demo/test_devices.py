@@ -143,11 +143,43 @@ def test_a_refused_report_is_not_sent_again() -> None:
     assert (reporter.sent, reporter.dropped) == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("share", "capacity", "expected"),
+    [
+        (None, 1.0, {"boot": 30.0, "play": 10.0}),
+        (0.5, 100.0, {"boot": 30.0, "play": 10.0}),
+        (0.5, 80.0, {"boot": 30.0, "play": 10.0}),
+        (0.5, 40.0, {"boot": 15.0, "play": 5.0}),
+    ],
+)
+def test_no_more_is_asked_for_than_a_share_of_what_the_machine_serves(
+    share: float | None, capacity: float, expected: dict[str, float]
+) -> None:
+    paced = Traffic({"boot": 30.0, "play": 10.0}, share=share).paced(capacity)
+    assert paced == pytest.approx(expected)
+
+
+def test_what_the_machine_serves_is_measured() -> None:
+    async def slow(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0.1)
+        return httpx.Response(200, json=HOME)
+
+    async def measured() -> tuple[float, Crowd]:
+        app = httpx.AsyncClient(transport=httpx.MockTransport(slow), base_url="http://app")
+        crowd = Crowd(app, Traffic(devices=10), _reporter(lambda _: httpx.Response(202)))
+        return await crowd.capacity(), crowd
+
+    capacity, crowd = asyncio.run(measured())
+    # Six at a time, each a tenth of a second: sixty at most, and fewer beside other tests.
+    assert 2 < capacity <= 63
+    assert crowd.seen.keys() == {("boot", "success")}
+
+
 def test_rates_are_read_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     add_options(parser)
-    options = parser.parse_args(["--rates", "boot=3,play=0.5", "--seed", "7"])
-    assert traffic(options) == Traffic({"boot": 3.0, "play": 0.5}, seed=7)
+    options = parser.parse_args(["--rates", "boot=3,play=0.5", "--seed", "7", "--share", "0.5"])
+    assert traffic(options) == Traffic({"boot": 3.0, "play": 0.5}, seed=7, share=0.5)
     with pytest.raises(SystemExit):
         parser.parse_args(["--rates", "coffee=1"])
     assert "no class ['coffee']" in capsys.readouterr().err

@@ -25,7 +25,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
-from ldfi.experiments.domain.judging.verdict import Counts, CurvePoint, Evidence, Verdict, project
+from ldfi.experiments.domain.judging.verdict import (
+    Counts,
+    CurvePoint,
+    EvidenceGained,
+    Verdict,
+    project,
+)
 from ldfi.experiments.domain.settings import Thresholds
 
 _RATES: Final = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 0.99)
@@ -40,13 +46,13 @@ class CountedTests:
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     seen: Counts = field(default_factory=Counts)
-    _evidence: Evidence = field(init=False)
+    _evidence: EvidenceGained = field(init=False)
     _waiting: Counts = field(default_factory=Counts)
     _logs: list[float] = field(default_factory=lambda: [0.0] * len(_BETS))
     """Of each bet, the log-likelihood of all looks before."""
 
     def __post_init__(self) -> None:
-        self._evidence = Evidence(self.thresholds)
+        self._evidence = EvidenceGained(self.thresholds)
 
     @property
     def log_worse(self) -> float:

@@ -156,7 +156,7 @@ class _Curve:
 
 
 @dataclass(slots=True)
-class Evidence:
+class EvidenceGained:
     """What has been gained so far, and whether it is enough. ``treated`` outcomes of which
     ``failures`` failed are in it."""
 
@@ -210,7 +210,7 @@ class SequentialTests:
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     ratio: float = 1.0
-    _evidence: Evidence = field(init=False)
+    _evidence: EvidenceGained = field(init=False)
     _controls: int = 0
     _control_failures: int = 0
     _since: deque[bool] = field(init=False)
@@ -219,7 +219,7 @@ class SequentialTests:
     """A treated outcome beside which there was no control yet."""
 
     def __post_init__(self) -> None:
-        self._evidence = Evidence(self.thresholds)
+        self._evidence = EvidenceGained(self.thresholds)
         self._since = deque(maxlen=max(1, math.ceil(REACH * self.ratio)))
 
     @property

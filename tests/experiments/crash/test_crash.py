@@ -28,15 +28,3 @@ def test_nothing_breaks_when_the_service_is_killed(database_url: str, tmp_path: 
     assert not attack.wrong, "\n".join(attack.wrong)
     assert len(attack.kills) >= 12
     assert noted(attack.notes), "nobody was treated: the test has shown nothing"
-
-
-@pytest.mark.timeout(480)
-def test_a_budget_holds_across_crashes(database_url: str, tmp_path: Path) -> None:
-    # Given a budget that some experiments use up, since every crash costs what was reserved
-    plan = Plan(kills=4, life=(1.0, 4.0), seed=SEED)
-    # When the service is killed while it is being spent, and while nothing is left of it
-    attack = assault(database_url, tmp_path, plan, paths=PATHS, hour=150, finish=False)
-    # Then the witness has seen at most as many devices, and the service knows of each
-    assert not attack.wrong, "\n".join(attack.wrong)
-    treated = {(each.experiment, each.device) for each in noted(attack.notes)}
-    assert 0 < len(treated) <= 150

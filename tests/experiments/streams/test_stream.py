@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import pairwise
 
 import pytest
@@ -12,6 +14,11 @@ import pytest
 from ldfi.experiments.errors import MessageTooLarge, StreamError
 from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.stream import Consumer, Message, Place, Stream, Topics
+
+pytestmark = pytest.mark.timeout(600)
+
+PATIENCE = 60.0
+"""Seconds that brokers may take to form a group on a machine that has much else to do."""
 
 PARTITIONS = 4
 
@@ -40,7 +47,7 @@ def write(stream: Stream, topic: str, keys: int, each: int = 1) -> None:
     producer.close()
 
 
-def read(consumer: Consumer, wanted: int, seconds: float = 60.0) -> list[Message]:
+def read(consumer: Consumer, wanted: int, seconds: float = PATIENCE) -> list[Message]:
     found: list[Message] = []
     end = time.monotonic() + seconds
     while len(found) < wanted and time.monotonic() < end:
@@ -49,13 +56,43 @@ def read(consumer: Consumer, wanted: int, seconds: float = 60.0) -> list[Message
     return found
 
 
-def share(*consumers: Consumer, until: Callable[[], bool]) -> None:
-    """Let them all poll until something holds."""
-    end = time.monotonic() + 60.0
+class Member(threading.Thread):
+    """A member of a group in a thread of its own, which does other things between its polls.
+
+    The stream in memory is made for one thread: there the members take turns.
+    """
+
+    turns = threading.Lock()
+
+    def __init__(self, stream: Stream, topics: list[str]) -> None:
+        super().__init__(daemon=True)
+        self.told = Nothing()
+        self.found: list[tuple[int, int]] = []
+        self.places: set[Place] = set()
+        self._left = threading.Event()
+        self._turn = self.turns if isinstance(stream, MemoryStream) else nullcontext()
+        self._consumer = stream.group("g", topics, self.told)
+        self.start()
+
+    def run(self) -> None:
+        while not self._left.wait(0.2):
+            with self._turn:
+                self.found += [(m.partition, m.offset) for m in self._consumer.poll(0)]
+                self.places = {*self._consumer.positions()}
+        with self._turn:
+            self._consumer.close()
+
+    def close(self) -> None:
+        self._left.set()
+        self.join(PATIENCE)
+        assert not self.is_alive()
+
+
+def wait(until: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
     while not until():
         assert time.monotonic() < end
-        for each in consumers:
-            each.poll(0.05)
+        time.sleep(0.05)
 
 
 def test_messages_of_one_key_stay_together_and_in_order(stream: Stream, topics: Topics) -> None:
@@ -100,20 +137,18 @@ def test_a_group_shares_partitions_and_both_halves_are_with_one_member(
     stream: Stream, topics: Topics
 ) -> None:
     # Given two members
-    told = Nothing(), Nothing()
     both = [topics.spans, topics.metrics]
-    one, two = (stream.group("g", both, each) for each in told)
-    share(one, two, until=lambda: all(len(c.positions()) == PARTITIONS for c in (one, two)))
+    one, two = Member(stream, both), Member(stream, both)
+    wait(until=lambda: all(len(member.places) == PARTITIONS for member in (one, two)))
     # Then each partition is with one of them, together with its counterpart
-    mine, yours = ({*consumer.positions()} for consumer in (one, two))
-    assert not mine & yours
-    assert {number for _, number in mine} & {number for _, number in yours} == set()
+    assert not one.places & two.places
+    assert {number for _, number in one.places} & {number for _, number in two.places} == set()
     # When one leaves
-    before = told[0].told
+    before = one.told.told
     two.close()
-    share(one, until=lambda: len(one.positions()) == 2 * PARTITIONS)
+    wait(until=lambda: len(one.places) == 2 * PARTITIONS)
     # Then the other has everything, and was told that what it knew is void
-    assert told[0].told > before
+    assert one.told.told > before
     one.close()
 
 
@@ -135,19 +170,14 @@ def test_who_keeps_a_partition_over_a_rebalance_reads_it_again(
 ) -> None:
     # Given a member that has read everything and committed nothing
     write(stream, topics.spans, keys=30)
-    told = Nothing()
-    one = stream.group("g", [topics.spans], told)
-    read(one, 30)
-    before = told.told
+    one = Member(stream, [topics.spans])
+    wait(until=lambda: len(one.found) == 30)
+    before, once = one.told.told, len(one.found)
     # When another one joins, so that it is told to forget
-    two = stream.group("g", [topics.spans], Nothing())
-    found: list[Message] = []
-    end = time.monotonic() + 60.0
-    while len({(m.partition, m.offset) for m in found}) < 30 and time.monotonic() < end:
-        found += one.poll(0.05) + two.poll(0.05)
+    two = Member(stream, [topics.spans])
+    wait(until=lambda: len({*one.found[once:], *two.found}) == 30)
     # Then the two of them read everything once more
-    assert told.told > before
-    assert len({(m.partition, m.offset) for m in found}) == 30
+    assert one.told.told > before
     one.close()
     two.close()
 

@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ldfi.experiments.domain.campaign.lesson import lesson_of
 from ldfi.experiments.domain.judging.experiment import Experiment, ExperimentState
-from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.judging.verdict import Counts
+from ldfi.experiments.domain.settings import PromqlOutcome, Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
@@ -430,6 +431,21 @@ def test_a_low_level_asks_for_more_evidence() -> None:
         return number
 
     assert looks(1e-9) > looks(1.0)
+
+
+@pytest.mark.parametrize(
+    ("control", "treated", "verdict"), [(20, 950, "harmful"), (20, 20, "tolerated")]
+)
+def test_a_look_at_counters_has_no_order(control: int, treated: int, verdict: str) -> None:
+    """A thousand requests of either arm, of which so many failed: fed failures first, harm was
+    called tolerated, for the two arms seemed alike until the failures of both were used up."""
+    experiment = an_experiment(Settings(promql=PromqlOutcome("failed", "all")), level=1e-3)
+    experiment.observe(seen(1, "treatment", success=False))  # proof that it fired
+    experiment.count(Counts(1_000, control, 1_000, treated))
+
+    assert experiment.review(5.0)
+    assert decide(experiment) == verdict
+    assert experiment.comparison().treatment.failures == treated
 
 
 @pytest.mark.parametrize(
