@@ -167,7 +167,9 @@ def test_schedulers_that_race_share_one_budget_and_one_slot_for_each_class(db: D
 def test_many_classes_at_once_and_no_device_in_two_experiments(db: Database) -> None:
     fragile = Call("root", (Step("critical", (Call("one"), Call("two"))),))
     world = World(db, {f"/p{n}": fragile for n in range(6)}, edges=2)
-    campaign = start(world, replace(SETTINGS, concurrency=4, treatment=0.1, control=0.1))
+    campaign = start(
+        world, replace(SETTINGS, concurrency=4, treatment=0.1, control=0.1, window=60.0)
+    )
     most = 0
     for _ in range(500):
         if campaign.state == "finished":
@@ -188,7 +190,7 @@ def test_an_edge_that_is_cut_off_blocks_its_class_until_its_lease_has_run_out(
     db: Database,
 ) -> None:
     world = a_world(db, edges=2)
-    start(world)
+    start(world, replace(SETTINGS, admission="all"))  # each edge has its part at once
     first = world.until_armed()
     world.step()
     world.edges[1].cut_off = True
@@ -620,7 +622,7 @@ def test_a_database_that_fails_now_and_then_loses_nothing(
     db: Database, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     world = a_world(db)
-    campaign = start(world)
+    campaign = start(world, replace(SETTINGS, admission="all"))  # short ones: some must get through
     # Given a database of which every fifth transaction fails
     flaky = Flaky(db, seed, share=0.2)
     monkeypatch.setattr(db, "change", flaky.change)
