@@ -16,7 +16,7 @@ a call that failed fast could have hung instead. What a failure *prevents* from 
 all is a matter of several runs: see :mod:`ldfi.lineage.clauses`, which is where a clause is
 finished.
 
-What nobody waits for (a consumed message) is no part of any of this.
+What nobody waits for is no part of any of this (:mod:`ldfi.lineage.waiting`).
 """
 
 from __future__ import annotations

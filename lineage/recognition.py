@@ -7,7 +7,8 @@ unions: ten equal calls teach what one of them does, in whatever order they were
 whose root has a known number needs no tree.
 
 Only whole and simple traces are recognised (one root, every span id once, no child before its
-parent); the others, a small part, are always looked at in full.
+parent, no consumer, of which only its times tell whether somebody waited for it); the others, a
+small part, are always looked at in full.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Shelf:
             if number is None:
                 number = self._number(what, inner)
             parent = parent_of(above, i)
-            if parent >= i:
+            if parent >= i or what.detached:
                 return None
             siblings = below[parent]
             if siblings is None:

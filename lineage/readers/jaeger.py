@@ -2,8 +2,8 @@
 
 Spans name their process, their tags are typed, their parent is a reference; older clients embed
 the whole parent in the reference, of which only the ids are read. ``FOLLOWS_FROM`` says that the
-parent does not wait. Where ``span.kind`` is missing, names ending in ``_client`` and ``_server``
-(Thrift's convention) tell the side.
+parent does not depend on the span. Where ``span.kind`` is missing, names ending in ``_client`` and
+``_server`` (Thrift's convention) tell the side.
 """
 
 from __future__ import annotations
