@@ -24,8 +24,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ldfi.fit.faults import Fault
+from ldfi.fit.points import Point
 from ldfi.kinds import KINDS, FaultKind
 from ldfi.lineage.tree import Call, Tree
+
+_TAKING = frozenset({"receive", "process", "deliver", "settle", "poll"})
+"""Operations on messages that send none."""
 
 
 def walk(calls: Iterable[Call]) -> Iterator[Call]:
@@ -64,6 +68,24 @@ def failed(tree: Tree) -> frozenset[str]:
 def called(tree: Tree) -> frozenset[str]:
     """List every point that was called and waited for, whatever became of it."""
     return frozenset(call.point for call in walk(tree.calls))
+
+
+def detached(tree: Tree) -> frozenset[str]:
+    """List the points that were only reached where nobody waited."""
+    return frozenset(call.point for call in everything(tree)) - called(tree)
+
+
+def unseen(tree: Tree) -> frozenset[str]:
+    """List the points whose messages went out, and nobody saw what became of them."""
+    return frozenset(
+        call.point
+        for call in walk(tree.calls)
+        if not call.calls and not call.failed and _sends(Point.parse(call.point))
+    )
+
+
+def _sends(point: Point) -> bool:
+    return point.kind == "message" and point.operation not in _TAKING
 
 
 def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
