@@ -41,7 +41,8 @@ class Shelf:
         leaves, parent_of = self._leaves, index.get
         below: list[list[int] | None] = [None] * len(spans)
         for i in range(len(spans) - 1, 0, -1):  # children before parents
-            _, _, above, _, _, what = spans[i]
+            span = spans[i]
+            above, what = span[2], span[5]
             inner = below[i]
             number = leaves.get(what) if inner is None else None
             if number is None:

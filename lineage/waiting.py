@@ -78,6 +78,11 @@ def waits(
             search.mark(search.path(i))
         if spans[i].operation.serves and depth[i] > 1:
             search.mark(search.answer(i))
+    places = {spans[i].span_id: i for i in order}
+    for i in order:
+        for _, linked in spans[i].links:
+            if linked in places:
+                search.mark(search.taken_in(i, places[linked]), first=1)
     over = end_of(request) + SKEW + 1
     outlasted = {i for i in search.until if outlasts(spans[i].end, request)}
     until = {i: min(at, over) if i in outlasted else at for i, at in search.until.items()}
@@ -123,10 +128,22 @@ class _Search:
                 return way if crossed and back else []
         return []
 
-    def mark(self, way: Sequence[int]) -> None:
-        """Note that somebody above waited for what happened along this way."""
+    def taken_in(self, place: int, sent: int) -> list[int]:
+        """Find the way from a span that took a message up to where both sides are inside of one
+        span; empty where nobody waits for the one that took it."""
+        own = self.path(place)
+        above = set(own)
+        whole = self.path(sent)
+        common = next((at for at, each in enumerate(whole) if each in above), 0)
+        until = whole[common]
+        mine = own[: own.index(until)] if until in above else own
+        waited = all(each not in self.apart or each in self.until for each in mine)
+        return [place, *whole[:common]] if waited else []
+
+    def mark(self, way: Sequence[int], first: int = 0) -> None:
+        """Note that somebody above waited for what happened along this way, from its ``first``."""
         for at, place in enumerate(way):
-            if place in self.apart:
+            if at >= first and place in self.apart:
                 self.until[place] = max(self.until.get(place, 0), self._handed_on(way, at))
 
     def _handed_on(self, way: Sequence[int], at: int) -> int:
