@@ -15,15 +15,27 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Container, Iterable
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from ldfi.lineage.joining import Follows, grafts
+from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.waiting import outliving
 
 Drop = Literal["late", "evicted", "oversize", "linked_late", "linked_nowhere"]
 
 POPPED_PER_OPEN: Final = 4
 """Traces handed over are remembered, to recognise late spans: so many for each that may be open."""
+
+MOST_LATE: Final = 1_000
+"""Spans that came too late that are kept for those who ask what they were."""
+
+
+class Late(NamedTuple):
+    """What came too late: a span, and the request that it is of, where that is known."""
+
+    request: Operation | None
+    span: Span
 
 
 class _Open:
@@ -66,7 +78,8 @@ class Assembler:
         self.dropped: Counter[Drop] = Counter()
         self._by_activity: OrderedDict[str, _Open] = OrderedDict()
         self._by_age: dict[str, _Open] = {}  # in the order in which they were opened
-        self._gone: OrderedDict[str, None] = OrderedDict()
+        self._gone: OrderedDict[str, Operation | None] = OrderedDict()
+        self._late: list[Late] = []
         self._follows = Follows()
 
     def __len__(self) -> int:
@@ -88,7 +101,7 @@ class Assembler:
         for span in spans:
             trace = find(span[0])
             if trace is None or trace.last != now:
-                trace = self._touch(span[0], trace, now)
+                trace = self._touch(span, trace, now)
                 if trace is None:
                     continue
             collected = trace.spans
@@ -118,18 +131,26 @@ class Assembler:
             due[trace_id] = trace
         return self._take(due)
 
+    def take_late(self) -> list[Late]:
+        """Take what has come too late since the last time, of what processes serve; at most
+        :data:`MOST_LATE`. All of it is counted."""
+        late, self._late = self._late, []
+        return late
+
     def flush(self) -> list[Trace]:
         """Hand over everything that is open, as at the end of a file."""
         return self._take(dict(self._by_age))
 
-    def _touch(self, trace_id: str, trace: _Open | None, now: float) -> _Open | None:
+    def _touch(self, span: Span, trace: _Open | None, now: float) -> _Open | None:
         """Note that a trace has got a span; None where that span comes too late."""
+        trace_id = span.trace_id
         if trace is not None:
             trace.last = trace.heard = now
             self._by_activity.move_to_end(trace_id)
             return trace
         if trace_id in self._gone:
             self.dropped["late"] += 1
+            self._note_late(trace_id, span)
             return None
         return self._open(trace_id, now)
 
@@ -144,6 +165,11 @@ class Assembler:
         for followed in self._follows.note(span):
             if followed in self._gone:
                 self.dropped["linked_late"] += 1
+                self._note_late(followed, span)
+
+    def _note_late(self, trace_id: str, span: Span) -> None:
+        if span.operation.serves and len(self._late) < MOST_LATE:
+            self._late.append(Late(self._gone[trace_id], span))
 
     def _joins(self, trace_id: str, due: Container[str], now: float) -> bool:
         """Tell whether all has come that follows a trace, and all that it follows is handed over
@@ -195,14 +221,15 @@ class Assembler:
         taken = [self._joined(trace_id, trace.spans) for trace_id, trace in oldest_first]
         for trace_id, trace in due.items():
             self._hand_on(trace_id, trace.spans, due)
-        for trace_id in due:
+        for trace_id, trace in due.items():
             del self._by_age[trace_id]
             del self._by_activity[trace_id]
-            self._forget(trace_id)
+            request = _request(trace.spans)
+            self._forget(trace_id, request.operation if request else None)
         return taken
 
-    def _forget(self, trace_id: str) -> None:
-        self._gone[trace_id] = None
+    def _forget(self, trace_id: str, request: Operation | None = None) -> None:
+        self._gone[trace_id] = request
         self._follows.forget(trace_id)
         if len(self._gone) > POPPED_PER_OPEN * self.max_traces:
             self._gone.popitem(last=False)
@@ -212,10 +239,21 @@ def _finished(spans: Iterable[Span]) -> bool:
     """Tell whether nothing is still going on, as far as the spans themselves can tell.
 
     A call whose parent is missing was made by a process that has not yet exported that parent.
-    Only what a process serves may have a parent that nobody ever exports.
+    Only what a process serves may have a parent that nobody ever exports. What goes on when the
+    request is over holds nobody up.
     """
     spans = list(spans)
     known = {span.span_id for span in spans}
-    return all(
-        span.parent_id is None or span.parent_id in known or span.operation.serves for span in spans
-    )
+    going_on = {
+        span.parent_id
+        for span in spans
+        if span.parent_id is not None and span.parent_id not in known and not span.operation.serves
+    }
+    request = _request(spans) if going_on else None
+    return not going_on or (request is not None and going_on <= outliving(spans, request))
+
+
+def _request(spans: Iterable[Span]) -> Span | None:
+    """Find the span of the request itself; None where it has not come."""
+    entries = (s for s in spans if s.parent_id is None and s.operation.kind == "server")
+    return min(entries, key=lambda span: (span.start, span.span_id), default=None)

@@ -56,7 +56,9 @@ class Shelf:
             else:
                 siblings.append(number)
         root = spans[0]
-        return None if root[2] in index else self._number(root[5], below[0])
+        if root[2] in index or (root[2] is not None and root[5].kind != "server"):
+            return None
+        return self._number(root[5], below[0])
 
     def _number(self, what: Operation, below: list[int] | None) -> int:
         if below is None:

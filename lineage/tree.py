@@ -21,7 +21,7 @@ from ldfi.fit.features import Features
 from ldfi.fit.points import Point
 from ldfi.lineage.operation import Operation, arrival_point
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.waiting import Waits, waits
+from ldfi.lineage.waiting import Waits, outliving, waits
 
 _SYSTEMS = ("db:", "message:", "cache:", "faas:")
 """Kinds of call whose other side is a system and no service that writes spans."""
@@ -69,7 +69,8 @@ class Tree:
     arm: str = ""
     spans: int = 0
     orphans: int = 0
-    """Spans whose parent is missing although it is not the root's: the tree has gaps."""
+    """Spans whose parent is missing although it is not the root's, and the root itself where it is
+    a call or a message: the tree has gaps."""
     strangers: int = 0
     """Other requests in the same trace, and spans caught in circles: not in the tree."""
 
@@ -94,9 +95,12 @@ def build(trace: Trace) -> Tree | None:
     order = _order(links)
     below = _calls(spans, links, order, waits(spans, links.parents, entry, order))
     loose = [i for i in links.roots if i != root]
-    orphans = [i for i in loose if _belongs(spans[i], entry)]
+    ongoing = outliving(spans, entry) if loose else frozenset()
+    late = [i for i in loose if spans[i].parent_id in ongoing]
+    orphans = [i for i in loose if i not in late and _belongs(spans[i], entry)]
     calls = [*below[root], *(call for i in orphans for call in below[i])]
-    reached = _count(links, [root, *orphans])
+    calls += [_detached(call) for i in late for call in below[i]]
+    reached = _count(links, [root, *orphans, *late])
     experiment, arm = _experiment(spans)
     return Tree(
         trace_id=trace.trace_id,
@@ -111,7 +115,7 @@ def build(trace: Trace) -> Tree | None:
         experiment=experiment,
         arm=arm,
         spans=len(spans),
-        orphans=len(orphans),
+        orphans=len(orphans) + (not _may_enter(entry)),
         strangers=len(spans) - reached,
     )
 
@@ -162,7 +166,13 @@ def _belongs(span: Span, entry: Span) -> bool:
     """Tell whether a root that is not the request's own hangs in the air below it; else it is
     another request."""
     missing = span.parent_id
-    return missing is not None and missing != entry.parent_id and not span.operation.detached
+    return missing is not None and missing != entry.parent_id
+
+
+def _may_enter(span: Span) -> bool:
+    """Tell whether a span may be where a request enters. A call whose caller has not come yet is a
+    part of something, and so is a message whose sender has not."""
+    return span.parent_id is None or span.operation.kind in {"server", ""}
 
 
 def _count(links: _Links, starts: list[int]) -> int:

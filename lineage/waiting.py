@@ -60,6 +60,30 @@ def outlasts(latest: int, request: Span) -> bool:
     return latest > end_of(request) + SKEW
 
 
+def outliving(spans: Sequence[Span], request: Span) -> frozenset[str]:
+    """Name the parents that have not come and that outlast a request.
+
+    Whoever makes a call that ends after the request was not over in time either. Where something
+    of it came back while the request was going on, it may have been waited for all the same.
+    """
+    by_id = {span.span_id: span for span in spans}
+    missing: dict[str, str] = {}
+    late: set[str] = set()
+    answered: set[str] = set()
+    for span in spans:
+        trail, at = {span.span_id: None}, span
+        while at.span_id not in missing and at.parent_id in by_id and at.parent_id not in trail:
+            at = by_id[at.parent_id]
+            trail[at.span_id] = None
+        above = missing.get(at.span_id) or at.parent_id or ""
+        missing.update(dict.fromkeys(trail, above))
+        if outlasts(span.end, request):
+            late.add(above)
+        elif span.operation.serves and span.operation.service == request.operation.service:
+            answered.add(above)
+    return frozenset(late - answered - by_id.keys() - {""})
+
+
 def waits(
     spans: Sequence[Span], parents: Mapping[int, int], request: Span, order: Sequence[int]
 ) -> Waits:

@@ -85,6 +85,44 @@ def test_the_earliest_server_root_is_the_request_and_what_hangs_in_the_air_is_be
     assert built.orphans == 1
 
 
+def test_a_call_whose_caller_is_not_there_yet_is_no_request() -> None:
+    # Given a part of a long stream: what it has called so far
+    for kind in ("client", "producer", "internal", "consumer"):
+        built = tree(span("a", "stream", kind, point="a"), span("b", "stream", kind, point="b"))
+        assert built.orphans > 0
+        # and although the same call was a whole request before, when it was one
+        lineage(span("a", None, kind, point="a"))
+        assert lineage(span("a", "stream", kind, point="a")).orphans > 0
+
+
+def test_what_a_consumer_does_that_is_still_going_on_makes_no_gap() -> None:
+    # Given a consumer whose own span has not come yet, and what it called until now
+    def order(until: int, *more: Span) -> Tree:
+        return tree(
+            span("root", kind="server", at=(0, 5 * MS)),
+            span("send", "root", "producer", point="send", at=(1, 2)),
+            span("query", "take", service="worker", at=(4, 5)),
+            span("archive", "take", service="worker", at=(6, until)),
+            *more,
+        )
+
+    # Then it outlasts the request, if what it called does; else nobody knows
+    late = order(2 * SKEW)
+    assert (late.orphans, late.strangers) == (0, 0)
+    assert [(call.point, call.detached) for call in late.calls] == [
+        ("send", False),
+        ("query", True),
+        ("archive", True),
+    ]
+    assert order(7).orphans == 2
+    # and if it answered in time, what it did is missing
+    answer = (
+        span("reply", "take", "producer", "worker", point="reply", at=(6, 7)),
+        span("taken", "reply", "consumer", "api", at=(8, 9)),
+    )
+    assert order(2 * SKEW, *answer).orphans == 3
+
+
 def test_a_second_request_in_the_same_trace_is_a_stranger() -> None:
     # Given two requests of one client that was not exported itself
     built = tree(
