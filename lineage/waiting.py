@@ -79,9 +79,16 @@ def outliving(spans: Sequence[Span], request: Span) -> frozenset[str]:
         missing.update(dict.fromkeys(trail, above))
         if outlasts(span.end, request):
             late.add(above)
-        elif span.operation.serves and span.operation.service == request.operation.service:
+        elif _may_have_answered(span, request):
             answered.add(above)
+    answered |= {missing.get(taken, "") for span in spans for _, taken in span.links}
     return frozenset(late - answered - by_id.keys() - {""})
+
+
+def _may_have_answered(span: Span, request: Span) -> bool:
+    """Tell whether something that was over in time may have told the request of it."""
+    what = span.operation
+    return what.kind == "consumer" or (what.serves and what.service == request.operation.service)
 
 
 def waits(

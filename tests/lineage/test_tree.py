@@ -115,6 +115,14 @@ def test_what_a_consumer_does_that_is_still_going_on_makes_no_gap() -> None:
         ("archive", True),
     ]
     assert order(7).orphans == 2
+    # and if it sent on to somebody who was over in time, that one may have been waited for
+    sent = (
+        span("on", "take", "producer", "worker", point="on", at=(6, 7)),
+        span("done", "on", "consumer", "other", at=(8, 9)),
+    )
+    assert order(2 * SKEW, *sent).orphans == 3
+    receive = span("receive", "root", "internal")._replace(links=((TRACE, "on"),))
+    assert order(2 * SKEW, sent[0], receive).orphans == 3
     # and if it answered in time, what it did is missing
     answer = (
         span("reply", "take", "producer", "worker", point="reply", at=(6, 7)),

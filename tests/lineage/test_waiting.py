@@ -42,3 +42,17 @@ def test_whatever_the_clocks_say_no_set_that_misses_the_support_hurts(
     support = lineage(*run.spans).support
     others = frozenset(f"error@{point}" for point in points if point not in support)
     assert Run(steps, others, clocks).execute().good
+
+
+@settings(max_examples=300, deadline=None)
+@given(programs(), CLOCKS, st.sampled_from([3, 10, 100, 1_000]))
+def test_what_is_judged_while_consumers_go_on_teaches_the_same_or_nothing(
+    steps: tuple[Step, ...], clocks: Clocks, patience: int
+) -> None:
+    # Given a request, and its spans as far as they have ended some time after it
+    run = Run(steps, clocks=clocks).execute()
+    judged = run.end + patience * SKEW + 10**18
+    ended = [each for each in run.spans if each.end <= judged]
+    # Then it has gaps, or what it relies on is what it turns out to rely on in the end
+    learned = lineage(*ended)
+    assert learned.orphans or learned.support == lineage(*run.spans).support
