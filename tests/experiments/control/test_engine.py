@@ -57,6 +57,28 @@ def findings_of(db: Database) -> dict[tuple[str, ...], str]:
         return {tuple(row.faults): row.state for row in session.scalars(select(FindingRow))}
 
 
+def test_a_class_knows_what_ends_minutes_after_its_requests(db: Database) -> None:
+    # Given a class of requests that each send a message
+    engine = Engine(db, now=0.0, outcomes="root")
+    for number in range(30):
+        trace = f"{number + 1:032x}"
+        entry = span("root", None, "server", "api", trace=trace, method="POST", path="/orders")
+        point = "api>message:send:kafka/orders"
+        send = span("send", "root", "producer", "api", trace=trace, point=point)
+        engine.receive_spans([entry, send], now=1.0)
+    engine.tick(2.0)
+    # When a consumer of one is done minutes later
+    engine.receive_spans([span("pack", "send", "consumer", "store", trace=f"{1:032x}")], now=400.0)
+    engine.tick(401.0)
+    # Then it is counted, and the class says that it is not looked at
+    assert engine.drops()["span_late"] == 1
+    (known,) = engine.catalogue.classes.values()
+    assert known.traffic.not_looked_at() == {
+        "api>message:send:kafka/orders": "what became of its messages was not seen",
+        "store: pack": "ended after its trace was judged",
+    }
+
+
 def test_from_traffic_to_findings(db: Database) -> None:
     # Given a service that watches an application with one single and one double weakness
     world = a_world(db, edges=2)
