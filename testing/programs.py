@@ -24,6 +24,10 @@ class CallFailed(Exception):  # noqa: N818 - reads as what it is
     """Raised to a function that made a call which failed, or which it gave up."""
 
 
+class Unserved(Exception):  # noqa: N818 - reads as what it is
+    """Raised where no call could be made at all; the request fails, as nothing expects this."""
+
+
 @dataclass(frozen=True)
 class Call:
     """A call of ``point``, and what the callee does for it: ``steps``, or ``does``, a function.
@@ -59,6 +63,16 @@ class Caller:
         self._above = above
         self._clock = start
 
+    @property
+    def now(self) -> float:
+        """What time it is in the world: Unix seconds, the same for the whole request."""
+        return self._run.now
+
+    @property
+    def clock(self) -> int:
+        """How long this request has taken so far, in the units of :data:`PATIENCE`."""
+        return self._clock
+
     def call(
         self, point: str, does: Callable[[Caller], object] | None = None, *, impatient: bool = False
     ) -> None:
@@ -72,7 +86,7 @@ class Caller:
         """Run a function; returns whether it failed, and when it ended."""
         try:
             does(self)
-        except CallFailed:
+        except (CallFailed, Unserved):
             return True, self._clock
         return False, self._clock
 
@@ -82,12 +96,14 @@ class Run:
     """One execution under ``faults``: ``good``, and the spans it left.
 
     ``nature``: ``nature@POINT`` for every call that fails by itself, after it did its work.
+    ``now``: what time it is in the world (Unix seconds).
     """
 
     faults: frozenset[str]
     nature: frozenset[str] = frozenset()
     spans: list[Span] = field(default_factory=list)
     good: bool = False
+    now: float = 0.0
 
     def execute(self, application: Application) -> Run:
         """Serve one request; returns itself."""

@@ -102,7 +102,8 @@ class World:
 
     ``programs`` may be changed at any time, as by a release, and ``now`` (Unix seconds) may be
     moved forward. ``exposed``: experiment → devices whose requests were treated, as only the world
-    knows; ``last_treated``: when that was last so.
+    knows; ``last_treated``: when that was last so. ``harmed``: experiment → devices whose request
+    failed while it was armed although no fault fired in it.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class World:
         self.devices = 2003
         self.exposed: defaultdict[str, set[str]] = defaultdict(set)
         self.last_treated: dict[str, float] = {}
+        self.harmed: defaultdict[str, set[str]] = defaultdict(set)
         self._ids = itertools.count(1)
 
     @classmethod
@@ -212,7 +214,10 @@ class World:
                 self.last_treated[rule.experiment] = self.now
             else:
                 would = chosen
-        run = Run(faults).execute(self.programs[path])
+        run = Run(faults, now=self.now).execute(self.programs[path])
+        if not run.good and not any(each.operation.fired for each in run.spans):
+            for experiment in self.rules():
+                self.harmed[experiment].add(device)
         fields = {"method": "GET", "url": f"http://api{path}", **marks}
         began = int(self.now * 1e9) + 1_000 * number
         spans = [_rewritten(each, trace_id, began, fields, would) for each in run.spans]
@@ -230,8 +235,9 @@ def _rewritten(
     at = (began + each.start, began + each.end)
     if what.serves:
         return span("root", kind="server", trace=trace_id, failed=what.failed, at=at, **fields)
-    if f"error@{what.point}" in would:
-        marks = {"point": str(what.point), "would_fire": "error"}
+    kinds = [kind for kind in ("error", "delay") if f"{kind}@{what.point}" in would]
+    if kinds:
+        marks = {"point": str(what.point), "would_fire": ",".join(kinds)}
         return span(
             each.span_id, each.parent_id, trace=trace_id, failed=what.failed, at=at, **marks
         )

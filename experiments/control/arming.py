@@ -16,6 +16,7 @@ from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.guards import objection
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.judging.reach import Share
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import Armed, Order, Refused, arm
 from ldfi.experiments.store.database import Database
@@ -71,6 +72,10 @@ class Arming:
         if isinstance(answer, Refused):
             _refuse(campaign, experiment, answer, now)
             return
+        if order.exploration is not None:
+            points = frozenset(fault.point for fault in experiment.faults)
+            before = order.exploration.knowledge.traffic.calling(points)
+            experiment.reach.before = Share(*before)
         first = experiment.purpose in {"explore", "recheck"}
         experiment.arm(now, campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0)
         if len(self._board.armed()) == 0:

@@ -32,6 +32,7 @@ from typing import Literal
 from ldfi.experiments.domain.judging.admission import first, following
 from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare, differ
 from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.reach import Reach
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
 from ldfi.experiments.domain.traffic.observation import Observation
@@ -129,6 +130,7 @@ class Experiment:
     """Treated devices in whose requests no fault fired."""
     spared: set[str] = field(default_factory=set)
     """Control devices in whose requests none would have."""
+    reach: Reach = field(default_factory=Reach)
     good: list[Observation] = field(default_factory=list)
     bad: list[Observation] = field(default_factory=list)
     undisturbed: Observation | None = None
@@ -183,7 +185,10 @@ class Experiment:
                 self.hurt.add(outcome.device)
         if not self.active:
             return
-        if not (lineage.fired if treated else lineage.would_fire):
+        arm: Arm = "treatment" if treated else "control"
+        reached = bool(lineage.fired if treated else lineage.would_fire)
+        self.reach.add(arm, outcome.device, lineage.start, lineage.trace_id, reached=reached)
+        if not reached:
             (self.passed_by if treated else self.spared).add(outcome.device)
             return
         if treated:
@@ -192,7 +197,7 @@ class Experiment:
             self.undisturbed = observation
         if self.settings.promql is not None:
             return
-        if self.arms["treatment" if treated else "control"].add(observation):
+        if self.arms[arm].add(observation):
             failed = not outcome.success
             self._counted.append((lineage.start, lineage.trace_id, treated, failed))
             self.tests.add(treated=treated, failed=failed)
@@ -312,6 +317,9 @@ class Experiment:
             if silent is not None:
                 self.reason = silent
                 return "inconclusive"
+        fallen = self.reach.fallen() if verdict == "tolerated" else None
+        if fallen is not None:
+            self.reason, verdict = fallen, "inconclusive"
         return verdict
 
     def _silent(self, level: float) -> str | None:

@@ -94,6 +94,10 @@ class Traffic:
     _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
     _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=STEADY_OUTCOMES))
+    _called: deque[Faults] = field(
+        default_factory=lambda: deque(maxlen=STEADY_OUTCOMES), compare=False
+    )
+    """What the newest requests called, whatever came of them. Not kept: it is soon known anew."""
 
     @classmethod
     def of(cls, shapes: Iterable[Shape], topology: Topology) -> Traffic:
@@ -112,6 +116,7 @@ class Traffic:
     def observe(self, observation: Observation) -> None:
         """Take in one request of the class."""
         self._recent.append(observation.outcome.success)
+        self._called.append(observation.lineage.called)
         self.topology.learn(observation.lineage)
         if observation.outcome.success:
             self._learn(observation.lineage, 1)
@@ -173,6 +178,10 @@ class Traffic:
     def success_rate(self) -> float:
         """Share of good outcomes among the newest; 1 before there are any."""
         return sum(self._recent) / len(self._recent) if self._recent else 1.0
+
+    def calling(self, points: Faults) -> tuple[int, int]:
+        """Of the newest requests, how many called one of these points, and of how many."""
+        return sum(not points.isdisjoint(called) for called in self._called), len(self._called)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, in numbers: places in the list of ``points``."""
