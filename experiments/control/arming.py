@@ -14,9 +14,11 @@ from ldfi.experiments.control.record import Record
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.campaign.campaign import Campaign
-from ldfi.experiments.domain.gates.guards import objection
+from ldfi.experiments.domain.gates.guards import BYSTANDERS, objection
+from ldfi.experiments.domain.judging.bystanders import Bystanders, systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.reach import Share
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import Armed, Order, Refused, arm
 from ldfi.experiments.store.database import Database
@@ -73,9 +75,8 @@ class Arming:
             _refuse(campaign, experiment, answer, now)
             return
         if order.exploration is not None:
-            points = frozenset(fault.point for fault in experiment.faults)
-            before = order.exploration.knowledge.traffic.calling(points)
-            experiment.reach.before = Share(*before)
+            _look_before(experiment, order.exploration.knowledge.traffic)
+            self._state.near.append(experiment)
         first = experiment.purpose in {"explore", "recheck"}
         experiment.arm(now, campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0)
         if len(self._board.armed()) == 0:
@@ -116,7 +117,13 @@ class Arming:
     def guard(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
         """Disarm an armed experiment to which a guard objects."""
         against = objection(self._state.facts_of(campaign, experiment, now), "armed")
-        if against is not None:
+        if against is None:
+            return
+        if against.guard is not BYSTANDERS:
+            self.abort(campaign, experiment, against.reason, now)
+        elif experiment.stop(now):
+            self.disarm(experiment, now)
+        elif experiment.state != "settling":
             self.abort(campaign, experiment, against.reason, now)
 
     def renew(self, now: float) -> None:
@@ -142,6 +149,15 @@ def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: f
     if experiment.state == "proposed":
         retry_at = now + (SPENT_SECONDS if refused.spent else RETRY_SECONDS)
         campaign.hold(experiment, refused.reason, retry_at, all_classes=refused.spent)
+
+
+def _look_before(experiment: Experiment, traffic: Traffic) -> None:
+    """Keep how the class fares before anything is injected, to compare with."""
+    points = frozenset(fault.point for fault in experiment.faults)
+    experiment.reach.before = Share(*traffic.calling(points))
+    systems = systems_of(points, traffic.topology.callees)
+    experiment.bystanders = Bystanders(systems, experiment.settings.delta)
+    experiment.bystanders.note(experiment.request_class, *traffic.failing())
 
 
 def _rule(experiment: Experiment, armed: Armed) -> Rule:

@@ -165,6 +165,7 @@ class Engine:
         if observation is None:
             return
         if not observation.lineage.experiment:
+            self.scheduler.pass_by(observation)
             self.catalogue.observe(observation, now, at)
         elif not self.scheduler.observe(observation):
             self.dropped["unknown_experiment"] += 1

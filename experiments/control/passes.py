@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ldfi.experiments.control.arming import Arming
 from ldfi.experiments.control.record import Record
 from ldfi.experiments.control.rules_board import RulesBoard
-from ldfi.experiments.control.state import State, of_class
+from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis
@@ -121,7 +121,7 @@ class Passes:
 
     def _try_proposed(self, campaign: Campaign, facts: Facts, now: float) -> None:
         def gate(_name: str, exploration: Exploration) -> str | None:
-            against = objection(of_class(facts, exploration), "class")
+            against = objection(self._state.of_class(facts, exploration, now), "class")
             return None if against is None else against.reason
 
         room = self._state.limits.max_concurrent - len(self._board.armed())

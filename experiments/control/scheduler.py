@@ -53,6 +53,7 @@ class Scheduler:
     ) -> None:
         self.state = State(limits)
         self._board = board
+        self._catalogue = catalogue
         self._record = Record(db, board, catalogue)
         self._arming = Arming(db, board, self._record, self.state, lease)
         self.switch = Switch(db, board, catalogue, self._record, self._arming, self.state)
@@ -71,6 +72,14 @@ class Scheduler:
                 return True
         return False
 
+    def pass_by(self, observation: Observation) -> None:
+        """Take in a request that nobody injected into, before its class does."""
+        if self.state.near:
+            lineage = observation.lineage
+            known = self._catalogue.class_of(lineage.features, lineage.service)
+            if known is not None:
+                self.state.pass_by(observation, known)
+
     def advance(self, now: float) -> None:
         """Move everything on by one step. Raises what the database raises."""
         if now >= self._next_sync:
@@ -87,6 +96,7 @@ class Scheduler:
                 self._passes.ask(campaign, now)
         self._drift.save_some(now)
         self._record.recount(now)
+        self.state.part_from(now)
         self._drop_over()
 
     def shut_down(self, reason: str, now: float) -> None:

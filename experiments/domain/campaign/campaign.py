@@ -223,7 +223,8 @@ class Campaign:
             and exploration is not None
             and exploration.version == experiment.version
         ):
-            if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
+            told = experiment.verdict == "harmful" and experiment.bystanders.hurt is None
+            if told and experiment.purpose == self.convicts:
                 self.fdr.discovered()
             lesson = lesson_of(experiment, exploration.knowledge.traffic.usual_support())
             self.experience.add(lesson)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, Spread
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.blame import blame
 
@@ -30,6 +30,7 @@ class Lesson:
     are points; the rest are faults.
 
     ``implications``: pairs (delay, error) of a point where a delay made the call itself fail.
+    ``spread``: of a harm that reached others than the treated, what they share; else empty.
     """
 
     injected: frozenset[str]
@@ -41,6 +42,7 @@ class Lesson:
     implications: frozenset[tuple[str, str]] = frozenset()
     traces: tuple[str, ...] = ()
     purpose: LessonPurpose = "explore"
+    spread: Spread = ""
 
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""
@@ -54,6 +56,7 @@ class Lesson:
             "implications": sorted(map(list, self.implications)),
             "traces": list(self.traces),
             "purpose": self.purpose,
+            **({"spread": self.spread} if self.spread else {}),
         }
 
     @classmethod
@@ -69,6 +72,7 @@ class Lesson:
             implications=frozenset((delay, error) for delay, error in data["implications"]),
             traces=tuple(data["traces"]),
             purpose=data["purpose"],
+            spread=data.get("spread", ""),
         )
 
 
@@ -115,6 +119,7 @@ def _harm(
         implications=implications,
         traces=tuple(lineage.trace_id for lineage in alike[:MAX_TRACES]),
         purpose=experiment.purpose,
+        spread=experiment.spread(),
     )
 
 

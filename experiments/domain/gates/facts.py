@@ -39,7 +39,9 @@ class Facts:
     the campaign's calendar is closed. ``edges``: how many ask for rules. ``campaign``: its state.
     ``success_rate``: of the class's bystanders, between 0 and 1. ``protected_classes``: patterns.
     ``running``: experiments that are armed, of which at most ``may_run`` may; ``on_class``: the one
-    among them that is on the same class.
+    among them that is on the same class. ``beside``: how bystanders are hurt, by this experiment
+    or by one that is over and that reached the same; ``cooling``: the one that ended just now.
+    ``alone``: one that runs where bystanders were hurt lately.
     """
 
     halted: str | None = None
@@ -51,6 +53,9 @@ class Facts:
     protected_classes: tuple[str, ...] = ()
     success_rate: float = 1.0
     touches: tuple[Touch, ...] = ()
+    beside: str | None = None
+    cooling: str | None = None
+    alone: str | None = None
     running: int = 0
     may_run: int = 1
     on_class: str | None = None

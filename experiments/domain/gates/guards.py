@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ldfi.experiments.domain.gates.facts import Facts
+from ldfi.experiments.domain.judging.bystanders import COOL_SECONDS, LONGEST
 from ldfi.experiments.domain.judging.experiment import GUARDRAIL_SAMPLES
 from ldfi.experiments.domain.traffic.patterns import matching
 
@@ -98,6 +99,18 @@ def _protected(facts: Facts) -> str | None:
     return None if name is None else f"the class is protected: {name}"
 
 
+def _bystanders(facts: Facts) -> str | None:
+    return None if facts.beside is None else f"bystanders are hurt: {facts.beside}"
+
+
+def _cool_down(facts: Facts) -> str | None:
+    if facts.cooling is not None:
+        return f"an experiment that reached the same has just ended: {facts.cooling}"
+    if facts.alone is not None:
+        return f"bystanders were hurt lately, so experiments run one at a time: {facts.alone} runs"
+    return None
+
+
 def _steady(facts: Facts) -> str | None:
     if facts.success_rate >= STEADY:
         return None
@@ -130,6 +143,15 @@ BUDGET: Final = Guard(
     _budget,
 )
 
+BYSTANDERS: Final = Guard(
+    "bystanders",
+    "Requests that nobody injects into, of any class that reaches the same service or system, "
+    "fail no more than before; nor do they still after the last experiment there.",
+    _bystanders,
+    "class",
+    armed=True,
+)
+
 GUARDS: Final = (
     Guard("kill switch", "Nothing is halted.", _halted, "campaign", armed=True),
     Guard("guardrails", "Every guardrail holds and can be asked.", _breach, "campaign", armed=True),
@@ -143,6 +165,14 @@ GUARDS: Final = (
         armed=True,
     ),
     Guard("protected classes", "The class is not protected.", _protected, "class"),
+    BYSTANDERS,
+    Guard(
+        "cool-down",
+        f"No experiment that reached the same was disarmed within {COOL_SECONDS:g} seconds. Where "
+        f"bystanders were hurt within {LONGEST / 60:g} minutes, none that reaches the same runs.",
+        _cool_down,
+        "class",
+    ),
     Guard(
         "steady state",
         f"Of the class's newest requests that nobody injects into, at least {STEADY:.0%} succeed.",

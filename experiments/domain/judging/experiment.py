@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ldfi.experiments.domain.judging.admission import first, following
+from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare, differ
 from ldfi.experiments.domain.judging.counted import CountedTests
 from ldfi.experiments.domain.judging.reach import Reach
@@ -44,6 +45,9 @@ ExperimentState = Literal[
     "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"
 ]
 Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]
+Spread = Literal["", "turned away", "in vain"]
+"""How a harm reached bystanders: requests did not reach the point any more, as when a circuit
+breaker has opened, or they did and failed there, as when a pool is exhausted."""
 
 ACTIVE: frozenset[ExperimentState] = frozenset({"armed", "observing", "settling"})
 """The states in which something may still be injected somewhere."""
@@ -131,6 +135,7 @@ class Experiment:
     spared: set[str] = field(default_factory=set)
     """Control devices in whose requests none would have."""
     reach: Reach = field(default_factory=Reach)
+    bystanders: Bystanders = field(default_factory=Bystanders)
     good: list[Observation] = field(default_factory=list)
     bad: list[Observation] = field(default_factory=list)
     undisturbed: Observation | None = None
@@ -183,10 +188,14 @@ class Experiment:
             self.exposed.add(outcome.device)
             if not outcome.success:
                 self.hurt.add(outcome.device)
-        if not self.active:
-            return
         arm: Arm = "treatment" if treated else "control"
         reached = bool(lineage.fired if treated else lineage.would_fire)
+        if not (treated and reached) and self.bystanders.knows(self.request_class):
+            self.bystanders.add(
+                self.request_class, outcome.device, success=outcome.success, reached=reached
+            )
+        if not self.active:
+            return
         self.reach.add(arm, outcome.device, lineage.start, lineage.trace_id, reached=reached)
         if not reached:
             (self.passed_by if treated else self.spared).add(outcome.device)
@@ -276,6 +285,13 @@ class Experiment:
             self.state, self.ended_at = "aborted", now
         return False
 
+    def stop(self, now: float) -> bool:
+        """Disarm for the sake of bystanders, which is a verdict; False where it cannot be one, for
+        nobody was treated who could have hurt them."""
+        if self.bystanders.hurt is None or not self.used or self.state != "observing":
+            return False
+        return self._disarm("bystanders are hurt", now)
+
     def fail(self, reason: str, now: float) -> None:
         """Take the verdict away: nothing can be made of what was seen."""
         self.state, self.verdict, self.reason, self.ended_at = "aborted", None, reason, now
@@ -302,6 +318,12 @@ class Experiment:
         """Control against treatment."""
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
+    def spread(self) -> Spread:
+        """Say how bystanders were hurt; empty where they were not, or it is not known to be so."""
+        if self.bystanders.hurt is None:
+            return ""
+        return "turned away" if self.bystanders.turned_away() else "in vain"
+
     def _verdict(self) -> Verdict:
         """Give the verdict: see *the order*, above."""
         if not self.arms["treatment"].total or not (self.good or self.bad):
@@ -311,6 +333,9 @@ class Experiment:
             self.tests = self._fresh_tests()
             for _, _, treated, failed in sorted(self._counted):
                 self.tests.add(treated=treated, failed=failed)
+        if self.bystanders.hurt is not None:
+            self.reason = f"bystanders are hurt: {self.bystanders.hurt}"
+            return "harmful"
         verdict = self.tests.final()
         if self.settings.promql is None and verdict != "inconclusive":
             silent = self._silent(level=0.05 if verdict == "tolerated" else 0.001)

@@ -94,10 +94,10 @@ class Traffic:
     _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
     _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=STEADY_OUTCOMES))
-    _called: deque[Faults] = field(
+    _newest: deque[tuple[Faults, bool]] = field(
         default_factory=lambda: deque(maxlen=STEADY_OUTCOMES), compare=False
     )
-    """What the newest requests called, whatever came of them. Not kept: it is soon known anew."""
+    """What the newest requests called, and what came of them. Not kept: it is soon known anew."""
 
     @classmethod
     def of(cls, shapes: Iterable[Shape], topology: Topology) -> Traffic:
@@ -116,7 +116,7 @@ class Traffic:
     def observe(self, observation: Observation) -> None:
         """Take in one request of the class."""
         self._recent.append(observation.outcome.success)
-        self._called.append(observation.lineage.called)
+        self._newest.append((observation.lineage.called, observation.outcome.success))
         self.topology.learn(observation.lineage)
         if observation.outcome.success:
             self._learn(observation.lineage, 1)
@@ -181,7 +181,12 @@ class Traffic:
 
     def calling(self, points: Faults) -> tuple[int, int]:
         """Of the newest requests, how many called one of these points, and of how many."""
-        return sum(not points.isdisjoint(called) for called in self._called), len(self._called)
+        reached = sum(not points.isdisjoint(called) for called, _ in self._newest)
+        return reached, len(self._newest)
+
+    def failing(self) -> tuple[int, int]:
+        """Of the newest requests, how many failed, and of how many."""
+        return sum(not success for _, success in self._newest), len(self._newest)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, in numbers: places in the list of ``points``."""

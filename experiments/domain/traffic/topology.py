@@ -68,6 +68,10 @@ class Topology:
         """Whether a point or a system of this name was ever reached."""
         return name in self.paths or name in self.callees.values()
 
+    def reaches(self, systems: frozenset[str]) -> bool:
+        """Whether a point is one of these, or reaches one."""
+        return not systems.isdisjoint(self.callees.values()) or not systems.isdisjoint(self.paths)
+
     def behind(self, points: frozenset[str]) -> set[str]:
         """Every point that cannot be reached but through one of these."""
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -11,9 +12,12 @@ from ldfi.experiments.domain.campaign.calendar import Blackout, Calendar
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.guards import GUARDS, Guard
 from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.fit.faults import Fault
+from ldfi.fit.predicate import Predicate
 from ldfi.testing.spans import span
 from ldfi.testing.world import World
 from tests.experiments.control.test_engine import SETTINGS, start
@@ -75,6 +79,34 @@ def failing(scene: Scene) -> None:
     world.engine.tick(world.now)  # the traces are whole now
 
 
+def beside(scene: Scene, *, disarmed_at: float) -> Experiment:
+    """An experiment that somebody else's campaign had on what the class reaches."""
+    fault = Fault("layout", "error")
+    theirs = Experiment(
+        "theirs", "GET /elsewhere", Predicate(), frozenset({str(fault)}), (fault,), SETTINGS
+    )
+    theirs.bystanders.systems = frozenset({"layout"})
+    theirs.state, theirs.armed_at, theirs.ended_at = "decided", disarmed_at - 1, disarmed_at
+    theirs.disarmed_at = disarmed_at
+    scene.world.engine.scheduler.state.near.append(theirs)
+    return theirs
+
+
+def hurting(scene: Scene) -> None:
+    """Users fail who are not injected into, and go on failing."""
+    near = [*scene.world.engine.scheduler.state.near]
+    near = near or [beside(scene, disarmed_at=scene.world.now - 10)]
+    for experiment in near:
+        experiment.bystanders.newest = deque(maxlen=1_000)  # no end of it within the test
+        experiment.bystanders.note("GET /elsewhere", 0, 200)
+        for number in range(20):
+            experiment.bystanders.add("GET /elsewhere", f"x{number}", success=False, reached=False)
+
+
+def just_ended(scene: Scene) -> None:
+    beside(scene, disarmed_at=scene.world.now + 9)  # so that it stays so for the whole test
+
+
 def limited(**bounds: object) -> Trip:
     def trip(scene: Scene) -> None:
         state = scene.world.engine.scheduler.state
@@ -127,6 +159,8 @@ TRIPS: dict[str, Trip] = {
     "campaign": paused_elsewhere,
     "maintenance windows": in_maintenance,
     "protected classes": limited(protected_classes=("* /boot",)),
+    "bystanders": hurting,
+    "cool-down": just_ended,
     "steady state": failing,
     "concurrency": one_at_a_time,
     "one experiment a class": armed_elsewhere("GET /boot"),
@@ -165,6 +199,8 @@ def test_a_guard_lets_nothing_be_armed_and_the_campaign_says_why(
         "edges": "no edge asks for rules",
         "campaign": "the campaign does not run: it is paused",
         "maintenance windows": "maintenance of layout by ann: upgrade",
+        "bystanders": "bystanders are hurt: ",
+        "cool-down": "an experiment that reached the same has just ended: theirs",
         "protected classes": "the class is protected: GET /boot",
         "steady state": "steady state does not hold:",
         "concurrency": "1 experiments run already, at most 1 may",

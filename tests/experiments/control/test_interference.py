@@ -7,15 +7,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+import pytest
 from sqlalchemy import select
 
+from ldfi.experiments.domain.judging.bystanders import COOL_SECONDS
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.testing.programs import Caller, CallFailed
-from ldfi.testing.sharing import Breaker
+from ldfi.testing.sharing import Breaker, Pool
 from ldfi.testing.world import World
 
 STARS = "api>http:GET:ratings/stars"
+LIST = "api>http:GET:ratings/list"
 SETTINGS = Settings(
     kinds=("error",), treatment=0.1, control=0.1, min_traffic=50, settle=1.0, rechecks=0
 )
@@ -37,34 +40,86 @@ def first_ended(world: World, limit: int = 600) -> ExperimentRow:
     raise AssertionError("no experiment has ended")
 
 
-def optional(breaker: Breaker | None = None) -> Callable[[Caller], None]:
+def optional(shared: Breaker | Pool | None = None, point: str = STARS) -> Callable[[Caller], None]:
     """An application that can do without ratings."""
 
     def boot(request: Caller) -> None:
         with suppress(CallFailed):
-            if breaker is None:
-                request.call(STARS)
+            if shared is None:
+                request.call(point)
             else:
-                breaker.call(request, STARS)
+                shared.call(request, point)
 
     return boot
 
 
-def test_what_few_requests_reach_any_more_is_not_tolerated() -> None:
-    breaker = Breaker(failures=5, seconds=4, fatal=False)
-    with World.in_memory({"/boot": optional(breaker)}) as world:
-        world.start(replace(SETTINGS, window=60.0))
+SHARED = [
+    lambda: Breaker(failures=4, seconds=5),
+    lambda: Pool(size=3, seconds=5),
+    lambda: Pool(size=3, seconds=5, inside=True),
+]
+
+
+@pytest.mark.parametrize("make", SHARED, ids=["breaker", "pool", "pool, waited for in the call"])
+@pytest.mark.parametrize("path", ["/boot", "/list"])
+def test_it_stops_as_soon_as_bystanders_are_hurt(
+    make: Callable[[], Breaker | Pool], path: str
+) -> None:
+    """In the experiment's own class, or in another one that reaches the same service."""
+    shared = make()
+    hurt = optional(shared) if path == "/boot" else optional(shared, LIST)
+    programs = {"/boot": optional(shared), path: hurt}
+    with World.in_memory(programs) as world:
+        world.start(SETTINGS, classes=("GET /boot",))
         row = first_ended(world)
-        assert breaker.opened
-    assert row.verdict == "inconclusive"
-    assert re.fullmatch(
-        r"treated requests stopped reaching the point: \d+ of \d+ did in the later part of the "
-        r"experiment, (\d+) of \1 before the experiment",
-        row.reason,
-    )
+        assert row.verdict == "harmful"
+        assert row.reason.startswith("bystanders are hurt: ")
+        assert "requests that nobody injected into failed, which reach ratings too" in row.reason
+        treated, harmed = len(world.exposed[row.id]), len(world.harmed[row.id])
+        assert 0 < treated <= 14
+        seen = int(row.reason.split()[3])
+        assert 0 < seen <= 2 * treated
+        assert seen <= harmed  # more fail before their devices have reported
 
 
-def test_what_they_reach_as_before_is_tolerated() -> None:
-    with World.in_memory({"/boot": optional()}) as world:
-        world.start(SETTINGS)
+def test_other_classes_are_left_alone_where_they_share_nothing() -> None:
+    """A class that fails by itself all the time says nothing of an experiment elsewhere."""
+
+    def broken(request: Caller) -> None:
+        request.call("api>http:GET:search/words")
+        raise CallFailed("by itself")
+
+    with World.in_memory({"/boot": optional(), "/search": broken}) as world:
+        world.start(SETTINGS, classes=("GET /boot",))
         assert first_ended(world).verdict == "tolerated"
+
+
+def test_what_hurts_bystanders_is_suspected_confirmed_and_found() -> None:
+    with World.in_memory({"/boot": optional(Breaker(failures=4, seconds=5))}) as world:
+        campaign = world.start(SETTINGS)
+        for _ in range(1_000):
+            world.step(requests=4, seconds=0.1)
+            if not campaign.live():
+                break
+        assert world.findings() == {(f"error@{STARS}",): "open"}
+        first, second = ended(world)
+    assert (first.purpose, second.purpose) == ("explore", "confirm")
+    assert first.lesson is not None
+    assert first.lesson["spread"] == "turned away"
+    # The second one waited until the breaker was closed again
+    assert second.armed_at is not None
+    assert first.armed_at is not None
+    assert second.armed_at >= first.armed_at + 5
+
+
+def test_after_an_experiment_its_callee_is_left_alone_for_a_while() -> None:
+    programs = {"/boot": optional(), "/list": optional(point=LIST)}
+    with World.in_memory(programs) as world:
+        world.start(replace(SETTINGS, concurrency=1))
+        first = world.until_armed()
+        while first in world.rules():
+            world.step(requests=4, seconds=0.1)
+        disarmed = world.now
+        while not {*world.rules()} - {first}:
+            world.step(requests=4, seconds=0.1)
+        assert world.now - disarmed >= COOL_SECONDS

@@ -1,0 +1,134 @@
+"""Who is hurt beside an experiment: requests that nobody injects into, and that share something.
+
+When a circuit breaker opens or a pool runs empty, those fail who have nothing to do with the
+experiment, in its own class and in any other that reaches the same service or system. So as long
+as it may inject, the outcomes of all of them are watched: of bystanders, of the control group, and
+of treated devices whose requests did not reach the point.
+
+Each outcome is weighed by how much likelier it is if failures are more frequent by δ than they
+were in its class before (Page, "Continuous inspection schemes", Biometrika 41, 1954). Evidence
+never falls below none, so a calm beginning hides nothing. A device counts as failed once: one that
+tries again and again is one device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ldfi.fit.points import Point
+
+ENOUGH: Final = math.log(10_000)
+"""Evidence at which they count as hurt: while nothing changes that takes ten thousand requests, on
+average, and more."""
+
+UNKNOWN: Final = 0.1
+"""Share that may have failed before where nobody looked: a steady class has no more."""
+NEWEST: Final = 20
+"""Outcomes that must be as they were before it counts as over."""
+
+COOL_SECONDS: Final = 3.0
+"""For how long after an experiment none starts that reaches the same, however well it went."""
+MINUTE: Final = 60.0
+"""For how long after an experiment its bystanders are looked at, when none was hurt."""
+LONGEST: Final = 600.0
+"""For how long when some were. If they have not recovered by then it has other causes."""
+
+
+def systems_of(points: frozenset[str], callees: Mapping[str, str]) -> frozenset[str]:
+    """Name what these points reach: services and systems; a point itself where nobody knows."""
+    return frozenset(callees.get(point) or Point.parse(point).peer or point for point in points)
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """How a class fared before: a share of ``failed``, and what each outcome says if δ is added."""
+
+    failed: int
+    total: int
+    usual: float
+    of_failure: float
+    of_success: float
+
+    @classmethod
+    def of(cls, failed: int, total: int, delta: float) -> _Before:
+        usual = (
+            (failed + 1) / (total + 2) if total else UNKNOWN
+        )  # Laplace: none is never quite none
+        worse = usual + delta * (1 - usual)
+        return cls(
+            failed, total, usual, math.log(worse / usual), math.log((1 - worse) / (1 - usual))
+        )
+
+
+@dataclass(slots=True)
+class Bystanders:
+    """Of one experiment. ``systems``: what its points reach. ``delta``: see ``Thresholds``."""
+
+    systems: frozenset[str] = frozenset()
+    delta: float = 0.25
+    harmed: set[str] = field(default_factory=set)
+    """Devices that saw a failure."""
+    requests: int = 0
+    failures: int = 0
+    arrived: int = 0
+    """Of those that failed, how many had come as far as what they share."""
+    hurt: str | None = None
+    """In words, as soon as there is enough evidence: how many had failed by then."""
+    _before: dict[str, _Before] = field(default_factory=dict)
+    newest: deque[bool] = field(default_factory=lambda: deque(maxlen=NEWEST))
+    _evidence: float = 0.0
+
+    def knows(self, request_class: str) -> bool:
+        """Whether it is known how this class fared before."""
+        return request_class in self._before
+
+    def note(self, request_class: str, failed: int, total: int) -> None:
+        """Take in how a class has fared, before anything was injected."""
+        self._before[request_class] = _Before.of(failed, total, self.delta)
+
+    def add(self, request_class: str, device: str, *, success: bool, reached: bool) -> None:
+        """Take in one outcome of a class that is known. ``reached``: whether it came as far as
+        what they share."""
+        self.newest.append(success)
+        if self.hurt is not None or (not success and device in self.harmed):
+            if not success:
+                self.harmed.add(device)
+            return
+        self.requests += 1
+        before = self._before[request_class]
+        if not success:
+            self.harmed.add(device)
+            self.failures += 1
+            self.arrived += reached
+        gained = before.of_success if success else before.of_failure
+        self._evidence = max(0.0, self._evidence + gained)
+        if self._evidence >= ENOUGH:
+            self.hurt = self._words()
+
+    def turned_away(self) -> bool:
+        """Whether those who failed had mostly not come that far."""
+        return 2 * self.arrived < self.failures
+
+    def recovered(self) -> bool:
+        """Whether the newest of them fail no more than before."""
+        failed, usual = self.newest.count(False), self._usual()
+        return len(self.newest) == NEWEST and failed <= max(1, usual * NEWEST)
+
+    def felt(self, since_end: float) -> bool:
+        """Whether they may still suffer from it, so many seconds after it ended."""
+        return self.hurt is not None and since_end < LONGEST and not self.recovered()
+
+    def _usual(self) -> float:
+        return max((each.usual for each in self._before.values()), default=UNKNOWN)
+
+    def _words(self) -> str:
+        failed = sum(each.failed for each in self._before.values())
+        total = sum(each.total for each in self._before.values())
+        return (
+            f"{self.failures} of {self.requests} requests that nobody injected into failed, which "
+            f"reach {', '.join(sorted(self.systems))} too; {failed} of {total} had before"
+        )
