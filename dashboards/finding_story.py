@@ -30,6 +30,16 @@ MEANINGS = {
     "refuted": "When it was tried again, nobody was hurt: the first experiment was misleading.",
     "superseded": "A part of it was found to hurt by itself: that is the finding now.",
 }
+SPREADS = {
+    "turned away": (
+        "It does not stay with those who meet it: after a few failures others were turned away "
+        "before they came that far, as when one failing user opens a circuit breaker for all."
+    ),
+    "in vain": (
+        "It does not stay with those who meet it: others came as far and failed there as well, as "
+        "when a few slow or failed calls use up a pool of connections that all share."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,8 @@ class FindingStory:
     meaning: str
     causes: tuple[str, ...]
     saw: str
+    spread: str
+    """How others were hurt who did not meet the failures; empty where none were."""
     detail: str
     evidence: tuple[Evidence, ...]
     history: tuple[AuditRow, ...]
@@ -81,6 +93,7 @@ def finding_story(
         meaning=MEANINGS.get(finding.state, ""),
         causes=tuple(said_fault(fault, named) for fault in finding.faults),
         saw=said_outcome(harmful.comparison) if harmful is not None else "",
+        spread=_spread(harmful),
         detail=_detail(runs.treated),
         evidence=tuple(Evidence(each, said_outcome(each.comparison)) for each in experiments),
         history=tuple(history),
@@ -114,6 +127,15 @@ def callees_of(runs: Runs) -> dict[str, str]:
     """Tell what the points of these runs reach."""
     shown = [run for run in (runs.control, runs.treated) if run is not None]
     return {call.point: call.callee for run in shown for call in run.calls if call.callee}
+
+
+def _spread(experiment: ExperimentRow | None) -> str:
+    """Say how it reached others, and how many."""
+    told = SPREADS.get(((experiment.lesson if experiment else None) or {}).get("spread", ""), "")
+    if experiment is None or not told:
+        return ""
+    figures = experiment.reason.partition(": ")[2]
+    return f"{told} When it was tried, {figures}." if figures else told
 
 
 def _detail(run: Run | None) -> str:

@@ -104,11 +104,15 @@ def _bystanders(facts: Facts) -> str | None:
 
 
 def _cool_down(facts: Facts) -> str | None:
-    if facts.cooling is not None:
-        return f"an experiment that reached the same has just ended: {facts.cooling}"
-    if facts.alone is not None:
-        return f"bystanders were hurt lately, so experiments run one at a time: {facts.alone} runs"
-    return None
+    if facts.cooling is None:
+        return None
+    return f"an experiment that reached the same has just ended: {facts.cooling}"
+
+
+def _alone(facts: Facts) -> str | None:
+    if facts.alone is None:
+        return None
+    return f"bystanders were hurt lately, so experiments run one at a time: {facts.alone} runs"
 
 
 def _steady(facts: Facts) -> str | None:
@@ -168,9 +172,15 @@ GUARDS: Final = (
     BYSTANDERS,
     Guard(
         "cool-down",
-        f"No experiment that reached the same was disarmed within {COOL_SECONDS:g} seconds. Where "
-        f"bystanders were hurt within {LONGEST / 60:g} minutes, none that reaches the same runs.",
+        f"No experiment that reached the same was disarmed within {COOL_SECONDS:g} seconds.",
         _cool_down,
+        "class",
+    ),
+    Guard(
+        "one at a time",
+        f"Where bystanders were hurt within {LONGEST / 60:g} minutes, nothing else that reaches the "
+        "same is experimented on.",
+        _alone,
         "class",
     ),
     Guard(

@@ -107,6 +107,15 @@ def just_ended(scene: Scene) -> None:
     beside(scene, disarmed_at=scene.world.now + 9)  # so that it stays so for the whole test
 
 
+def another_is_armed(scene: Scene) -> None:
+    """Somebody was hurt, and is well again; and one is armed that reaches the same."""
+    hurt = beside(scene, disarmed_at=scene.world.now - 60)
+    hurt.bystanders.hurt = "9 of 31 requests failed"
+    hurt.bystanders.newest.extend([True] * 20)
+    running = beside(scene, disarmed_at=scene.world.now)
+    running.state, running.disarmed_at, running.ended_at = "armed", None, None
+
+
 def limited(**bounds: object) -> Trip:
     def trip(scene: Scene) -> None:
         state = scene.world.engine.scheduler.state
@@ -161,6 +170,7 @@ TRIPS: dict[str, Trip] = {
     "protected classes": limited(protected_classes=("* /boot",)),
     "bystanders": hurting,
     "cool-down": just_ended,
+    "one at a time": another_is_armed,
     "steady state": failing,
     "concurrency": one_at_a_time,
     "one experiment a class": armed_elsewhere("GET /boot"),
@@ -201,6 +211,7 @@ def test_a_guard_lets_nothing_be_armed_and_the_campaign_says_why(
         "maintenance windows": "maintenance of layout by ann: upgrade",
         "bystanders": "bystanders are hurt: ",
         "cool-down": "an experiment that reached the same has just ended: theirs",
+        "one at a time": "bystanders were hurt lately, so experiments run one at a time: theirs",
         "protected classes": "the class is protected: GET /boot",
         "steady state": "steady state does not hold:",
         "concurrency": "1 experiments run already, at most 1 may",

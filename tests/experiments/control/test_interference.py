@@ -123,3 +123,23 @@ def test_after_an_experiment_its_callee_is_left_alone_for_a_while() -> None:
         while not {*world.rules()} - {first}:
             world.step(requests=4, seconds=0.1)
         assert world.now - disarmed >= COOL_SECONDS
+
+
+def test_what_few_requests_reach_any_more_is_not_tolerated() -> None:
+    breaker = Breaker(failures=5, seconds=4, fatal=False)
+    with World.in_memory({"/boot": optional(breaker)}) as world:
+        world.start(replace(SETTINGS, window=60.0))
+        row = first_ended(world)
+        assert breaker.opened
+    assert row.verdict == "inconclusive"
+    assert re.fullmatch(
+        r"treated requests stopped reaching the point: \d+ of \d+ did in the later part of the "
+        r"experiment, (\d+) of \1 before the experiment",
+        row.reason,
+    )
+
+
+def test_what_they_reach_as_before_is_tolerated() -> None:
+    with World.in_memory({"/boot": optional()}) as world:
+        world.start(SETTINGS)
+        assert first_ended(world).verdict == "tolerated"

@@ -34,6 +34,9 @@ FACTS = st.builds(
     running=st.integers(0, 6),
     may_run=st.integers(0, 6),
     on_class=st.none() | TEXT,
+    beside=st.none() | TEXT,
+    cooling=st.none() | TEXT,
+    alone=st.none() | TEXT,
     budget=st.none() | st.builds(BudgetLeft, TEXT, st.integers(-5, 30), st.integers(1, 20)),
 )
 
@@ -51,6 +54,12 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"request_class": "GET /pay", "protected_classes": ("*pay",)},
         ("GET /pay",),
     ),
+    "bystanders": (
+        {"beside": "9 of 31 requests that nobody injected into failed"},
+        ("bystanders are hurt", "9 of 31 requests"),
+    ),
+    "cool-down": ({"cooling": "e5"}, ("e5",)),
+    "one at a time": ({"alone": "e6"}, ("e6", "hurt lately")),
     "steady state": ({"success_rate": 0.85}, ("85%",)),
     "concurrency": ({"running": 4, "may_run": 4}, ("4 experiments", "at most 4")),
     "one experiment a class": ({"on_class": "e7"}, ("e7",)),
