@@ -5,7 +5,8 @@ whose requests share a circuit breaker or a pool of connections in front of it: 
 in a world of its own, with limits and times drawn anew. The experiment's own class feels it, or
 another one that reaches the same service. A pool is waited for before the call or in it.
 
-- ``tolerated``: how many are said to be survived although others are hurt; none may be.
+- ``tolerated``: how many are said to be survived; ``though hurt``: although others were hurt, which
+  none may be. (A pool may be so large that it never ran empty.)
 - ``treated``, ``harmed``, ``seen``: devices treated; devices that failed beside them before the
   rules were taken down; and how many of their failures had been reported by then. Who lies between
   ``seen`` and ``harmed`` asked while reports were under way (0.4 to 0.5 seconds here, until a trace
@@ -150,6 +151,7 @@ def summed(name: str, all_tried: list[Tried]) -> dict[str, Any]:
         "case": name,
         "runs": len(all_tried),
         **{each: outcomes.count(each) for each in ("tolerated", "harmful", "inconclusive")},
+        "though hurt": sum(each.outcome == "tolerated" and each.harmed > 0 for each in all_tried),
         "aborted": outcomes.count("aborted") + outcomes.count("none"),
         "treated": treated,
         "harmed": harmed,
@@ -165,7 +167,7 @@ def targets(rows: list[dict[str, Any]]) -> dict[str, Target]:
     (neither,) = (row for row in rows if row["case"] == "neither")
     treated = max(1, sum(row["treated"] for row in shared))
     return {
-        "tolerated where others are hurt": at_most(sum(row["tolerated"] for row in shared), 0),
+        "tolerated where others are hurt": at_most(sum(row["though hurt"] for row in shared), 0),
         "bystanders harmed before the stop, for one treated": at_most(
             round(sum(row["harmed"] for row in shared) / treated, 2), 2
         ),

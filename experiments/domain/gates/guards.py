@@ -178,8 +178,8 @@ GUARDS: Final = (
     ),
     Guard(
         "one at a time",
-        f"Where bystanders were hurt within {LONGEST / 60:g} minutes, nothing else that reaches the "
-        "same is experimented on.",
+        f"Where bystanders were hurt within {LONGEST / 60:g} minutes, nothing else that reaches "
+        "the same is experimented on.",
         _alone,
         "class",
     ),

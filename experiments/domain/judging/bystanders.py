@@ -21,9 +21,10 @@ from typing import Final
 
 from ldfi.fit.points import Point
 
-ENOUGH: Final = math.log(10_000)
-"""Evidence at which they count as hurt: while nothing changes that takes ten thousand requests, on
-average, and more."""
+ENOUGH: Final = math.log(100_000)
+"""Evidence at which they count as hurt. Where nothing changes, not one in a hundred experiments
+with a thousand bystanders gets as far, whatever share of them fails by itself; three failures in a
+row do, where none of 200 failed before."""
 
 UNKNOWN: Final = 0.1
 """Share that may have failed before where nobody looked: a steady class has no more."""
