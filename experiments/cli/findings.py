@@ -29,7 +29,7 @@ from ldfi.experiments.cli.durations import seconds
 from ldfi.experiments.cli.settings import Set, checked, pairs
 from ldfi.experiments.cli.terminal import show, show_page
 from ldfi.experiments.cli.trying import code_of, tried
-from ldfi.experiments.cli.words import styled, when
+from ldfi.experiments.cli.words import BYSTANDERS_HURT, styled, when
 
 
 class ListByDefault(TyperGroup):
@@ -80,9 +80,10 @@ def show_finding(
     """Show one finding, with the traces that prove it."""
     with connected(url, token) as client:
         finding = client.get(_path(finding_id))
+        found_by = client.get(f"/experiments/{segment(finding['experiment_id'])}")
         if html is not None:
             html.write_text(client.page_file(f"{_path(finding_id)}/file"), encoding="utf-8")
-    show(finding, _picture(finding), as_json=as_json)
+    show(finding, _picture(finding, found_by), as_json=as_json)
 
 
 @app.command("scenario")
@@ -172,7 +173,7 @@ def verify(
     raise typer.Exit(code)
 
 
-def _picture(finding: dict[str, Any]) -> Table:
+def _picture(finding: dict[str, Any], found_by: dict[str, Any]) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
@@ -180,6 +181,8 @@ def _picture(finding: dict[str, Any]) -> Table:
     grid.add_row("state", styled(finding["state"]))
     grid.add_row("request class", finding["request_class"])
     grid.add_row("faults", "\n".join(finding["faults"]))
+    if found_by["reason"].startswith(BYSTANDERS_HURT):
+        grid.add_row("others", found_by["reason"])
     grid.add_row("found", f"{when(finding['found_at'])} UTC")
     grid.add_row(
         "verified", f"{when(finding['verified_at'])} UTC" if finding["verified_at"] else "never"

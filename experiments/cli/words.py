@@ -28,6 +28,8 @@ STYLES: Final = {
     "stopped": "dim",
 }
 NOTHING: Final = "–"
+BYSTANDERS_HURT: Final = "bystanders are hurt"
+"""How the reason begins of an experiment that hurt others than those it treated."""
 
 
 def when(at: float | None) -> str:
