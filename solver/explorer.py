@@ -257,10 +257,6 @@ class Explorer:
         """Never propose these together; a single one: never by itself, only inside a domain."""
         self._language.exclude(faults)
 
-    def allow(self, faults: Iterable[Hashable]) -> None:
-        """Take an exclusion back: these may be proposed together after all."""
-        self._language.allow(faults)
-
     def protect(self, faults: Iterable[Hashable]) -> None:
         """Never propose these, nor a domain that contains one of them."""
         self._language.protect(faults)

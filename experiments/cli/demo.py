@@ -44,9 +44,10 @@ are survived look as if they hurt."""
 CAMPAIGN = {
     "max_size": 2,
     "max_union": None,  # simulated members feel no pain; on live traffic keep the cap
-    "treatment": 0.2,
-    "control": 0.2,
-    "window": 25.0,
+    "treatment": 0.05,
+    "control": 0.45,
+    "window": 45.0,
+    "apart": 15.0,  # a minute on live traffic
     "min_traffic": 60,
     "delay": 3.0,
     "delta": 0.4,  # what is planted hurts every request, so a coarse look is enough

@@ -73,6 +73,11 @@ class Passes:
         self._arming.guard(campaign, experiment, now)
         if experiment.review(now, exhausted=self._board.exhausted(experiment.id)):
             self._arming.disarm(experiment, now)
+            return
+        named = campaign.named_by(experiment)
+        if named is not None:
+            experiment.suspect(named, now)
+            self._arming.disarm(experiment, now)
         elif experiment.state == "observing":
             self._board.allow(experiment.id, experiment.admission(now), now)
 

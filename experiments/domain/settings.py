@@ -205,6 +205,17 @@ class Settings(Thresholds):
         ),
     ] = 5.0
     confirm: Annotated[bool, About("Announce only what has hurt twice")] = True
+    apart: Annotated[
+        float,
+        About(
+            "How long after it has hurt a finding is confirmed",
+            "Confirm after",
+            "So that no single incident makes a finding.",
+            unit="seconds",
+            ge=0,
+            le=86_400,
+        ),
+    ] = 60.0
     verify: Annotated[bool, About("Try known findings again in every run")] = True
     rechecks: Annotated[
         int,

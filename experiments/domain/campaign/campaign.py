@@ -20,7 +20,7 @@ from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of
+from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of, suspects_of
 from ldfi.experiments.domain.campaign.run import Runs, runs_of
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
@@ -35,6 +35,9 @@ Gate = Callable[[str, Exploration], str | None]
 
 NOTEWORTHY = 5
 """Good requests from which on a class counts as one the campaign has to finish."""
+
+PAUSE_SECONDS = 2.0
+"""How long a class is not asked again that has nothing to try just now."""
 
 ENROLLED_AT_ONCE = 25
 """Classes taken up in one pass: a thousand at once would hold up everything else for a second."""
@@ -130,6 +133,20 @@ class Campaign:
             exploration.knowledge.traffic.topology.learn(observation.lineage)
         return experiment
 
+    def named_by(self, experiment: Experiment) -> Hypothesis | None:
+        """Say which faults the failures of a union name, so that it need not hurt anybody else.
+
+        None while nobody has failed, or most have not, and where their traces name nothing new.
+        """
+        exploration, treated = self.explorations.get(experiment.request_class), experiment.treated
+        hurts = experiment.bad and 2 * treated.failures >= treated.total
+        if exploration is None or not hurts or not experiment.united:
+            return None
+        if experiment.purpose != "explore" or experiment.state != "observing":
+            return None
+        usual = exploration.knowledge.traffic.usual_support()
+        return exploration.names(suspects_of(experiment, usual))
+
     def wants(self, name: str) -> bool:
         """Say whether a class of this name is one of those asked for."""
         return not self.definition.classes or matching(self.definition.classes, [name]) is not None
@@ -185,8 +202,10 @@ class Campaign:
                 continue
             self.waiting.pop(name, None)
             exploration.expect(self.experience)
-            plan = exploration.plan()
-            if plan is not None:
+            plan = exploration.plan(now)
+            if plan is None:
+                self._retry_at[name] = now + PAUSE_SECONDS
+            else:
                 proposed.append(self._experiment(classes[name], exploration, plan, now))
         return proposed
 
@@ -227,7 +246,7 @@ class Campaign:
                 self.fdr.discovered()
             lesson = lesson_of(experiment, exploration.knowledge.traffic.usual_support())
             self.experience.add(lesson)
-            changes = exploration.learn(lesson)
+            changes = exploration.learn(lesson, experiment.ended_at or 0.0)
             runs = runs_of(experiment, lesson)
         experiment.good.clear()
         experiment.bad.clear()
@@ -303,6 +322,7 @@ class Campaign:
             risk=self.settings.members if plan.purpose in {"confirm", "verify", "repeat"} else risk,
             version=exploration.version,
             created_at=now,
+            opening=plan.opening,
         )
         self.running[known.name] = self._by_id[experiment.id] = experiment
         return experiment

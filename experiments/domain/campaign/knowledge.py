@@ -104,6 +104,19 @@ class Knowledge:
             for variable in hypothesis
         )
 
+    def tries(self, hypothesis: Hypothesis) -> bool:
+        """Say whether it may be tried and would be news: neither rejected nor known."""
+        rejected = any(
+            each.purpose == "rejected" and each.injected <= hypothesis for each in self.lessons
+        )
+        return not rejected and self.knows(hypothesis) and self.explorer.judge(hypothesis) == "open"
+
+    def named(self, faults: Hypothesis) -> Hypothesis:
+        """Name the faults by the systems that are down where all errors of one are among them."""
+        down = {name for name in self._domains if self._errors(name) <= faults}
+        errors = frozenset().union(*(self._errors(name) for name in down))
+        return (faults - errors) | down
+
     def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
         """Spell out what has to be injected: a domain becomes an error at each of its points.
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.blame import blame
+from ldfi.lineage.lineage import Lineage
 
 LessonPurpose = Purpose | Literal["rejected"]
 """What the experiment was for; ``rejected``: an operator did not let it be tried."""
@@ -29,7 +31,9 @@ class Lesson:
     """``succeeded`` is None for an inconclusive experiment. ``suspects`` (blame) and ``called``
     are points; the rest are faults.
 
-    ``implications``: pairs (delay, error) of a point where a delay made the call itself fail.
+    An inconclusive one of a union that was stopped at its first failure has the faults that are to
+    be tried alone in ``fired``. ``implications``: pairs (delay, error) of a point where a delay
+    made the call itself fail.
     """
 
     injected: frozenset[str]
@@ -41,6 +45,8 @@ class Lesson:
     implications: frozenset[tuple[str, str]] = frozenset()
     traces: tuple[str, ...] = ()
     purpose: LessonPurpose = "explore"
+    opening: Opening | None = None
+    """Of a harmful one: what it leaves to a second slot."""
 
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""
@@ -54,6 +60,7 @@ class Lesson:
             "implications": sorted(map(list, self.implications)),
             "traces": list(self.traces),
             "purpose": self.purpose,
+            "opening": None if self.opening is None else asdict(self.opening),
         }
 
     @classmethod
@@ -69,6 +76,7 @@ class Lesson:
             implications=frozenset((delay, error) for delay, error in data["implications"]),
             traces=tuple(data["traces"]),
             purpose=data["purpose"],
+            opening=Opening(**data["opening"]) if data.get("opening") else None,
         )
 
 
@@ -94,7 +102,34 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         )
     if experiment.verdict == "harmful":
         return _harm(experiment, usual_support, implications)
-    return Lesson(injected, succeeded=None, implications=implications, purpose=experiment.purpose)
+    return Lesson(
+        injected,
+        succeeded=None,
+        fired=experiment.suspects,
+        implications=implications,
+        purpose=experiment.purpose,
+    )
+
+
+def suspects_of(experiment: Experiment, usual_support: frozenset[str]) -> frozenset[str]:
+    """Find the faults that fired and that the requests which failed blame; none where their traces
+    name none. Where a blamed delay ended in an error of the call, the error is to blame."""
+    fired, alike = _alike(experiment)
+    points = _most_common(Counter(blame(each.tree, usual_support) for each in alike))
+    gave_up = frozenset().union(*(each.timed_out for each in alike))
+    errors = "error" in experiment.settings.kinds
+    return frozenset(
+        f"error@{point}" if errors and point in gave_up else fault
+        for fault, point in ((fault, fault.partition("@")[2]) for fault in fired)
+        if point in points
+    )
+
+
+def _alike(experiment: Experiment) -> tuple[frozenset[str], list[Lineage]]:
+    """Choose what fired most often in the failed requests, and the requests in which it did."""
+    bad = experiment.bad or experiment.good  # outcomes counted elsewhere name no single request
+    commonest = _most_common(Counter(observation.lineage.fired for observation in bad))
+    return commonest, [o.lineage for o in bad if o.lineage.fired == commonest]
 
 
 def _harm(
@@ -102,10 +137,7 @@ def _harm(
     usual_support: frozenset[str],
     implications: frozenset[tuple[str, str]],
 ) -> Lesson:
-    bad = experiment.bad or experiment.good  # outcomes counted elsewhere name no single request
-    fired = Counter(observation.lineage.fired for observation in bad)
-    commonest = _most_common(fired)
-    alike = [o.lineage for o in bad if o.lineage.fired == commonest]
+    commonest, alike = _alike(experiment)
     suspects = Counter(blame(lineage.tree, usual_support) for lineage in alike)
     return Lesson(
         experiment.hypothesis,
@@ -115,6 +147,7 @@ def _harm(
         implications=implications,
         traces=tuple(lineage.trace_id for lineage in alike[:MAX_TRACES]),
         purpose=experiment.purpose,
+        opening=Opening(experiment.tests.log_worse, experiment.alone),
     )
 
 

@@ -29,9 +29,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ldfi.experiments.domain.judging import slots
 from ldfi.experiments.domain.judging.admission import first, following
 from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare, differ
 from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
 from ldfi.experiments.domain.traffic.observation import Observation
@@ -106,6 +108,10 @@ class Experiment:
     settings: Settings
     purpose: Purpose = "explore"
     level: float | None = None
+    opening: Opening | None = None
+    """Of one that confirms: what the first slot left."""
+    suspects: frozenset[str] = frozenset()
+    """Faults of a union for which it was stopped at its first failure: they are tried alone."""
     risk: float = 0.0
     version: int = 1
     state: ExperimentState = "proposed"
@@ -153,6 +159,11 @@ class Experiment:
     def active(self) -> bool:
         """Whether it may still be injected somewhere."""
         return self.state in ACTIVE
+
+    @property
+    def treated(self) -> ArmCount:
+        """What is known of the treated."""
+        return self.arms["treatment"]
 
     @property
     def over(self) -> bool:
@@ -257,6 +268,11 @@ class Experiment:
             return self._disarm("window over", now)
         return False
 
+    def suspect(self, faults: frozenset[str], now: float) -> None:
+        """Stop a union whose first failure names these faults: it has taught what it can."""
+        self.suspects = faults
+        self._disarm(f"stopped at the first failure, to try {', '.join(sorted(faults))} alone", now)
+
     def abort(self, reason: str, now: float) -> bool:
         """Stop without a verdict; True when it has to be disarmed for that."""
         if self.over:
@@ -336,10 +352,24 @@ class Experiment:
             return CountedTests(thresholds)
         return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
 
+    @property
+    def alone(self) -> float:
+        """The chance of a false ``harmful`` that it may run when nothing else proves the same."""
+        level = 1.0 if self.level is None else self.level
+        return min(level, self.settings.alpha_harmful)
+
+    @property
+    def united(self) -> bool:
+        """Whether it tries more faults at once than a finding may have."""
+        return len(self.hypothesis) > self.settings.max_size
+
     def _thresholds(self) -> Thresholds:
-        if self.level is None:
-            return self.settings
-        return replace(self.settings, alpha_harmful=min(self.level, self.settings.alpha_harmful))
+        settings = self.settings
+        if not settings.confirm or self.purpose == "verify" or settings.promql:
+            return replace(settings, alpha_harmful=self.alone)
+        confirms = self.purpose == "confirm"
+        alpha = slots.alpha(self.alone, confirms=confirms, opening=self.opening)
+        return replace(settings, alpha_harmful=alpha)
 
     def _disarm(self, reason: str, now: float) -> bool:
         self.state, self.reason, self.disarmed_at = "settling", reason, now

@@ -422,7 +422,7 @@ def test_silence_is_no_success() -> None:
 
 def test_a_low_level_asks_for_more_evidence() -> None:
     def looks(level: float) -> int:
-        experiment, number = an_experiment(level=level), 0
+        experiment, number = an_experiment(Settings(confirm=False), level), 0
         while experiment.tests.verdict() is None:
             experiment.observe(seen(2 * number, "control", success=True))
             experiment.observe(seen(2 * number + 1, "treatment", success=False))
