@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.campaign.ending import EndKind
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.gates.gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.maintenance import Maintenance
@@ -46,6 +47,32 @@ class ClassProgress(View):
             waiting=campaign.waiting.get(name),
             running=None if running is None else ExperimentView.live(running, campaign),
         )
+
+
+class LeftOpenView(View):
+    """What a run left open of one request class."""
+
+    request_class: str = Field(examples=["GET /boot"])
+    why: dict[str, int] = Field(
+        description="Of how many minimal hypotheses nothing is known for this reason.",
+        examples=[{"window over": 2}],
+    )
+    named: list[list[str]] = Field(description="Some of these hypotheses.")
+    silent: list[str] = Field(
+        description="Points at which nothing ever fired; they were not tried again in this run."
+    )
+    words: str = Field(description="The same, for people.")
+
+
+class EndingView(View):
+    """How the last run ended, and what it left open."""
+
+    kind: EndKind = Field(
+        description="`complete`: nothing is left to try within the bounds. `open`: experiments "
+        "gave no answer. `out of time`: the solver. `out of budget`: the members of the run."
+    )
+    left: list[LeftOpenView]
+    held: list[str] = Field(description="Classes that are held since their lineage changed.")
 
 
 class ExperimentView(View):
@@ -121,6 +148,10 @@ class CampaignView(View):
     run_started_at: float | None
     next_run_at: float | None
     ended_at: float | None
+    ending: EndingView | None = Field(
+        None,
+        description="How the last run ended; null while one goes on, and where it was stopped.",
+    )
     experiments: int = Field(0, description="Experiments armed in this run.")
     exposed_members: int = Field(0, description="Members charged to this run's experiments.")
     failed_members: int = Field(0, description="Those of them whose devices reported a failure.")
@@ -136,6 +167,7 @@ class CampaignView(View):
         experiments, exposed, failed = totals
         view = cls(
             **{name: getattr(row, name) for name in _CAMPAIGN_COLUMNS},
+            ending=None if row.ending is None else EndingView(**row.ending),
             experiments=experiments,
             exposed_members=exposed,
             failed_members=failed,

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.calendar import Blackouts, Cron, Days, Hours, Timezone, times
-from ldfi.experiments.cli.campaign_view import overview, result
+from ldfi.experiments.cli.campaign_view import left_open, overview, result
 from ldfi.experiments.cli.control import (
     HERE,
     All,
@@ -87,8 +87,8 @@ def start(
 ) -> None:
     """Start a campaign, now or when its schedule says.
 
-    With --watch: exit code 1 when something open was found, 0 when nothing was, 3 when it was
-    stopped before its end.
+    With --watch: exit code 1 when something open was found; else 3 when something stayed undecided
+    or it was stopped before its end; else 0.
     """
     given = {"name": name, "classes": classes or None, **asked}
     when_ = times(cron, timezone, days, hours, blackout)
@@ -217,7 +217,8 @@ def _watch(client: Client, campaign: dict[str, Any], after: int | None, *, as_js
         screen.print(result(campaign, findings))
     if any(each["state"] in HURTING for each in findings):
         raise typer.Exit(exits.FOUND)
-    raise typer.Exit(exits.INCONCLUSIVE if campaign["state"] == "stopped" else exits.FINE)
+    undecided = campaign["state"] == "stopped" or left_open(campaign)
+    raise typer.Exit(exits.INCONCLUSIVE if undecided else exits.FINE)
 
 
 def _document(

@@ -34,6 +34,9 @@ def overview(campaign: dict[str, Any]) -> RenderableType:
     if campaign["next_run_at"]:
         facts.add_row("next run", f"{when(campaign['next_run_at'])} UTC, run {campaign['run']}")
     facts.add_row("this run", _totals(campaign))
+    for left in (campaign["ending"] or {}).get("left", ()):
+        said = f"{left['request_class']}: {left['words']}"
+        facts.add_row("left open", Text(said, "yellow"))
     for name, why in campaign["not_yet"].items():
         facts.add_row("not yet", f"{name}: {why}")
     return Group(facts, class_table(campaign["classes"])) if campaign["classes"] else facts
@@ -118,7 +121,19 @@ def result(campaign: dict[str, Any], findings: list[dict[str, Any]]) -> Renderab
         return Group(line, finding_table(findings))
     if campaign["state"] == "stopped":
         return Group(line, Text("Nothing was found until then.", "yellow"))
+    if left_open(campaign):
+        return Group(line, Text("Nothing was found in what was decided.", "yellow"))
     return Group(line, Text("Nothing was found that hurts.", "green"))
+
+
+def left_open(campaign: dict[str, Any]) -> bool:
+    """Say whether a run that is over left something undecided.
+
+    Records from before runs said so tell it by what their certificates list.
+    """
+    if campaign["ending"] is None:
+        return any(each["open"] for each in campaign["classes"])
+    return bool(campaign["ending"]["kind"] != "complete")
 
 
 def finding_table(findings: list[dict[str, Any]]) -> Table:
@@ -138,7 +153,9 @@ def _now(item: dict[str, Any]) -> Text:
         return shown.append(f" {short(running['hypothesis'], 1)}", "default")
     if item["waiting"]:
         return Text(item["waiting"], "yellow")
-    return Text("nothing left to try", "green") if item["finished"] else Text("…")
+    if not item["finished"]:
+        return Text("…")
+    return Text("stays open", "yellow") if item["open"] else Text("nothing left to try", "green")
 
 
 def _how(event: Event, news: str, experiment: dict[str, Any]) -> str:

@@ -131,10 +131,14 @@ class Arming:
 
 
 def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: float) -> None:
-    """One that was approved goes on waiting; any other is forgotten, and its class asked later."""
+    """One that was approved goes on waiting; any other is forgotten, and its class asked later.
+
+    Members of the run that are spent do not come back, but for those of what still runs.
+    """
     if experiment.state == "proposed":
         retry_at = now + (SPENT_SECONDS if refused.spent else RETRY_SECONDS)
         campaign.hold(experiment, refused.reason, retry_at, all_classes=refused.spent)
+        campaign.spent = refused.for_good and not campaign.running
 
 
 def _rule(experiment: Experiment, armed: Armed) -> Rule:

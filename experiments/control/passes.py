@@ -88,8 +88,9 @@ class Passes:
         campaign.waiting.pop("", None)
         self._try_approved(campaign, now)
         self._try_proposed(campaign, facts, now)
-        if campaign.complete(self._catalogue.classes):
-            campaign.end_run("nothing left to try within the bounds", now)
+        spent = campaign.spent and not campaign.running
+        if spent or campaign.complete(self._catalogue.classes):
+            campaign.end_run(now)
             self._record.save(campaign, now)
 
     def _begin_run(self, campaign: Campaign, now: float) -> None:

@@ -123,6 +123,6 @@ def explore_application(application: Application, settings: Settings, limit: int
             run_experiment(application, experiment, now, campaign.fdr.next_level(settings.fdr))
             campaign.close(experiment)
         if campaign.complete(classes):
-            campaign.end_run("done", now)
+            campaign.end_run(now)
             return campaign
     raise AssertionError(f"not done after {limit} experiments")
