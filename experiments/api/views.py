@@ -6,9 +6,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ldfi.experiments.control.estimating import Forecast
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.ending import EndKind
 from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.gates.feasibility import Decides
 from ldfi.experiments.domain.gates.gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
@@ -199,6 +201,36 @@ def _certified(item: dict[str, Any]) -> ClassProgress:
         findings=[sorted(map(str, faults)) for faults in certificate["findings"]],
         waiting=None,
     )
+
+
+class EstimateView(View):
+    """What a campaign could decide on one request class, by the traffic that was seen."""
+
+    request_class: str = Field(examples=["GET /boot"])
+    per_minute: float = Field(description="Requests of which the outcome came to be known.")
+    expected: float = Field(description="Treated outcomes to be expected within one window.")
+    harmful: int | None = Field(description="Treated outcomes that `harmful` takes; null: never.")
+    tolerated: int | None = Field(description="The same for `tolerated`.")
+    seconds: float | None = Field(description="Until either verdict is reached, on average.")
+    decides: Decides
+    words: str = Field(description="The same, for people.")
+
+
+class ForecastView(View):
+    """How a campaign would start now."""
+
+    why_not: str | None = Field(description="Why it may not start; null: it may.")
+    settings: dict[str, Any] = Field(description="With what the profile has chosen.")
+    classes: list[EstimateView] = Field(description="Those that were seen for long enough.")
+
+    @classmethod
+    def of(cls, forecast: Forecast) -> ForecastView:
+        """Show it in the words of the API."""
+        return cls(
+            why_not=forecast.why_not,
+            settings=forecast.definition.settings.to_json(),
+            classes=[EstimateView(**each.to_json()) for each in forecast.estimates],
+        )
 
 
 class FindingView(View):

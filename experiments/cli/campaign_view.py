@@ -9,11 +9,26 @@ from rich.table import Table
 from rich.text import Text
 
 from ldfi.experiments.cli.terminal import columns
-from ldfi.experiments.cli.words import STYLES, clock, failures, length, short, styled, when
+from ldfi.experiments.cli.words import (
+    NOTHING,
+    STYLES,
+    clock,
+    failures,
+    length,
+    percent,
+    short,
+    styled,
+    when,
+)
 
 if TYPE_CHECKING:
     from ldfi.experiments.cli.stream import Event
 
+_DECIDES: Final = {
+    "both": ("decides", "green"),
+    "harm": ("can find harm, but not that there is none", "yellow"),
+    "nothing": ("cannot decide anything", "yellow"),
+}
 HEAD: Final = 5
 """Lines around the table of classes."""
 
@@ -40,6 +55,32 @@ def overview(campaign: dict[str, Any]) -> RenderableType:
     for name, why in campaign["not_yet"].items():
         facts.add_row("not yet", f"{name}: {why}")
     return Group(facts, class_table(campaign["classes"])) if campaign["classes"] else facts
+
+
+def forecast_shown(forecast: dict[str, Any]) -> RenderableType:
+    """Tell what a campaign could decide on each class, before it starts."""
+    settings = forecast["settings"]
+    shares = f"{percent(settings['treatment'])} treated, {percent(settings['control'])} in control"
+    line = Text(f"{shares}, {settings['window']:g} s for each experiment.")
+    table = columns("request class", "a minute", "treated", "harmful", "tolerated", "takes", "")
+    for each in forecast["classes"]:
+        table.add_row(
+            each["request_class"],
+            f"{each['per_minute']:,.0f}",
+            f"{each['expected']:,.1f}",
+            *(str(each[verdict] or NOTHING) for verdict in ("harmful", "tolerated")),
+            length(each["seconds"]),
+            Text(*_DECIDES[each["decides"]]),
+        )
+    seen = table if forecast["classes"] else Text("No class has been seen for long enough.")
+    why = forecast["why_not"]
+    last = Text(f"It would not start: {why}", "yellow") if why else Text("It may start.", "green")
+    return Group(line, seen, last)
+
+
+def undecided(estimate: dict[str, Any]) -> Text:
+    """Tell of one class that it can decide little or nothing."""
+    return Text(f"{_DECIDES[estimate['decides']][0]}: {estimate['words']}", "yellow")
 
 
 def class_table(classes: list[dict[str, Any]]) -> Table:
