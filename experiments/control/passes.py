@@ -119,7 +119,7 @@ class Passes:
 
     def _try_proposed(self, campaign: Campaign, facts: Facts, now: float) -> None:
         def gate(_name: str, exploration: Exploration) -> str | None:
-            against = objection(of_class(facts, exploration), "class")
+            against = objection(of_class(facts, exploration, now), "class")
             return None if against is None else against.reason
 
         room = self._state.limits.max_concurrent - len(self._board.armed())

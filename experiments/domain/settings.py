@@ -24,7 +24,8 @@ _MANY: Final = 1_000_000_000
 @dataclass(frozen=True, slots=True)
 class Caution:
     """What a profile may choose: shares of devices from ``least`` to ``most`` in either arm, and
-    the longest window, in seconds. ``united``: faults that one experiment may unite."""
+    the longest window, in seconds. ``united``: faults that one experiment may unite. Some devices
+    are always left out of both arms, for the steady state is told by them."""
 
     least: float
     most: float
@@ -33,7 +34,7 @@ class Caution:
 
 
 PROFILES: Final[Mapping[Profile, Caution]] = {
-    "staging": Caution(least=0.5, most=0.5, window=600.0, united=None),
+    "staging": Caution(least=0.4, most=0.4, window=600.0, united=None),
     "production": Caution(least=0.001, most=0.05, window=120.0, united=10),
 }
 

@@ -103,7 +103,7 @@ def traffic_of(application: Application, requests: int) -> Traffic:
     """What is known after so many requests that nobody disturbed."""
     traffic = Traffic()
     for _ in range(requests):
-        traffic.observe(application.request())
+        traffic.observe(application.request(), now=0.0)
     return traffic
 
 

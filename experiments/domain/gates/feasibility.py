@@ -225,7 +225,7 @@ def _ways_out(settings: Settings, estimates: Sequence[Estimate]) -> str:
     longest = SETTINGS["window"].about.limits["le"]
     if best.seconds <= longest:
         ways.append(f"a window of {math.ceil(best.seconds)} s")
-    largest = SETTINGS["treatment"].about.limits["le"]
+    largest = PROFILES["staging"].most
     seconds = worst / (best.flow.per_second * largest) if best.flow.per_second else math.inf
     if seconds <= longest:
         ways.append(f"shares of {largest:g} and a window of {math.ceil(seconds)} s")

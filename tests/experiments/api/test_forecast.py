@@ -45,7 +45,7 @@ def test_too_little_traffic_is_refused_with_the_figures(app: FastAPI, client: ht
     said = refused.json()["detail"]
     assert "GET /t: 1" in said
     assert "requests a minute" in said
-    assert "What would do for GET /t: shares of 0.5 and a window of" in said
+    assert "What would do for GET /t: shares of 0.4 and a window of" in said
     assert not client.get(CAMPAIGNS).json()["items"]
     # And so is a single experiment
     tried = {"request_class": "GET /t", "hypothesis": ["error@a"]}
@@ -63,7 +63,7 @@ def test_a_profile_chooses_shares_and_window_by_the_traffic(
     assert problem(client.post(CAMPAIGNS, json=asked)) == "cannot-decide"
     staging = client.post(CAMPAIGNS, json={"profile": "staging", "control": 0.25}).json()
     chosen = staging["definition"]["settings"]
-    assert (chosen["profile"], chosen["treatment"], chosen["control"]) == ("staging", 0.5, 0.25)
+    assert (chosen["profile"], chosen["treatment"], chosen["control"]) == ("staging", 0.4, 0.25)
     assert chosen["window"] >= 25
     assert chosen["max_union"] is None
 

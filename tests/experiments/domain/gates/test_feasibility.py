@@ -78,7 +78,7 @@ def test_the_defaults_at_eighteen_requests_a_minute_are_refused_with_the_ways_ou
     assert said == (
         "no class can decide anything in 25 s with 5.00% of all devices treated. GET /boot: 18 "
         "requests a minute, so 0.375 treated in 25 s; harmful takes 10 and tolerated takes 13, "
-        "867 s. What would do for GET /boot: shares of 0.5 and a window of 87 s, or 624 requests "
+        "867 s. What would do for GET /boot: shares of 0.4 and a window of 109 s, or 624 requests "
         "a minute."
     )
 
@@ -86,7 +86,7 @@ def test_the_defaults_at_eighteen_requests_a_minute_are_refused_with_the_ways_ou
 def test_each_way_out_is_one() -> None:
     flow, bounds = Flow("GET /boot", 18 / 60), Settings()
     for way in (
-        replace(bounds, treatment=0.5, control=0.5, window=87),
+        replace(bounds, treatment=0.4, control=0.4, window=109),
         chosen(replace(bounds, profile="staging"), (), [flow]),
     ):
         assert estimate(way, flow).decides == "both"
@@ -124,7 +124,7 @@ def test_the_published_rule_takes_its_samples() -> None:
 def test_what_was_given_stays() -> None:
     bounds = Settings(profile="staging", treatment=0.1, window=30)
     made = chosen(bounds, {"treatment", "window"}, [Flow("GET /", 1)])
-    assert (made.treatment, made.control, made.window) == (0.1, 0.5, 30)
+    assert (made.treatment, made.control, made.window) == (0.1, 0.4, 30)
 
 
 def test_one_class_that_can_decide_is_enough() -> None:
