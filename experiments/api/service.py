@@ -59,4 +59,5 @@ def live_experiments(engine: Engine) -> dict[str, Experiment]:
 def forecast_of(engine: Engine, definition: Definition, given: Bounds) -> Forecast:
     """Say how a campaign would start now, by the traffic there is."""
     fdr = engine.scheduler.state.fdr
-    return forecast(definition, given.model_fields_set, engine.catalogue, fdr, time.time())
+    named = given.model_fields_set
+    return forecast(definition, named, engine.catalogue, fdr, engine.waits, time.time())

@@ -15,6 +15,7 @@ from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.guards import objection
+from ldfi.experiments.domain.gates.waits import RENEWED
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import Armed, Order, Refused, arm
@@ -116,7 +117,7 @@ class Arming:
         """Keep on record that what is armed is alive; what is not ours any more is disarmed."""
         if now < self._next_renewal:
             return
-        self._next_renewal = now + self._lease / 3
+        self._next_renewal = now + self._lease * RENEWED
         running = [e for c in self._state.campaigns.values() for e in c.running.values()]
         kept = [each for each in running if each.active or each.state == "waiting"]
         until = now + self._lease

@@ -34,6 +34,9 @@ STEADY_OUTCOMES = 200
 STEADY_SECONDS = 600.0
 """How old they may be: what went well last night says nothing of now."""
 
+RATE_OUTCOMES, RATE_SECONDS = 10, 60.0
+"""Outcomes, over so many seconds, that it takes to say how many come; or else a full house."""
+
 MOST = 1_000
 """Different groups, and different supports of one, that are kept. Traffic without structure must
 not exhaust memory, and could teach nothing."""
@@ -178,6 +181,18 @@ class Traffic:
         """Count the newest outcomes that are not too old to say how things are."""
         good = [success for at, success in self._recent if at > now - STEADY_SECONDS]
         return Steady(len(good), sum(good) / len(good) if good else 1.0)
+
+    def per_second(self, now: float) -> float | None:
+        """Say how many outcomes come in a second of late; None where too few did to tell.
+
+        Of a class that is silent nothing is known: perhaps it is we who were away.
+        """
+        times = [at for at, _ in self._recent if at > now - STEADY_SECONDS]
+        seconds = now - times[0] if times else 0.0
+        busy = len(times) == STEADY_OUTCOMES and seconds > 0
+        if not busy and (len(times) < RATE_OUTCOMES or seconds < RATE_SECONDS):
+            return None
+        return len(times) / seconds
 
     def to_json(self) -> dict[str, Any]:
         """Everything, in numbers: places in the list of ``points``."""

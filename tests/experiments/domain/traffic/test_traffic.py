@@ -197,3 +197,17 @@ def test_what_a_sample_held_is_as_old_as_the_sample(count: int, since: float, to
         assert steady.outcomes == min(count, STEADY_OUTCOMES)
     else:
         assert steady.outcomes <= count * STEADY_SECONDS / took + 1
+
+
+@given(st.integers(0, 400), st.floats(0.05, 100))
+def test_the_rate_of_outcomes_is_told_where_it_can_be(count: int, apart: float) -> None:
+    traffic, run = Traffic(), lineage(span("root", kind="server"), span("a", "root"))
+    for number in range(count):
+        traffic.observe(observation(run, number=number), now=apart * number)
+    rate = traffic.per_second(apart * count)
+    if rate is not None:
+        assert rate == pytest.approx(1 / apart, rel=0.11)
+    else:
+        assert count < 12 or apart * count < 61 or apart > STEADY_SECONDS / 11
+    # And of a class that was silent since, nobody knows
+    assert traffic.per_second(apart * count + STEADY_SECONDS) is None
