@@ -162,9 +162,9 @@ def test_a_campaign_is_listed_and_shown(at: At, campaign: tuple[dict[str, Any], 
 def test_a_campaign_that_decided_nothing_is_not_fine(
     at: At, campaign: tuple[dict[str, Any], str]
 ) -> None:
-    # Given a campaign whose one experiment cannot decide, and has used up the members of the run
-    undecided = ("--set", "alpha_tolerated=1e-30", "--set", "alpha_harmful=1e-30")
-    bounds = ("--members", "10", "--member-budget", "10", "--set", "verify=false")
+    # Given a campaign whose one experiment uses up the members of the run, and they do not suffice
+    undecided = ("--set", "alpha_tolerated=1e-5", "--set", "alpha_harmful=1e-5")
+    bounds = ("--member-budget", "10", "--set", "verify=false")
     words = ("campaign", "start", "--class", BOOT, "--kind", "error", *QUICK, *undecided, *bounds)
     done = at.run(*words, "--watch")
     # Then it is not told as if all were well, wherever one looks
