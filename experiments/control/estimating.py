@@ -65,7 +65,8 @@ def forecast(
         for name in SETTINGS.keys() & given
         if getattr(settings, name) != SETTINGS[name].default
     }
-    settings = fitted(settings, meant, waits)
+    delays = definition.delays
+    settings = fitted(settings, meant, waits, delays=delays)
     estimates = tuple(estimate(settings, flow, level) for flow in flows)
     against = why_not(settings, estimates) if definition.schedule is None else None
     if settings.profile == "production" and not flows and definition.schedule is None:
@@ -75,7 +76,7 @@ def forecast(
             "give treatment, control and window without a profile"
         )
     made = replace(definition, settings=settings)
-    return Forecast(made, estimates, contradiction(settings, waits), against)
+    return Forecast(made, estimates, contradiction(settings, waits, delays=delays), against)
 
 
 def _flows(definition: Definition, catalogue: Catalogue, now: float) -> list[Flow]:

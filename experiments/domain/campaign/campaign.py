@@ -56,6 +56,13 @@ class Definition:
     schedule: Schedule | None = None
     hypotheses: tuple[Hypothesis, ...] = ()
 
+    @property
+    def delays(self) -> bool:
+        """Whether it may delay anything."""
+        if self.hypotheses:
+            return any(each.startswith("delay@") for faults in self.hypotheses for each in faults)
+        return "delay" in self.settings.kinds
+
 
 @dataclass(slots=True)
 class Campaign:

@@ -42,10 +42,13 @@ class Waits:
         return (delay + 2 * self.asked) / (1 - RENEWED)
 
 
-def fitted(settings: Settings, given: Collection[str], waits: Waits) -> Settings:
-    """Shorten the delay and lengthen the settling as the service's times want it, unless given."""
+def fitted(settings: Settings, given: Collection[str], waits: Waits, *, delays: bool) -> Settings:
+    """Shorten the delay and lengthen the settling as the service's times want it, unless given.
+
+    ``delays``: whether the campaign may delay anything.
+    """
     changed: dict[str, Any] = {}
-    delay = settings.delay if "delay" in settings.kinds else 0.0
+    delay = settings.delay if delays else 0.0
     if "delay" not in given and delay > waits.context >= 0.1:
         delay = changed["delay"] = math.floor(10 * waits.context) / 10
     if "settle" not in given:
@@ -53,9 +56,9 @@ def fitted(settings: Settings, given: Collection[str], waits: Waits) -> Settings
     return replace(settings, **changed)
 
 
-def contradiction(settings: Settings, waits: Waits) -> str | None:
+def contradiction(settings: Settings, waits: Waits, *, delays: bool) -> str | None:
     """Say which of the settings cannot go with the service's times, and what would do."""
-    if "delay" in settings.kinds and settings.delay > waits.context:
+    if delays and settings.delay > waits.context:
         return (
             f"a delay of {settings.delay:g} s outlives its failure context, which is sure to hold "
             f"for {waits.context:.1f} s under a lease of {waits.lease:g} s: whatever is called "
