@@ -15,6 +15,7 @@ from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.guards import objection
+from ldfi.experiments.domain.gates.waits import RENEWED
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.store import experiments
 from ldfi.experiments.store.arming import Armed, Order, Refused, arm
@@ -118,7 +119,7 @@ class Arming:
         """Keep on record that what is armed is alive; what is not ours any more is disarmed."""
         if now < self._next_renewal:
             return
-        self._next_renewal = now + self._lease / 3
+        self._next_renewal = now + self._lease * RENEWED
         running = [e for c in self._state.campaigns.values() for e in c.running.values()]
         kept = [each for each in running if each.active or each.state == "waiting"]
         until = now + self._lease
@@ -133,10 +134,14 @@ class Arming:
 
 
 def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: float) -> None:
-    """One that was approved goes on waiting; any other is forgotten, and its class asked later."""
+    """One that was approved goes on waiting; any other is forgotten, and its class asked later.
+
+    Members of the run that are spent do not come back, but for those of what still runs.
+    """
     if experiment.state == "proposed":
         retry_at = now + (SPENT_SECONDS if refused.spent else RETRY_SECONDS)
         campaign.hold(experiment, refused.reason, retry_at, all_classes=refused.spent)
+        campaign.spent = refused.for_good and not campaign.running
 
 
 def _rule(experiment: Experiment, armed: Armed) -> Rule:

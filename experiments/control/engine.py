@@ -22,12 +22,14 @@ from typing import Literal
 from ldfi.experiments.control.replays import Replays
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.scheduler import Scheduler
+from ldfi.experiments.domain.gates.waits import Waits
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.store import Database, classes
 from ldfi.experiments.telemetry import instruments
+from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.lineage.assembly import Assembler
 from ldfi.lineage.lineage import learn
 from ldfi.lineage.span import Span
@@ -61,6 +63,7 @@ class Engine:
         self.spans = 0
         self.outcomes = 0
         self.ticked_at = now
+        self.waits = Waits(lease, quiet, ARMED_WAIT_SECONDS)
         self.board = RulesBoard(secrets.token_hex(4), lease)
         with db.read() as session:
             self.catalogue = Catalogue.from_json(classes.load(session))

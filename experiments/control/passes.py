@@ -96,8 +96,9 @@ class Passes:
         campaign.waiting.pop("", None)
         self._try_approved(campaign, now)
         self._try_proposed(campaign, facts, now)
-        if campaign.complete(self._catalogue.classes):
-            campaign.end_run("nothing left to try within the bounds", now)
+        spent = campaign.spent and not campaign.running
+        if spent or campaign.complete(self._catalogue.classes):
+            campaign.end_run(now)
             self._record.save(campaign, now)
 
     def _begin_run(self, campaign: Campaign, now: float) -> None:
@@ -126,7 +127,7 @@ class Passes:
 
     def _try_proposed(self, campaign: Campaign, facts: Facts, now: float) -> None:
         def gate(_name: str, exploration: Exploration) -> str | None:
-            against = objection(of_class(facts, exploration), "class")
+            against = objection(of_class(facts, exploration, now), "class")
             return None if against is None else against.reason
 
         room = self._state.limits.max_concurrent - len(self._board.armed())

@@ -72,14 +72,16 @@ class State:
         facts = self.facts(campaign, now)
         exploration = campaign.explorations.get(experiment.request_class)
         if exploration is not None:
-            facts = of_class(facts, exploration)
+            facts = of_class(facts, exploration, now)
         return replace(facts, touches=touches(self.windows, experiment, exploration))
 
 
-def of_class(facts: Facts, exploration: Exploration) -> Facts:
+def of_class(facts: Facts, exploration: Exploration, now: float) -> Facts:
     """Return what the guards have to know of a campaign, and of one of its classes."""
-    rate = exploration.knowledge.traffic.success_rate()
-    return replace(facts, request_class=exploration.knowledge.name, success_rate=rate)
+    known = exploration.knowledge
+    steady = known.traffic.steady(now)
+    rate, outcomes = steady.rate, steady.outcomes
+    return replace(facts, request_class=known.name, success_rate=rate, outcomes=outcomes)
 
 
 def new_id() -> str:

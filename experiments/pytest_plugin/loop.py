@@ -156,7 +156,7 @@ class _Search:
         """
         undisturbed = replace(lineage, failed=frozenset())
         outcome = Outcome(lineage.trace_id, "test", "", success=True)
-        self._traffic.observe(Observation(undisturbed, outcome))
+        self._traffic.observe(Observation(undisturbed, outcome), lineage.start / 1e9)
 
     def _try(self, plan: Plan) -> None:
         run = self._run(self._exploration.knowledge.expand(plan.hypothesis))

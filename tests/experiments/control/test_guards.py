@@ -75,6 +75,15 @@ def failing(scene: Scene) -> None:
     world.engine.tick(world.now)  # the traces are whole now
 
 
+def unheard(scene: Scene) -> None:
+    """It has had traffic enough, but of late no device says how it went."""
+    catalogue = scene.world.engine.catalogue
+    for known in catalogue.classes.values():
+        known.traffic.good = 1_000
+    catalogue.observe = lambda *_: None  # type: ignore[method-assign]
+    scene.world.now += 700
+
+
 def limited(**bounds: object) -> Trip:
     def trip(scene: Scene) -> None:
         state = scene.world.engine.scheduler.state
@@ -127,6 +136,7 @@ TRIPS: dict[str, Trip] = {
     "campaign": paused_elsewhere,
     "maintenance windows": in_maintenance,
     "protected classes": limited(protected_classes=("* /boot",)),
+    "recent outcomes": unheard,
     "steady state": failing,
     "concurrency": one_at_a_time,
     "one experiment a class": armed_elsewhere("GET /boot"),
@@ -166,6 +176,7 @@ def test_a_guard_lets_nothing_be_armed_and_the_campaign_says_why(
         "campaign": "the campaign does not run: it is paused",
         "maintenance windows": "maintenance of layout by ann: upgrade",
         "protected classes": "the class is protected: GET /boot",
+        "recent outcomes": "steady state is not known: 0 outcomes came in the last 10 minutes",
         "steady state": "steady state does not hold:",
         "concurrency": "1 experiments run already, at most 1 may",
         "one experiment a class": "another experiment runs on this class: theirs",
