@@ -22,7 +22,7 @@ from typing import Literal
 from ldfi.experiments.control.replays import Replays
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.scheduler import Scheduler
-from ldfi.experiments.domain.gates.waits import Waits
+from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
@@ -63,7 +63,7 @@ class Engine:
         self.spans = 0
         self.outcomes = 0
         self.ticked_at = now
-        self.waits = Waits(lease, quiet, ARMED_WAIT_SECONDS)
+        self.waits = ServiceTimes(lease, quiet, ARMED_WAIT_SECONDS)
         self.board = RulesBoard(secrets.token_hex(4), lease)
         with db.read() as session:
             self.catalogue = Catalogue.from_json(classes.load(session))

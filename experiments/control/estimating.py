@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.gates.feasibility import Estimate, Flow, chosen, estimate, why_not
-from ldfi.experiments.domain.gates.waits import Waits, contradiction, fitted
+from ldfi.experiments.domain.gates.waits import ServiceTimes, contradiction, fitted
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import SETTINGS, Settings
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
@@ -45,7 +45,7 @@ def forecast(
     given: Collection[str],
     catalogue: Catalogue,
     fdr: OnlineFdr,
-    waits: Waits,
+    waits: ServiceTimes,
     now: float,
 ) -> Forecast:
     """Say how a campaign would start now. ``given``: the settings that somebody has asked for.

@@ -36,6 +36,11 @@ Decides = Literal["both", "harm", "nothing"]
 MOST: Final = 5_000
 """Outcomes after which a verdict counts as never reached."""
 
+RATIO: Final = 10
+"""Control devices for each treated one, where there are so many: the evidence of a treated failure
+grows with them, and they are not hurt."""
+MOST_CONTROL: Final = 0.4
+
 SURE: Final = 1.64
 """Standard deviations by which a profile chooses more than the outcomes needed on average: nineteen
 windows of twenty hold enough."""
@@ -126,8 +131,8 @@ def needed(
     """Count the outcomes that this verdict takes; None where it is never reached.
 
     ``failing``: share of requests that fail by themselves. ``level``: the chance of a false
-    ``harmful`` that e-LOND leaves to the next experiment. Of a finding that takes two experiments it
-    is what the first one takes; the second, with its own window, takes about as much.
+    ``harmful`` that e-LOND leaves to the next experiment. Of a finding that takes two experiments
+    it is what the first one takes; the second, with its own window, takes about as much.
     """
     alone = max(min(level, settings.alpha_harmful), sys.float_info.min)
     thresholds = Thresholds(
@@ -197,7 +202,7 @@ def chosen(
     window = max((each for each in seconds if each <= caution.window), default=caution.window)
     choices: dict[str, Any] = {
         "treatment": share,
-        "control": share,
+        "control": max(share, min(RATIO * share, MOST_CONTROL)),
         "window": float(math.ceil(max(window, DEFAULTS.window))) if flows else DEFAULTS.window,
         "max_union": caution.united,
     }
@@ -253,6 +258,8 @@ def _surely(settings: Settings, flow: Flow, level: float) -> float:
     Solves m - SURE·√m = n: outcomes that arrive at random vary by the root of their number.
     """
     even = replace(settings, treatment=DEFAULTS.treatment, control=DEFAULTS.control)
-    verdicts = (needed(even, each, flow.failing, level) for each in ("harmful", "tolerated"))
+    spread = math.sqrt(flow.failing * (1 - flow.failing) / even.min_samples)
+    unlucky = flow.failing + SURE * spread  # so many of a few treated may fail by themselves
+    verdicts = (needed(even, each, unlucky, level) for each in ("harmful", "tolerated"))
     outcomes = most_treated(*verdicts)
     return ((SURE + math.sqrt(SURE**2 + 4 * outcomes)) / 2) ** 2

@@ -24,7 +24,7 @@ RENEWED: Final = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class ServiceTimes:
     """The service's own times, in seconds. ``quiet``: without a span, until a trace is whole.
     ``asked``: at most so long an edge goes by one answer."""
 
@@ -42,7 +42,9 @@ class Waits:
         return (delay + 2 * self.asked) / (1 - RENEWED)
 
 
-def fitted(settings: Settings, given: Collection[str], waits: Waits, *, delays: bool) -> Settings:
+def fitted(
+    settings: Settings, given: Collection[str], waits: ServiceTimes, *, delays: bool
+) -> Settings:
     """Shorten the delay and lengthen the settling as the service's times want it, unless given.
 
     ``delays``: whether the campaign may delay anything.
@@ -56,7 +58,7 @@ def fitted(settings: Settings, given: Collection[str], waits: Waits, *, delays: 
     return replace(settings, **changed)
 
 
-def contradiction(settings: Settings, waits: Waits, *, delays: bool) -> str | None:
+def contradiction(settings: Settings, waits: ServiceTimes, *, delays: bool) -> str | None:
     """Say which of the settings cannot go with the service's times, and what would do."""
     if delays and settings.delay > waits.context:
         return (

@@ -22,7 +22,9 @@ from tests.experiments.control.test_engine import SETTINGS, experiments_of, star
 
 ONE = Call("root", (Step("critical", (Call("layout"),)),))
 TWO = Call("root", (Step("critical", (Call("layout"),)), Step("optional", (Call("legacy"),))))
-FEW = replace(SETTINGS, treatment=0.12, control=0.12, verify=False)
+FEW = replace(
+    SETTINGS, treatment=0.12, control=0.12, verify=False, confirm=False, alpha_harmful=1e-9
+)
 
 
 @dataclass
@@ -114,7 +116,7 @@ def test_a_point_where_nothing_fires_is_tried_once_in_a_run(db: Database) -> Non
 def test_a_restart_knows_where_nothing_fires(db: Database) -> None:
     world = World(db, {"/boot": TWO})
     world.edges = [Bare("edge0")]
-    campaign = start(world, replace(SETTINGS, max_union=1))
+    campaign = start(world, replace(SETTINGS, max_union=1, apart=60.0))  # so that it goes on
     while not any(each.reason == "no fault fired" for each in experiments_of(db)):
         world.step()
     # When the service starts again

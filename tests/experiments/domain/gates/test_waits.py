@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.gates.waits import RENEWED, Waits, contradiction, fitted
+from ldfi.experiments.domain.gates.waits import RENEWED, ServiceTimes, contradiction, fitted
 from ldfi.experiments.domain.settings import Settings
 from ldfi.kinds import FaultKind
 
-WAITS = st.builds(Waits, st.floats(3, 60), st.floats(0.1, 60), st.just(0.0) | st.just(1.0))
+WAITS = st.builds(ServiceTimes, st.floats(3, 60), st.floats(0.1, 60), st.just(0.0) | st.just(1.0))
 
 
 @given(WAITS, st.floats(0.1, 60), st.floats(0, 120), st.floats(0, 1), st.floats(0, 1))
 def test_what_is_not_refused_holds_whenever_a_request_comes(
-    waits: Waits, delay: float, settle: float, renewed: float, asked: float
+    waits: ServiceTimes, delay: float, settle: float, renewed: float, asked: float
 ) -> None:
     bounds = Settings(delay=delay, settle=settle)
     if contradiction(bounds, waits, delays=True) is not None:
@@ -30,7 +30,7 @@ def test_what_is_not_refused_holds_whenever_a_request_comes(
 
 
 @given(WAITS, st.booleans())
-def test_what_was_not_given_is_made_to_fit(waits: Waits, delays: bool) -> None:
+def test_what_was_not_given_is_made_to_fit(waits: ServiceTimes, delays: bool) -> None:
     bounds = fitted(Settings(), (), waits, delays=delays)
     if not delays or waits.context >= 0.1:
         assert contradiction(bounds, waits, delays=delays) is None
@@ -39,13 +39,13 @@ def test_what_was_not_given_is_made_to_fit(waits: Waits, delays: bool) -> None:
 
 
 @given(WAITS, st.floats(0.1, 60))
-def test_the_lease_that_is_named_would_do(waits: Waits, delay: float) -> None:
-    longer = Waits(waits.lease_for(delay) + 1e-6, waits.quiet, waits.asked)
+def test_the_lease_that_is_named_would_do(waits: ServiceTimes, delay: float) -> None:
+    longer = ServiceTimes(waits.lease_for(delay) + 1e-6, waits.quiet, waits.asked)
     assert contradiction(Settings(delay=delay, settle=120), longer, delays=True) is None
 
 
 def test_what_was_given_is_refused_with_the_figures() -> None:
-    waits = Waits(lease=10, quiet=2, asked=1)
+    waits = ServiceTimes(lease=10, quiet=2, asked=1)
     given_ = Settings(delay=10, settle=5)
     assert fitted(given_, {"delay", "settle"}, waits, delays=True) == given_
     assert contradiction(given_, waits, delays=True) == (
@@ -61,7 +61,7 @@ def test_what_was_given_is_refused_with_the_figures() -> None:
 
 @pytest.mark.parametrize(("delays", "delay"), [(False, 10.0), (True, 4.6)])
 def test_only_who_delays_has_a_delay_to_fit(delays: bool, delay: float) -> None:
-    assert fitted(Settings(), (), Waits(10, 2, 1), delays=delays).delay == delay
+    assert fitted(Settings(), (), ServiceTimes(10, 2, 1), delays=delays).delay == delay
 
 
 @pytest.mark.parametrize(
