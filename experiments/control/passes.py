@@ -61,7 +61,7 @@ class Passes:
                 reason = f"it could not be followed: {type(error).__name__}: {error}"
                 self._arming.abort(campaign, experiment, reason, now)
             out = self._board.out_of_force(experiment.id, now)
-            if experiment.settle(now, disarmed=out):
+            if experiment.settle(now, disarmed=out, traces=self._state.traces):
                 self._record.end(campaign, experiment, now)
                 self._state.next_pass = now
 

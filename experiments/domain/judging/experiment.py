@@ -120,6 +120,9 @@ class Experiment:
     tests: Tests = field(init=False)
     elsewhere: Counts = field(default_factory=Counts)
     """What somebody else has counted so far (PromQL), instead of devices."""
+    cut: int = 0
+    """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
+    _treated: int = 0
     _counted: list[tuple[int, bool, bool]] = field(default_factory=list)
     _late_failures: int = 0
     _aborting: bool = False
@@ -155,6 +158,7 @@ class Experiment:
         """Take in one request that carried this experiment's failure context."""
         lineage, outcome = observation.lineage, observation.outcome
         treated = lineage.arm == "treatment"
+        self._treated += treated
         if treated and lineage.fired:
             self.exposed.add(outcome.device)
             if not outcome.success:
@@ -176,6 +180,10 @@ class Experiment:
             self._counted.append((lineage.start, treated, failed))
             self._late_failures += treated and failed and self.state == "settling"
             self.tests.add(treated=treated, failed=failed)
+
+    def lose(self, arm: str) -> None:
+        """Note that the trace of one request under this experiment had a hole."""
+        self.cut += arm == "treatment"
 
     def count(self, totals: Counts) -> None:
         """Take in what somebody else has counted so far in both arms (``settings.promql``).
@@ -232,21 +240,26 @@ class Experiment:
         """Take the verdict away: nothing can be made of what was seen."""
         self.state, self.verdict, self.reason, self.ended_at = "aborted", None, reason, now
 
-    def settle(self, now: float, *, disarmed: bool) -> bool:
+    def settle(self, now: float, *, disarmed: bool, traces: float = 0.0) -> bool:
         """End it when nothing is outstanding; True once, when it has just ended.
 
-        ``disarmed``: every edge has confirmed, or its lease has run out.
+        ``disarmed``: every edge has confirmed, or its lease has run out. ``traces``: seconds that
+        a trace may take until it is whole, which is waited for however soon devices report.
         """
         if self.state != "settling" or self.disarmed_at is None or not disarmed:
             return False
         waits = self._aborting or self.tests.verdict() != "harmful"
-        if waits and self.outstanding() and now < self.disarmed_at + self.settings.settle:
+        wait = max(self.settings.settle, traces)
+        if waits and self.outstanding() and now < self.disarmed_at + wait:
             return False  # what hurts is known already, but a good outcome may be the faster one
         self.ended_at = now
         if self._aborting:
             self.state = "aborted"
             return True
         self.state, self.verdict = "decided", self._verdict()
+        if self.verdict == "inconclusive" and self.cut:
+            of = self.cut + self._treated
+            self.reason += f"; {self.cut} of {of} treated traces were cut: spans are missing"
         return True
 
     def comparison(self) -> Comparison:

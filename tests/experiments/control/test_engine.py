@@ -445,7 +445,7 @@ def test_what_comes_too_late_is_counted(db: Database) -> None:
 def test_what_cannot_be_used_is_counted(db: Database) -> None:
     engine = Engine(db, now=1000.0)
     circle = [span("a", "b", trace="c" * 32), span("b", "a", trace="c" * 32)]
-    lost = [span("x", "gone", kind="server", trace="d" * 32), span("y", "lost", trace="d" * 32)]
+    lost = [span("x", kind="server", trace="d" * 32), span("y", "lost", trace="d" * 32)]
     engine.receive_spans(circle + lost, 1000.0)
     engine.receive_outcomes([Outcome("e" * 32, "d1", "", success=True)], 1000.0)
     stranger = span("r", kind="server", trace="f" * 32, experiment="unheard-of", arm="treatment")

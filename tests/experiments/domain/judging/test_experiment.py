@@ -373,6 +373,27 @@ def test_silence_is_no_success() -> None:
     assert decide(few) == "tolerated"
 
 
+def test_an_inconclusive_one_says_how_many_of_its_traces_were_cut() -> None:
+    experiment = an_experiment()
+    experiment.observe(seen(1, "treatment", success=True, fired=False))
+    for arm in ("treatment", "treatment", "control"):
+        experiment.lose(arm)
+
+    assert decide(experiment) == "inconclusive"
+    assert experiment.reason == (
+        "no fault fired; 2 of 3 treated traces were cut: spans are missing"
+    )
+
+
+def test_it_settles_for_as_long_as_traces_take() -> None:
+    experiment = an_experiment(Settings(settle=5.0))
+    feed(experiment, 2, treated=True)
+    experiment.used = 3
+    experiment.review(HOUR)
+    assert not experiment.settle(HOUR + 6.0, disarmed=True, traces=14.0)
+    assert experiment.settle(HOUR + 14.0, disarmed=True, traces=14.0)
+
+
 def test_a_low_level_asks_for_more_evidence() -> None:
     def looks(level: float) -> int:
         experiment, number = an_experiment(level=level), 0
