@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ldfi.lineage.expectations import Expectations, Hole
 from ldfi.lineage.span import Span, Trace
@@ -26,17 +26,20 @@ Drop = Literal["late", "evicted", "oversize"]
 Fate = Literal["whole", "rootless", "cut", "late"]
 """What became of a trace. ``late``: it had passed as whole when another span of it came."""
 
+FATES: Final = get_args(Fate)
+
 POPPED_PER_OPEN: Final = 4
 """Traces handed over are remembered, to recognise late spans: so many for each that may be open."""
 
 
 class _Open:
-    __slots__ = ("first", "heard", "last", "spans")
+    __slots__ = ("first", "heard", "last", "reopened", "spans")
 
     def __init__(self, now: float) -> None:
         self.first = now
         self.heard = now  # when a span has come
         self.last = now  # the same, or when it was last found unfinished
+        self.reopened = False
         self.spans: list[Span] = []
 
 
@@ -117,9 +120,11 @@ class Assembler:
         """Take back a whole trace that nobody has used, and what :meth:`add` has found late."""
         late = list(late)
         del self._gone[trace.trace_id]
-        self.fates.subtract({"whole": 1, "late": 1})
+        self.fates["late"] -= 1
         self.dropped["late"] -= len(late)
-        self._open(trace.trace_id, now).spans.extend((*trace.spans, *late))
+        again = self._open(trace.trace_id, now)
+        again.reopened = True
+        again.spans.extend((*trace.spans, *late))
 
     def pop(self, now: float) -> list[Trace]:
         """Hand over the traces that are whole or too old, in the order in which they began."""
@@ -199,10 +204,11 @@ class Assembler:
 
     def _take(self, due: dict[str, str]) -> list[Trace]:
         taken = [(self._by_age.pop(trace_id), trace_id, due[trace_id]) for trace_id in due]
-        for _, trace_id, missing in taken:
+        for trace, trace_id, missing in taken:
             del self._by_activity[trace_id]
             self._forget(trace_id, whole=not missing)
-            self.fates["rootless" if missing == "root" else "cut" if missing else "whole"] += 1
+            if missing or not trace.reopened:  # else it was counted when it was whole first
+                self.fates["rootless" if missing == "root" else "cut" if missing else "whole"] += 1
         taken.sort(key=lambda each: each[0].first)
         return [Trace.of(trace_id, trace.spans, missing) for trace, trace_id, missing in taken]
 

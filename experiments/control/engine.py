@@ -29,7 +29,7 @@ from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.store import Database, classes
 from ldfi.experiments.telemetry import instruments
-from ldfi.lineage.assembly import Assembler
+from ldfi.lineage.assembly import FATES, Assembler
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.lineage import learn, unusable
 from ldfi.lineage.span import Span, Trace
@@ -96,6 +96,11 @@ class Engine:
             "late": self.scheduler.state.late,
             **self.dropped,
         }
+
+    def fates(self) -> dict[str, int]:
+        """Count traces by what became of them; ``unjoined``: whole, and no device reported."""
+        unjoined = self._join.dropped["no_outcome"]
+        return {**dict.fromkeys(FATES, 0), **self._assembler.fates, "unjoined": unjoined}
 
     @property
     def open_traces(self) -> int:

@@ -452,7 +452,7 @@ def test_what_cannot_be_used_is_counted(db: Database) -> None:
     engine.receive_spans([stranger], 1000.0)
     engine.receive_outcomes([Outcome("f" * 32, "d2", "", success=True)], 1000.0)
     engine.tick(1002.0)
-    engine.tick(1090.0)
+    engine.tick(1100.0)
 
     drops = engine.drops()
     assert drops["trace_without_root"] == 1

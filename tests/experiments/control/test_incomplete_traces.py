@@ -164,3 +164,17 @@ def test_a_treated_request_with_a_hole_is_held_against_its_experiment() -> None:
         world.engine.tick(world.now + 11)
         assert experiment.cut == 1
         assert world.engine.drops()["trace_short_of_calls"] == 1
+
+
+def test_what_becomes_of_traces_is_counted(engine: Engine) -> None:
+    # Given whole traces, of which one gets a span late and one no report; one cut, one rootless
+    for number in range(10):
+        engine.receive_spans(request(number), START)
+        engine.receive_outcomes([outcome(number)], START)
+    engine.receive_spans(request(10), START)
+    now = ticks(engine, START, START + 20)
+    engine.receive_spans([span("x", "root", trace=f"{1:032x}")], now)
+    engine.receive_spans(request(11)[:2], now)
+    engine.receive_spans(request(12)[2:], now)
+    ticks(engine, now, now + 40)
+    assert engine.fates() == {"whole": 11, "cut": 1, "rootless": 1, "late": 1, "unjoined": 1}
