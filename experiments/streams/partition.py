@@ -120,6 +120,9 @@ class PartitionWork:
         self._lineages: OrderedDict[str, tuple[float, Lineage]] = OrderedDict()
         self._outcomes: OrderedDict[str, tuple[float, Outcome]] = OrderedDict()
         self._joined: dict[str, Observation] = {}
+        self.cut: list[tuple[str, str, str]] = []
+        """Requests under experiment whose trace had a hole, not written yet: trace id, experiment,
+        arm. Should we die before, nobody counts them."""
         self._done: OrderedDict[str, None] = OrderedDict()
         self._unusable: OrderedDict[str, None] = OrderedDict()
 
@@ -220,6 +223,8 @@ class PartitionWork:
             self._take_lineage(lineage)
             return
         self.dropped[reason] += 1
+        if lineage is not None and lineage.experiment:
+            self.cut.append((trace.trace_id, lineage.experiment, lineage.arm))
         if trace.trace_id in self._outcomes:
             self._give_up_outcome(trace.trace_id)
         elif trace.trace_id not in self._done:

@@ -143,6 +143,23 @@ class ObservationReader:
         return known
 
 
+def write_cut(experiment: str, arm: str) -> bytes:
+    """Write that the trace of a request under experiment had a hole. It stands among the
+    observations, of which it is none."""
+    return json.dumps({"cut": [experiment, arm]}, separators=(",", ":")).encode()
+
+
+def read_cut(value: bytes) -> tuple[str, str] | None:
+    """Read what :func:`write_cut` wrote; None for anything else."""
+    if not value.startswith(b'{"cut":'):
+        return None
+    try:
+        experiment, arm = json.loads(value)["cut"]
+    except (ValueError, TypeError):
+        return None
+    return str(experiment), str(arm)
+
+
 def write_outcome(outcome: Outcome) -> bytes:
     """Write a device metric as bytes: hashed at the door, so no one's name is in it."""
     values = {name: getattr(outcome, name) for name in Outcome.__slots__}

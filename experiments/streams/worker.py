@@ -17,7 +17,7 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
 from ldfi.experiments.streams.partition import Half, PartitionWork, Patience
 from ldfi.experiments.streams.stream import Message, Place, Stream, Topics
-from ldfi.experiments.streams.wire import Halves, ObservationWriter, read_outcome
+from ldfi.experiments.streams.wire import Halves, ObservationWriter, read_outcome, write_cut
 from ldfi.lineage.assembly import Fate
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.expectations import Expectations
@@ -194,6 +194,10 @@ class Worker:
                 self._producer.send(self._topics.observations, key, value)
             except MessageTooLarge:
                 self._gone["observation_too_large"] += 1
+        cut = {number: list(work.cut) for number, work in works.items()}
+        for trace_id, experiment, arm in (each for many in cut.values() for each in many):
+            value = write_cut(experiment, arm)
+            self._producer.send(self._topics.observations, trace_id.encode(), value)
         try:
             self._producer.flush()
         except StreamError as error:
@@ -202,6 +206,7 @@ class Worker:
         for number, done in joined.items():
             self.seen.observations += len(done)
             works[number].acknowledged(each.lineage.trace_id for each, _ in done)
+            del works[number].cut[: len(cut[number])]
         return True
 
     def _commit(self) -> None:
