@@ -18,7 +18,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from typing import Final, Literal, get_args
 
-from ldfi.lineage.expectations import Expectations, Hole
+from ldfi.lineage.expectations import Expectations, Hole, Parts
 from ldfi.lineage.span import Span, Trace
 
 Drop = Literal["late", "evicted", "oversize"]
@@ -156,19 +156,21 @@ class Assembler:
         """Tell what a quiet trace misses: nothing where it is whole; None where it shall wait."""
         if self._expected is None:
             return "" if _finished(trace.spans) else None
-        hole = self._expected.hole(trace.spans)
+        parts = Parts(trace.spans)
+        hole = self._expected.hole(parts)
         waited = now - trace.heard >= self.patience
         if hole is not None and (hole.running or not waited):
             return None
-        self._expected.learn(trace.spans, waited=waited)
+        self._expected.learn(parts, waited=waited)
         return _announced(hole)
 
     def _missing(self, trace: _Open) -> str:
         """Tell what a trace misses that is too old to wait any longer."""
         if self._expected is None:
             return ""
-        hole = self._expected.hole(trace.spans)
-        self._expected.learn(trace.spans, waited=False)
+        parts = Parts(trace.spans)
+        hole = self._expected.hole(parts)
+        self._expected.learn(parts, waited=False)
         return _announced(hole)
 
     def _touch(self, trace_id: str, trace: _Open | None, now: float) -> _Open | None:

@@ -105,49 +105,47 @@ class Expectations:
             return None if _remote(what.point or "") else yes > 0
         return yes >= USUAL * (yes + no)
 
-    def hole(self, spans: Iterable[Span]) -> Hole | None:
+    def hole(self, parts: Parts) -> Hole | None:
         """Find out what a trace still waits for; None where nothing is missing."""
-        view = _View(spans)
-        return self._hanging(view) or _short_of_calls(view) or self._unanswered(view)
+        return self._hanging(parts) or _short_of_calls(parts) or self._unanswered(parts)
 
-    def learn(self, spans: Iterable[Span], *, waited: bool) -> None:
+    def learn(self, parts: Parts, *, waited: bool) -> None:
         """Take a trace that is handed over. ``waited``: what has not come by now does not exist, or
         is lost."""
-        view = _View(spans)
-        for span in view.serving:
-            if span[2] in view.ids:
+        for span in parts.serving:
+            if span[2] in parts.ids:
                 self._entries.add((span[5].service, span[5].route), False)
-        if not view.rooted and len(view.loose) == 1 and view.loose[0][5].serves:
-            what = view.loose[0][5]
+        if not parts.rooted and len(parts.loose) == 1 and parts.loose[0][5].serves:
+            what = parts.loose[0][5]
             if waited or self.enters(what):
                 self._entries.add((what.service, what.route), True)
-        for call in view.calls:
-            answered = call[1] in view.answered
+        for call in parts.calls:
+            answered = call[1] in parts.answered
             if answered or (waited and not _stopped(call[5])):
                 counts = self._answers.add((call[5].point or "", call[5].failed), answered)
                 if sum(counts) > RECENT:
                     counts[:] = [count // 2 for count in counts]
 
-    def _hanging(self, view: _View) -> Hole | None:
+    def _hanging(self, parts: Parts) -> Hole | None:
         """Find a missing root or parent."""
         beside: str | None = None
-        running = any(not span[5].serves for span in view.loose)
-        if not view.rooted:
-            entries = [span for span in view.loose if self.enters(span[5])]
+        running = any(not span[5].serves for span in parts.loose)
+        if not parts.rooted:
+            entries = [span for span in parts.loose if self.enters(span[5])]
             if not entries:
                 return Hole("root", running=running)
             beside = min(entries, key=_began)[2]
-        hanging = [span for span in view.loose if span[2] != beside]
+        hanging = [span for span in parts.loose if span[2] != beside]
         if any(not span[5].detached for span in hanging):
             return Hole("parent", running=running)
         return Hole("parent", announced=False) if hanging else None
 
-    def _unanswered(self, view: _View) -> Hole | None:
+    def _unanswered(self, parts: Parts) -> Hole | None:
         """Find a call whose callee usually writes a span, and has not."""
         unsure = False
-        for call in view.calls:
+        for call in parts.calls:
             what = call[5]
-            if call[1] in view.answered or _stopped(what):
+            if call[1] in parts.answered or _stopped(what):
                 continue
             expected = self.answered(what)
             if expected:
@@ -156,8 +154,8 @@ class Expectations:
         return Hole("answer", announced=False) if unsure else None
 
 
-class _View:
-    """What matters of a trace's spans, sorted out once."""
+class Parts:
+    """What matters here of a trace's spans, sorted out once."""
 
     __slots__ = ("announcing", "answered", "calls", "ids", "loose", "made", "rooted", "serving")
 
@@ -191,10 +189,10 @@ class _View:
         self.answered |= {span[1] for span in self.serving}  # Zipkin: both halves have one id
 
 
-def _short_of_calls(view: _View) -> Hole | None:
+def _short_of_calls(parts: Parts) -> Hole | None:
     """Find a span that has announced more calls than there are."""
-    made = view.made
-    short = any(made[span_id] < announced for span_id, announced in view.announcing)
+    made = parts.made
+    short = any(made[span_id] < announced for span_id, announced in parts.announcing)
     return Hole("call") if short else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ldfi.lineage.assembly import Assembler
-from ldfi.lineage.expectations import RECENT, Expectations, Hole
+from ldfi.lineage.expectations import RECENT, Expectations, Hole, Parts
 from ldfi.lineage.span import Span
 from ldfi.testing.spans import span
 
@@ -119,9 +119,9 @@ def taught(answered: int, silent: int = 0, **call: str) -> Expectations:
     """What is known after so many calls of one point."""
     expected = Expectations()
     for _ in range(answered):
-        expected.learn(WHOLE, waited=False)
+        expected.learn(Parts(WHOLE), waited=False)
     for _ in range(silent):
-        expected.learn([WHOLE[0], calling("call", "root", **call)], waited=True)
+        expected.learn(Parts([WHOLE[0], calling("call", "root", **call)]), waited=True)
     return expected
 
 
@@ -158,7 +158,7 @@ def test_a_callee_that_lost_its_instrumentation_is_unlearned() -> None:
     expected = taught(10_000)
     assert expected.answered(WHOLE[1].operation)
     for _ in range(RECENT // 5):
-        expected.learn(WHOLE[:2], waited=True)
+        expected.learn(Parts(WHOLE[:2]), waited=True)
     assert expected.answered(WHOLE[1].operation) is False
 
 
@@ -178,9 +178,9 @@ def test_calls_that_fail_are_judged_by_calls_that_fail() -> None:
     expected = taught(20)
     refused = [WHOLE[0], span("call", "root", failed=True, point=POINT)]
     for _ in range(3):
-        expected.learn(refused, waited=True)
-    assert expected.hole(refused) is None
-    assert expected.hole(WHOLE[:2]) is not None
+        expected.learn(Parts(refused), waited=True)
+    assert expected.hole(Parts(refused)) is None
+    assert expected.hole(Parts(WHOLE[:2])) is not None
 
 
 def test_few_traces_are_lost_to_a_callee_that_answers_now_and_then() -> None:
@@ -196,7 +196,7 @@ def test_few_traces_are_lost_to_a_callee_that_answers_now_and_then() -> None:
 def test_both_halves_of_a_call_may_have_one_id_as_zipkin_has_it() -> None:
     expected = taught(20)
     halves = [WHOLE[0], calling("call", "root"), serving("call", "root", "titles")]
-    assert expected.hole(halves) is None
+    assert expected.hole(Parts(halves)) is None
 
 
 def test_what_is_remembered_is_bounded() -> None:
@@ -208,7 +208,7 @@ def test_what_is_remembered_is_bounded() -> None:
             calling("call", "root", point),
             serving("served", "call", f"titles{number}"),
         ]
-        expected.learn(spans, waited=False)
+        expected.learn(Parts(spans), waited=False)
     assert len(expected) == 20
 
 
@@ -253,6 +253,6 @@ def test_calls_of_functions_count_and_spans_that_are_no_calls_do_not() -> None:
         span("work", "function", kind="internal"),
     ]
     expected = Expectations()
-    assert expected.hole(inside) is None
-    assert expected.hole([inside[0], span("work", "root", kind="internal")]) == Hole("call")
-    assert expected.hole([serving("root", calls="rubbish")]) is None
+    assert expected.hole(Parts(inside)) is None
+    assert expected.hole(Parts([inside[0], span("work", "root", kind="internal")])) == Hole("call")
+    assert expected.hole(Parts([serving("root", calls="rubbish")])) is None
