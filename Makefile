@@ -20,7 +20,7 @@ AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unr
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
-.PHONY: demo analyze stack test soak soak-streams soak-stack check grafana screenshots audit docs format \
+.PHONY: demo analyze stack test soak soak-properties soak-streams soak-stack check grafana screenshots audit docs format \
 	lock dist clean help
 
 help:            ## list the targets
@@ -40,6 +40,10 @@ test: $(VENV)/.dev   ## run the tests
 
 soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (an hour or so)
 	$(BIN)/python -m tests.experiments.crash.soak $(ARGS)
+
+soak-properties: $(VENV)/.dev ## learn 20,000 drawn histories again, and know the same (an hour or so)
+	LDFI_HISTORIES=20000 $(BIN)/pytest -x --hypothesis-profile=search $(ARGS) \
+		tests/experiments/domain/campaign/test_exploration.py -k lessons_learned_again
 
 soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each (an hour or so)
 	LDFI_SOAK=30 $(BIN)/pytest -x -s tests/experiments/streams/test_kills.py

@@ -38,6 +38,7 @@ from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.fit.allowance import Enrolled
 from ldfi.fit.context import Arm
 from ldfi.fit.rules import Rule
 from ldfi.lineage.lineage import Lineage, learn
@@ -138,7 +139,8 @@ class Edge:
         """Ask, if it is time to."""
         if self.version == self.board.version and now < self.asked_at + LEASE / 2:
             return
-        self.board.heard(self.name, self.version, self.used, now)
+        report = {name: Enrolled(count) for name, count in self.used.items()}
+        self.board.heard(self.name, self.version, report, now)
         document = self.board.lease(self.name, now)
         self.asked_at, self.version = now, document["version"]
         armed = {each["experiment"]: each for each in document["rules"]}

@@ -18,6 +18,7 @@ TITLES = {
     "suspected": "{} may hurt users",
     "fixed": "{} hurt users, and is fixed",
     "refuted": "{} does not hurt users after all",
+    "superseded": "{} hurts users, but less than that does as well",
     **dict.fromkeys(("open", "acknowledged", "regressed"), "{} hurts users"),
 }
 MEANINGS = {
@@ -27,6 +28,7 @@ MEANINGS = {
     "fixed": "It was confirmed once. When it was last tried, users were not hurt any more.",
     "regressed": "It was fixed, and hurts again.",
     "refuted": "When it was tried again, nobody was hurt: the first experiment was misleading.",
+    "superseded": "A part of it was found to hurt by itself: that is the finding now.",
 }
 
 

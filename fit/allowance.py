@@ -6,6 +6,9 @@ never smaller than the number of devices that were treated, whatever crashes whe
 
 An experiment whose allowance is used up enrols nobody any more, in *either* arm: to close one arm
 alone would compare devices of different moments. Whoever is enrolled stays enrolled.
+
+Allowances are given bit by bit, as it becomes known how those before have fared, and to the edges
+that have somebody to treat: an edge that had to turn a device away says so.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from ldfi.fit.context import Arm
 from ldfi.fit.rules import Rule
@@ -26,6 +29,15 @@ MAX_REPORT: Final = 4_000
 """Characters of a report; it travels in a URL."""
 
 
+class Enrolled(NamedTuple):
+    """How many distinct devices of one experiment are enrolled here, by arm; ``wants``: whether one
+    was turned away that would have been treated."""
+
+    treatment: int
+    control: int = 0
+    wants: bool = False
+
+
 @dataclass(slots=True)
 class _Enrolment:
     """The devices of one experiment, by mark."""
@@ -33,6 +45,9 @@ class _Enrolment:
     members: int | None
     armed: bool = True
     reported: int = 0
+    wants: bool = False
+    told: bool = False
+    """Whether the control plane knows that it wants more."""
     devices: dict[Arm, set[int]] = field(
         default_factory=lambda: {"treatment": set(), "control": set()}
     )
@@ -50,8 +65,18 @@ class _Enrolment:
         return self.used + len(self.devices["control"])
 
     @property
+    def enrolled(self) -> Enrolled:
+        return Enrolled(self.used, self.size - self.used, self.wants)
+
+    @property
     def urgent(self) -> bool:
-        return not self.armed or (self.closed and self.used != self.reported)
+        if not self.armed:
+            return True
+        return (self.closed and self.used != self.reported) or (self.wants and not self.told)
+
+    def allow(self, members: int | None) -> None:
+        if members != self.members:
+            self.members, self.wants, self.told = members, False, False
 
 
 class Allowances:
@@ -68,50 +93,52 @@ class Allowances:
         with self._lock:
             for experiment, enrolment in list(self._enrolments.items()):
                 enrolment.armed = experiment in members
-                if not enrolment.armed and not enrolment.used:
+                if not enrolment.armed and not enrolment.size:
                     self._forget(experiment)
             for experiment, limit in members.items():
-                self._enrolments.setdefault(experiment, _Enrolment(limit)).members = limit
+                self._enrolments.setdefault(experiment, _Enrolment(limit)).allow(limit)
 
     def admit(self, experiment: str, arm: Arm, mark: int) -> bool:
         """Tell whether a device may be stamped; it is counted when it is admitted for the first
         time."""
         with self._lock:
             enrolment = self._enrolments.get(experiment)
-            if enrolment is None or not enrolment.armed or enrolment.members == 0:
+            if enrolment is None or not enrolment.armed:
                 return False
             devices = enrolment.devices[arm]
             if mark in devices:
                 return True
             if enrolment.closed or self._remembered >= MAX_DEVICES:
+                enrolment.wants |= enrolment.closed and arm == "treatment"
                 return False
             devices.add(mark)
             self._remembered += 1
             return True
 
-    def report(self) -> dict[str, int]:
-        """Count the distinct devices treated, by experiment; urgent ones first, as many as a URL
+    def report(self) -> dict[str, Enrolled]:
+        """Count the distinct devices enrolled, by experiment; urgent ones first, as many as a URL
         holds."""
         with self._lock:
             pressing = sorted(self._enrolments.items(), key=lambda item: not item[1].urgent)
-            report: dict[str, int] = {}
+            report: dict[str, Enrolled] = {}
             room = MAX_REPORT
             for experiment, enrolment in pressing:
-                if enrolment.used:
-                    room -= len(f"{experiment}:{enrolment.used},")
+                if enrolment.size or enrolment.wants:
+                    room -= len("".join(written({experiment: enrolment.enrolled}).values())) + 3
                     if room < 0:
                         break
-                    report[experiment] = enrolment.used
+                    report[experiment] = enrolment.enrolled
             return report
 
-    def settle(self, report: Mapping[str, int]) -> None:
+    def settle(self, report: Mapping[str, Enrolled]) -> None:
         """Forget what had left the lease before a report that the control plane now has."""
         with self._lock:
-            for experiment, used in report.items():
+            for experiment, enrolled in report.items():
                 enrolment = self._enrolments.get(experiment)
                 if enrolment is None:
                     continue
-                enrolment.reported = used
+                enrolment.reported = enrolled.treatment
+                enrolment.told = enrolled.wants
                 if not enrolment.armed:
                     self._forget(experiment)
 
@@ -123,3 +150,13 @@ class Allowances:
 
     def _forget(self, experiment: str) -> None:
         self._remembered -= self._enrolments.pop(experiment).size
+
+
+def written(report: Mapping[str, Enrolled]) -> dict[str, str]:
+    """Write a report as parameters of a URL. ``used`` alone is what edges once sent."""
+    counts = report.items()
+    return {
+        "used": ",".join(f"{name}:{each.treatment}" for name, each in counts if each.treatment),
+        "control": ",".join(f"{name}:{each.control}" for name, each in counts if each.control),
+        "wants": ",".join(name for name, each in counts if each.wants),
+    }

@@ -23,7 +23,7 @@ from weakref import WeakSet
 
 from opentelemetry import context
 
-from ldfi.fit.allowance import Allowances
+from ldfi.fit.allowance import Allowances, Enrolled, written
 from ldfi.fit.clock import steady
 from ldfi.fit.errors import MalformedRules
 from ldfi.fit.rules import Lease, read_lease
@@ -142,12 +142,10 @@ class RulesPoll:
         self.allowances.settle(report)
         self.hold(lease)
 
-    def _fetch(self, report: dict[str, int]) -> bytes:
+    def _fetch(self, report: dict[str, Enrolled]) -> bytes:
         wait = self._wait()
         query = f"version={quote(self._lease.version, safe='')}&wait={wait}&edge={self.edge}"
-        if report:
-            used = ",".join(f"{experiment}:{count}" for experiment, count in report.items())
-            query += f"&used={used}"
+        query += "".join(f"&{name}={value}" for name, value in written(report).items())
         request = urllib.request.Request(  # noqa: S310 - the operator's own URL
             f"{self._url}/api/v1/edge/rules?{query}",
             headers={"Authorization": f"Bearer {self._token}", "Accept": "application/json"},

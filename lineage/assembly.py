@@ -6,8 +6,12 @@ patience is over it is handed over all the same, and says what it misses: a trac
 not pass for evidence. Memory is bounded whatever arrives: a flood of traces that never finish
 pushes out those that have been quiet longest. What is lost is counted by reason.
 
+A trace that follows others by links waits for them, and they for it to be quiet
+(:mod:`ldfi.lineage.joining`); what they miss is looked for in all that is joined.
+
 A span that comes after its trace was handed over is late. While nobody has used that trace it can
-be given back (:meth:`Assembler.reopen`).
+be given back (:meth:`Assembler.reopen`); else somebody may want to know what it was
+(:meth:`Assembler.take_late`).
 
 No clock in here: callers say what time it is, in seconds that never run backwards.
 """
@@ -15,13 +19,16 @@ No clock in here: callers say what time it is, in seconds that never run backwar
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
-from typing import Final, Literal, get_args
+from collections.abc import Container, Iterable, Sequence
+from typing import Final, Literal, NamedTuple, get_args
 
 from ldfi.lineage.expectations import Expectations, Hole, Parts
+from ldfi.lineage.joining import Follows, grafts
+from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.waiting import outliving
 
-Drop = Literal["late", "evicted", "oversize"]
+Drop = Literal["late", "evicted", "oversize", "linked_late", "linked_nowhere"]
 
 Fate = Literal["whole", "rootless", "cut", "late"]
 """What became of a trace. ``late``: it had passed as whole when another span of it came."""
@@ -31,15 +38,33 @@ FATES: Final = get_args(Fate)
 POPPED_PER_OPEN: Final = 4
 """Traces handed over are remembered, to recognise late spans: so many for each that may be open."""
 
+MOST_LATE: Final = 1_000
+"""Spans that came too late that are kept for those who ask what they were."""
+
+
+class Late(NamedTuple):
+    """What came too late: a span, and the request that it is of, where that is known."""
+
+    request: Operation | None
+    span: Span
+
+
+class _Gone(NamedTuple):
+    """A trace that was handed over: the request that it is of, and whether it passed as whole."""
+
+    request: Operation | None = None
+    whole: bool = False
+
 
 class _Open:
-    __slots__ = ("first", "heard", "last", "reopened", "spans")
+    __slots__ = ("first", "handed_on", "heard", "last", "reopened", "spans")
 
     def __init__(self, now: float) -> None:
         self.first = now
         self.heard = now  # when a span has come
         self.last = now  # the same, or when it was last found unfinished
         self.reopened = False
+        self.handed_on: list[Span] = []  # what those did that followed it, and are gone
         self.spans: list[Span] = []
 
 
@@ -55,6 +80,8 @@ class Assembler:
     ``dropped`` counts lost spans by reason: ``late`` (its trace is gone), ``evicted`` (too many
     traces open), ``oversize`` (its trace has more spans than ``max_spans_per_trace`` and is given
     up as a whole). ``fates`` counts traces.
+    Links of consumers with a trace of their own are counted where they lead nowhere: to a trace
+    that is gone (``linked_late``) or never came (``linked_nowhere``).
     """
 
     def __init__(
@@ -84,7 +111,9 @@ class Assembler:
         self._expected = expected
         self._by_activity: OrderedDict[str, _Open] = OrderedDict()
         self._by_age: dict[str, _Open] = {}  # in the order in which they were opened
-        self._gone: OrderedDict[str, bool] = OrderedDict()  # whether as a whole trace
+        self._gone: OrderedDict[str, _Gone] = OrderedDict()
+        self._late: list[tuple[str, Late]] = []
+        self._follows = Follows()
 
     def __len__(self) -> int:
         """Count the traces that are open."""
@@ -106,19 +135,23 @@ class Assembler:
         for span in spans:
             trace = find(span[0])
             if trace is None or trace.last != now:
-                trace = self._touch(span[0], trace, now)
+                trace = self._touch(span, trace, now)
                 if trace is None:
                     late.append(span)
                     continue
             collected = trace.spans
             collected.append(span)
+            if span[6]:
+                self._follow(span)
             if len(collected) > limit and not self._compact(span[0], trace):
                 self._drop(span[0], "oversize")
         return late
 
     def reopen(self, trace: Trace, late: Iterable[Span], now: float) -> None:
-        """Take back a whole trace that nobody has used, and what :meth:`add` has found late."""
+        """Take back a whole trace that nobody has used, and what :meth:`add` has found late: it is
+        late no longer."""
         late = list(late)
+        self._late = [each for each in self._late if each[0] != trace.trace_id]
         del self._gone[trace.trace_id]
         self.fates["late"] -= 1
         self.dropped["late"] -= len(late)
@@ -133,7 +166,7 @@ class Assembler:
         for trace_id, trace in self._by_activity.items():
             if now - trace.last < self.quiet:
                 break
-            missing = self._judged(trace, now)
+            missing = self._judged(trace_id, trace, due, now)
             if missing is None:
                 unfinished.append(trace_id)
             else:
@@ -145,44 +178,62 @@ class Assembler:
             if now - trace.first < self.max_age:
                 break
             if trace_id not in due:
-                due[trace_id] = self._missing(trace)
+                due[trace_id] = self._missing(trace_id, trace)
         return self._take(due)
+
+    def take_late(self) -> list[Late]:
+        """Take what has come too late since the last time, of what processes serve; at most
+        :data:`MOST_LATE`. All of it is counted."""
+        late, self._late = self._late, []
+        return [each for _, each in late]
 
     def flush(self) -> list[Trace]:
         """Hand over everything that is open, as at the end of a file."""
         return self._take(dict.fromkeys(self._by_age, ""))
 
-    def _judged(self, trace: _Open, now: float) -> str | None:
+    def _judged(self, trace_id: str, trace: _Open, due: Container[str], now: float) -> str | None:
         """Tell what a quiet trace misses: nothing where it is whole; None where it shall wait."""
+        if not self._joins(trace_id, trace, due, now):
+            return None
         if self._expected is None:
-            return "" if _finished(trace.spans) else None
-        parts = Parts(trace.spans)
-        hole = self._expected.hole(parts)
+            return "" if _finished(trace.spans, _request(trace.spans)) else None
+        parts, hole = self._hole(trace_id, trace, self._expected)
         waited = now - trace.heard >= self.patience
         if hole is not None and (hole.running or not waited):
             return None
         self._expected.learn(parts, waited=waited)
         return _announced(hole)
 
-    def _missing(self, trace: _Open) -> str:
+    def _missing(self, trace_id: str, trace: _Open) -> str:
         """Tell what a trace misses that is too old to wait any longer."""
         if self._expected is None:
             return ""
-        parts = Parts(trace.spans)
-        hole = self._expected.hole(parts)
+        parts, hole = self._hole(trace_id, trace, self._expected)
         self._expected.learn(parts, waited=False)
         return _announced(hole)
 
-    def _touch(self, trace_id: str, trace: _Open | None, now: float) -> _Open | None:
+    def _hole(
+        self, trace_id: str, trace: _Open, expected: Expectations
+    ) -> tuple[Parts, Hole | None]:
+        """Sort out a trace's own spans, from which alone is learned what usually comes in a trace,
+        and find out what it misses with all that is joined to it."""
+        parts = Parts(trace.spans)
+        joined = self._joined(trace_id, trace)
+        return parts, expected.hole(parts if joined is trace.spans else Parts(joined))
+
+    def _touch(self, span: Span, trace: _Open | None, now: float) -> _Open | None:
         """Note that a trace has got a span; None where that span comes too late."""
+        trace_id = span.trace_id
         if trace is not None:
             trace.last = trace.heard = now
             self._by_activity.move_to_end(trace_id)
             return trace
         if trace_id in self._gone:
             self.dropped["late"] += 1
-            self.fates["late"] += self._gone[trace_id]
-            self._gone[trace_id] = False  # a trace is late once
+            gone = self._gone[trace_id]
+            self.fates["late"] += gone.whole
+            self._gone[trace_id] = gone._replace(whole=False)  # a trace is late once
+            self._note_late(trace_id, span)
             return None
         return self._open(trace_id, now)
 
@@ -193,6 +244,51 @@ class Assembler:
         self._by_age[trace_id] = self._by_activity[trace_id] = trace
         return trace
 
+    def _follow(self, span: Span) -> None:
+        for followed in self._follows.note(span):
+            if followed in self._gone:
+                self.dropped["linked_late"] += 1
+                self._note_late(followed, span)
+
+    def _note_late(self, trace_id: str, span: Span) -> None:
+        if span.operation.serves and len(self._late) < MOST_LATE:
+            self._late.append((trace_id, Late(self._gone[trace_id].request, span)))
+
+    def _joins(self, trace_id: str, trace: _Open, due: Container[str], now: float) -> bool:
+        """Tell whether all has come that follows a trace, and all that it follows is handed over
+        or follows it in turn."""
+        followers = self._follows.followers(trace_id)
+        if followers:
+            request = _request(trace.spans, self._expected)
+            for each in followers:
+                other = self._by_age.get(each)
+                if other and (
+                    now - other.heard < self.quiet or not _finished(other.spans, request)
+                ):
+                    return False
+        return all(
+            each in followers or each in self._gone or each in due
+            for each in self._follows.followed(trace_id)
+        )
+
+    def _joined(self, trace_id: str, trace: _Open) -> list[Span]:
+        """Join what followed a trace to it; its own spans where nothing did."""
+        more = [*trace.handed_on, *self._follows.joined(trace_id, self._spans)]
+        return [*trace.spans, *more] if more else trace.spans
+
+    def _hand_on(self, trace_id: str, due: Container[str]) -> None:
+        """Leave what a trace did with those that it follows and that are still open."""
+        for each in self._follows.followed(trace_id):
+            followed = self._by_age.get(each)
+            if followed is None and each not in self._gone:
+                self.dropped["linked_nowhere"] += 1
+            elif followed is not None and each not in due:
+                followed.handed_on += grafts(self._spans(trace_id), each, each)
+
+    def _spans(self, trace_id: str) -> list[Span]:
+        trace = self._by_age.get(trace_id)
+        return [*trace.spans, *trace.handed_on] if trace is not None else []
+
     def _compact(self, trace_id: str, trace: _Open) -> bool:
         """Make room by removing duplicates; False where there are too few of them to help."""
         trace.spans = list(Trace.of(trace_id, trace.spans).spans)
@@ -202,20 +298,32 @@ class Assembler:
         trace = self._by_age.pop(trace_id)
         del self._by_activity[trace_id]
         self.dropped[reason] += len(trace.spans)
-        self._forget(trace_id, whole=False)
+        self._forget(trace_id, _Gone())
 
     def _take(self, due: dict[str, str]) -> list[Trace]:
-        taken = [(self._by_age.pop(trace_id), trace_id, due[trace_id]) for trace_id in due]
-        for trace, trace_id, missing in taken:
+        oldest_first = sorted(due.items(), key=lambda item: self._by_age[item[0]].first)
+        taken = []
+        for trace_id, missing in oldest_first:
+            own = self._by_age[trace_id]
+            spans = self._joined(trace_id, own)
+            if len(spans) > self.max_spans_per_trace:  # there is no room for what followed it
+                self.dropped["oversize"] += len(spans) - len(own.spans)
+                spans = own.spans
+            taken.append(Trace.of(trace_id, spans, missing))
+        for trace_id in due:
+            self._hand_on(trace_id, due)
+        for trace_id, missing in due.items():
+            trace = self._by_age.pop(trace_id)
             del self._by_activity[trace_id]
-            self._forget(trace_id, whole=not missing)
+            request = _request(trace.spans, self._expected)
+            self._forget(trace_id, _Gone(request.operation if request else None, not missing))
             if missing or not trace.reopened:  # else it was counted when it was whole first
                 self.fates["rootless" if missing == "root" else "cut" if missing else "whole"] += 1
-        taken.sort(key=lambda each: each[0].first)
-        return [Trace.of(trace_id, trace.spans, missing) for trace, trace_id, missing in taken]
+        return taken
 
-    def _forget(self, trace_id: str, *, whole: bool) -> None:
-        self._gone[trace_id] = whole
+    def _forget(self, trace_id: str, gone: _Gone) -> None:
+        self._gone[trace_id] = gone
+        self._follows.forget(trace_id)
         if len(self._gone) > POPPED_PER_OPEN * self.max_traces:
             self._gone.popitem(last=False)
 
@@ -224,14 +332,26 @@ def _announced(hole: Hole | None) -> str:
     return hole.missing if hole is not None and hole.announced else ""
 
 
-def _finished(spans: Iterable[Span]) -> bool:
+def _finished(spans: Iterable[Span], request: Span | None) -> bool:
     """Tell whether nothing is still going on, as far as the spans themselves can tell.
 
     A call whose parent is missing was made by a process that has not yet exported that parent.
-    Only what a process serves may have a parent that nobody ever exports.
+    Only what a process serves may have a parent that nobody ever exports. What goes on when the
+    request is over holds nobody up.
     """
     spans = list(spans)
     known = {span.span_id for span in spans}
-    return all(
-        span.parent_id is None or span.parent_id in known or span.operation.serves for span in spans
-    )
+    going_on = {
+        span.parent_id
+        for span in spans
+        if span.parent_id is not None and span.parent_id not in known and not span.operation.serves
+    }
+    return not going_on or (request is not None and going_on <= outliving(spans, request))
+
+
+def _request(spans: Sequence[Span], expected: Expectations | None = None) -> Span | None:
+    """Find the span of the request itself; None where it has not come."""
+    entries = [s for s in spans if s.parent_id is None and s.operation.kind == "server"]
+    if not entries and expected is not None:
+        return expected.request(Parts(spans))
+    return min(entries, key=lambda span: (span.start, span.span_id), default=None)

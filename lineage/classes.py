@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldfi.fit.features import Features
 from ldfi.fit.predicate import Condition, Predicate
@@ -96,7 +96,8 @@ def _classes(entry: list[Shape], by: Sequence[str]) -> list[RequestClass]:
     whole = describe(Predicate.of(conditions), entry)
     if whole.consistency >= CONSISTENT or whole.sample < ENOUGH:
         return [whole]
-    leaves = split([shape for shape in entry if shape.teaches])
+    raced = _raced(entry)
+    leaves = split([_without(raced, shape) for shape in entry if shape.teaches])
     parts = [
         describe(Predicate.of([*conditions, *leaf]), matching)
         for leaf in leaves
@@ -109,9 +110,10 @@ def describe(predicate: Predicate, shapes: Sequence[Shape]) -> RequestClass:
     """Measure how well the requests of these shapes (one at least), all of one service, hold
     together."""
     supports: Counter[frozenset[str]] = Counter()
+    raced = _raced(shapes)
     for shape in shapes:
         if shape.teaches:
-            supports[shape.lineage.support] += shape.count
+            supports[shape.lineage.support - raced] += shape.count
     sample = supports.total()
     expected = min(supports, key=lambda s: (-supports[s], sorted(s)), default=frozenset[str]())
     consistency = supports[expected] / sample if sample else 0.0
@@ -125,6 +127,22 @@ def describe(predicate: Predicate, shapes: Sequence[Shape]) -> RequestClass:
         hit_rate=_hit_rate(shapes, expected),
         unfit=why_unfit(predicate, sample, consistency),
     )
+
+
+def _raced(shapes: Iterable[Shape]) -> frozenset[str]:
+    """List the points of consumers that outlasted some of these requests.
+
+    Where they were over in time, it was by chance; no class is inconsistent for that. They count
+    in clauses all the same, for a request may wait, and give up after a while.
+    """
+    return frozenset().union(*(shape.lineage.detached for shape in shapes if shape.teaches))
+
+
+def _without(points: frozenset[str], shape: Shape) -> Shape:
+    support = shape.lineage.support
+    if not points & support:
+        return shape
+    return replace(shape, lineage=replace(shape.lineage, support=support - points))
 
 
 def why_unfit(

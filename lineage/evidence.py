@@ -16,7 +16,7 @@ a call that failed fast could have hung instead. What a failure *prevents* from 
 all is a matter of several runs: see :mod:`ldfi.lineage.clauses`, which is where a clause is
 finished.
 
-What nobody waits for (a consumed message) is no part of any of this.
+What nobody waits for is no part of any of this (:mod:`ldfi.lineage.waiting`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ldfi.fit.faults import Fault
+from ldfi.fit.points import Point
 from ldfi.kinds import KINDS, FaultKind
 from ldfi.lineage.tree import Call, Tree
+
+_TAKING = frozenset({"receive", "process", "deliver", "settle", "poll"})
+"""Operations on messages that send none."""
 
 
 def walk(calls: Iterable[Call]) -> Iterator[Call]:
@@ -66,6 +70,24 @@ def called(tree: Tree) -> frozenset[str]:
     return frozenset(call.point for call in walk(tree.calls))
 
 
+def detached(tree: Tree) -> frozenset[str]:
+    """List the points that were only reached where nobody waited."""
+    return frozenset(call.point for call in everything(tree)) - called(tree)
+
+
+def unseen(tree: Tree) -> frozenset[str]:
+    """List the points whose messages went out, and nobody saw what became of them."""
+    return frozenset(
+        call.point
+        for call in walk(tree.calls)
+        if not call.calls and not call.failed and _sends(Point.parse(call.point))
+    )
+
+
+def _sends(point: Point) -> bool:
+    return point.kind == "message" and point.operation not in _TAKING
+
+
 def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
     """List the faults (``kind@point``) that might have hurt this run, had it been good.
 
@@ -76,13 +98,13 @@ def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
 
 
 def fired(tree: Tree) -> frozenset[str]:
-    """List the faults that were injected into this run and fired."""
-    return frozenset(f"{kind}@{call.point}" for call in everything(tree) for kind in call.fired)
+    """List the faults that were injected into this run and fired while it could matter."""
+    return frozenset(f"{kind}@{call.point}" for call in exposed(tree) for kind in call.fired)
 
 
 def would_fire(tree: Tree) -> frozenset[str]:
     """List the faults that would have fired, had the request not been in the control arm."""
-    return frozenset(f"{k}@{call.point}" for call in everything(tree) for k in call.would_fire)
+    return frozenset(f"{k}@{call.point}" for call in exposed(tree) for k in call.would_fire)
 
 
 def timed_out(tree: Tree) -> frozenset[str]:
@@ -90,12 +112,27 @@ def timed_out(tree: Tree) -> frozenset[str]:
 
     There a delay is an error that comes late.
     """
-    return frozenset(c.point for c in everything(tree) if "delay" in c.fired and c.failed)
+    return frozenset(c.point for c in exposed(tree) if "delay" in c.fired and c.failed)
 
 
 def callees(tree: Tree) -> dict[str, str]:
     """Tell for each point what it reaches, where that is known: a service, a database, a host."""
     return {c.point: c.callee for c in sorted(everything(tree), key=_name) if c.callee}
+
+
+def exposed(tree: Tree) -> Iterator[Call]:
+    """List every call that could matter: waited for, or begun before the request was over.
+
+    Not only those waited for: a fault may be what made a consumer outlast the request that waited
+    for it and gave up. Leaving such requests out would leave out just those that were hurt.
+    """
+    pending = [(call, False) for call in tree.calls]
+    while pending:
+        call, apart = pending.pop()
+        apart = apart or call.detached
+        if not apart or call.start <= tree.end:
+            yield call
+        pending.extend((inner, apart) for inner in call.calls)
 
 
 def everything(tree: Tree) -> Iterator[Call]:

@@ -9,7 +9,13 @@ Nobody announces what belongs to a trace, but systems repeat themselves. Two thi
 - **Calls.** Nothing is learned of these: of a request under experiment ``fit`` writes on each span
   how many calls were begun inside it.
 - **Answers.** A call whose callee usually writes a SERVER or CONSUMER span waits for it. Calls that
-  failed are counted apart: what was refused was never served.
+  failed are counted apart: what was refused was never served. A consumer that nobody waited for,
+  and one with a trace of its own, is no answer: it may come minutes later, or elsewhere.
+
+What goes on when the request is over, and nobody waited for (:func:`ldfi.lineage.tree.beyond`), is
+neither waited for here nor missed: not its parent, nor its calls, nor their answers. What ended in
+time is, even inside a consumer that has gone on since: its answer may be the reply that shows that
+somebody did wait.
 
 That something is missing is counted only of traces that were waited for, for what is not there yet
 may be on its way. Pure, and bounded: what was not met for longest is forgotten, and learned anew.
@@ -23,6 +29,8 @@ from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
 from ldfi.lineage.operation import Operation, calls_inside
 from ldfi.lineage.span import Span
+from ldfi.lineage.tree import beyond
+from ldfi.lineage.waiting import outlasts
 
 Missing = Literal["root", "parent", "answer", "call"]
 Key = TypeVar("Key")
@@ -107,11 +115,20 @@ class Expectations:
 
     def hole(self, parts: Parts) -> Hole | None:
         """Find out what a trace still waits for; None where nothing is missing."""
-        return self._hanging(parts) or _short_of_calls(parts) or self._unanswered(parts)
+        request = self.request(parts)
+        apart = _beyond(parts, request)
+        return (
+            _hanging(parts, request, apart)
+            or _short_of_calls(parts, apart)
+            or self._unanswered(parts, request, apart)
+        )
 
     def learn(self, parts: Parts, *, waited: bool) -> None:
         """Take a trace that is handed over. ``waited``: what has not come by now does not exist, or
         is lost."""
+        apart = _beyond(parts, self.request(parts))
+        waited_for = [span for span in parts.serving if span[1] not in apart]
+        in_time = parts.answered if not apart else _answered(waited_for)
         for span in parts.serving:
             if span[2] in parts.ids:
                 self._entries.add((span[5].service, span[5].route), False)
@@ -120,32 +137,30 @@ class Expectations:
             if waited or self.enters(what):
                 self._entries.add((what.service, what.route), True)
         for call in parts.calls:
-            answered = call[1] in parts.answered
-            if answered or (waited and not _stopped(call[5])):
+            if call[1] in apart:
+                continue
+            answered = call[1] in in_time
+            known = waited or call[1] in parts.answered
+            if answered or (known and not _stopped(call[5])):
                 counts = self._answers.add((call[5].point or "", call[5].failed), answered)
                 if sum(counts) > RECENT:
                     counts[:] = [count // 2 for count in counts]
 
-    def _hanging(self, parts: Parts) -> Hole | None:
-        """Find a missing root or parent."""
-        beside: str | None = None
-        running = any(not span[5].serves for span in parts.loose)
+    def request(self, parts: Parts) -> Span | None:
+        """Find the span of the request itself; None where it has not come."""
+        entries = parts.roots
         if not parts.rooted:
             entries = [span for span in parts.loose if self.enters(span[5])]
-            if not entries:
-                return Hole("root", running=running)
-            beside = min(entries, key=_began)[2]
-        hanging = [span for span in parts.loose if span[2] != beside]
-        if any(not span[5].detached for span in hanging):
-            return Hole("parent", running=running)
-        return Hole("parent", announced=False) if hanging else None
+        return min(entries, key=_began, default=None)
 
-    def _unanswered(self, parts: Parts) -> Hole | None:
+    def _unanswered(self, parts: Parts, request: Span | None, apart: frozenset[str]) -> Hole | None:
         """Find a call whose callee usually writes a span, and has not."""
         unsure = False
         for call in parts.calls:
             what = call[5]
             if call[1] in parts.answered or _stopped(what):
+                continue
+            if request is not None and call[1] in apart and outlasts(call[4], request):
                 continue
             expected = self.answered(what)
             if expected:
@@ -157,21 +172,38 @@ class Expectations:
 class Parts:
     """What matters here of a trace's spans, sorted out once."""
 
-    __slots__ = ("announcing", "answered", "calls", "ids", "loose", "made", "rooted", "serving")
+    __slots__ = (
+        "announcing",
+        "answered",
+        "calls",
+        "detached",
+        "ids",
+        "loose",
+        "made",
+        "rooted",
+        "roots",
+        "serving",
+        "spans",
+    )
 
     def __init__(self, spans: Iterable[Span]) -> None:
-        given = list(spans)
-        self.ids = {span[1] for span in given}
+        self.spans = list(spans)
+        self.ids = {span[1] for span in self.spans}
         self.rooted = False
+        self.detached = False
+        self.roots: list[Span] = []
         self.loose: list[Span] = []
         self.serving: list[Span] = []
         self.calls: list[Span] = []
         self.announcing: list[tuple[str, int]] = []
         self.made: Counter[str | None] = Counter()
-        for span in given:
+        for span in self.spans:
             above, what = span[2], span[5]
+            self.detached = self.detached or what.detached
             if above is None:
                 self.rooted = True
+                if what.kind == "server":
+                    self.roots.append(span)
             elif above not in self.ids:
                 self.loose.append(span)
             announced = calls_inside(what)
@@ -185,14 +217,39 @@ class Parts:
                     self.calls.append(span)
             elif what.point is not None:
                 self.made[above] += 1
-        self.answered = {span[2] for span in self.serving}
-        self.answered |= {span[1] for span in self.serving}  # Zipkin: both halves have one id
+        self.answered = _answered(self.serving)
 
 
-def _short_of_calls(parts: Parts) -> Hole | None:
+def _answered(serving: Iterable[Span]) -> set[str | None]:
+    """List the calls that these spans answer. Zipkin: both halves have one id."""
+    return {span_id for span in serving for span_id in span[1:3]}
+
+
+def _beyond(parts: Parts, request: Span | None) -> frozenset[str]:
+    """Name the spans that the request did not wait for."""
+    if request is None or not (parts.detached or parts.loose):
+        return frozenset()
+    return beyond(parts.spans, request)
+
+
+def _hanging(parts: Parts, request: Span | None, apart: frozenset[str]) -> Hole | None:
+    """Find a missing root or parent."""
+    hanging = [span for span in parts.loose if span[1] not in apart]
+    running = any(not span[5].serves for span in hanging)
+    if request is None and not parts.rooted:
+        return Hole("root", running=running)
+    beside = None if parts.rooted or request is None else request[2]
+    missed = any(span[2] != beside for span in hanging)
+    return Hole("parent", running=running) if missed else None
+
+
+def _short_of_calls(parts: Parts, apart: frozenset[str]) -> Hole | None:
     """Find a span that has announced more calls than there are."""
     made = parts.made
-    short = any(made[span_id] < announced for span_id, announced in parts.announcing)
+    short = any(
+        made[span_id] < announced and span_id not in apart
+        for span_id, announced in parts.announcing
+    )
     return Hole("call") if short else None
 
 

@@ -46,6 +46,10 @@ class Lineage:
     """Points where a delay fired and the caller gave up."""
     relied_on: frozenset[str]
     """The clause of this run, if it was good, before what fired is taken out."""
+    detached: frozenset[str]
+    """Points that were only reached where nobody waited: the outcome says nothing about them."""
+    unseen: frozenset[str]
+    """Points that sent messages of which no consumer was seen."""
     experiment: str
     arm: str
     callees: Mapping[str, str]
@@ -140,6 +144,8 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         would_fire=evidence.would_fire(tree),
         timed_out=evidence.timed_out(tree),
         relied_on=evidence.relied_on(tree),
+        detached=evidence.detached(tree),
+        unseen=evidence.unseen(tree),
         experiment=tree.experiment,
         arm=tree.arm,
         callees=evidence.callees(tree),

@@ -51,7 +51,8 @@ class Operation:
     experiment: str
     arm: str
     detached: bool
-    """Nobody waits for it: a consumed message, a span that merely follows from its parent."""
+    """Perhaps nobody waits for it: a consumed message, a span that merely follows from its
+    parent. Its trace tells (:mod:`ldfi.lineage.waiting`)."""
     fields: Fields
     """What was read from the span."""
 

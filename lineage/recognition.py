@@ -7,7 +7,8 @@ unions: ten equal calls teach what one of them does, in whatever order they were
 whose root has a known number needs no tree.
 
 Only whole and simple traces are recognised (one root, every span id once, no child before its
-parent); the others, a small part, are always looked at in full.
+parent, no consumer, of which only its times tell whether somebody waited for it); the others, a
+small part, are always looked at in full.
 """
 
 from __future__ import annotations
@@ -40,13 +41,14 @@ class Shelf:
         leaves, parent_of = self._leaves, index.get
         below: list[list[int] | None] = [None] * len(spans)
         for i in range(len(spans) - 1, 0, -1):  # children before parents
-            _, _, above, _, _, what = spans[i]
+            span = spans[i]
+            above, what = span[2], span[5]
             inner = below[i]
             number = leaves.get(what) if inner is None else None
             if number is None:
                 number = self._number(what, inner)
             parent = parent_of(above, i)
-            if parent >= i:
+            if parent >= i or what.detached:
                 return None
             siblings = below[parent]
             if siblings is None:
@@ -54,7 +56,9 @@ class Shelf:
             else:
                 siblings.append(number)
         root = spans[0]
-        return None if root[2] in index else self._number(root[5], below[0])
+        if root[2] in index or (root[2] is not None and root[5].kind != "server"):
+            return None
+        return self._number(root[5], below[0])
 
     def _number(self, what: Operation, below: list[int] | None) -> int:
         if below is None:

@@ -61,7 +61,7 @@ def _with_peer(point: Point, known: Mapping[str, Point]) -> Point:
 
 def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
     """Rename the points of a lineage."""
-    if not names.keys() & (run.called | run.callees.keys()):
+    if not names.keys() & (run.called | run.detached | run.callees.keys()):
         return run
 
     def each(points: frozenset[str]) -> frozenset[str]:
@@ -76,6 +76,8 @@ def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
         support=each(run.support),
         called=each(run.called),
         failed=each(run.failed),
+        detached=each(run.detached),
+        unseen=each(run.unseen),
         timed_out=each(run.timed_out),
         fired=faults(run.fired),
         would_fire=faults(run.would_fire),

@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from ldfi.lineage.operation import Operation
 
+Links = tuple[tuple[str, str], ...]
+"""Spans that another one points to: trace id and span id of each."""
+
 
 class Span(NamedTuple):
     """One span. Times are nanoseconds since the epoch, ids lower-case hex."""
@@ -19,6 +22,8 @@ class Span(NamedTuple):
     start: int
     end: int
     operation: Operation
+    links: Links = ()
+    """What it has to do with besides its parent: the messages that a consumer took."""
 
     @property
     def identity(self) -> tuple[str, bool]:
@@ -67,7 +72,7 @@ def _distinct(spans: Iterable[Span]) -> list[Span]:
     return list(kept.values())
 
 
-def _preference(span: Span) -> tuple[int, int, str, str, str, bool, str]:
+def _preference(span: Span) -> tuple[int, int, str, str, str, bool, str, Links]:
     operation = span.operation
     return (
         span.end,
@@ -77,4 +82,5 @@ def _preference(span: Span) -> tuple[int, int, str, str, str, bool, str]:
         operation.name,
         operation.failed is True,
         str(operation.fields),
+        span.links,
     )

@@ -8,18 +8,21 @@ Traces are rarely whole, and the tree survives what is missing. A span whose par
 exported is a root; of several, the earliest SERVER span is the request and what belongs under it
 but hangs in the air is put under it (and counted: such a tree has gaps, and a support read from
 it may be too small). Only parent links decide what is inside what, never clocks; times are
-compared among siblings only, which share a clock.
+compared among siblings, which share a clock, and where it must be told whether a consumer outlasted
+the request (:mod:`ldfi.lineage.waiting`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from ldfi.fit.features import Features
 from ldfi.fit.points import Point
 from ldfi.lineage.operation import Operation, arrival_point
 from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.waiting import Waits, outliving, waits
 
 _SYSTEMS = ("db:", "message:", "cache:", "faas:")
 """Kinds of call whose other side is a system and no service that writes spans."""
@@ -39,7 +42,7 @@ class Call:
     """What the callee calls this kind of request, where its SERVER span was recorded."""
     failed: bool
     detached: bool
-    """Nobody waits for it, so it is no part of the synchronous outcome."""
+    """Nobody waits for it, so the outcome does not rely on it."""
     start: int
     end: int
     fired: tuple[str, ...]
@@ -67,7 +70,8 @@ class Tree:
     arm: str = ""
     spans: int = 0
     orphans: int = 0
-    """Spans whose parent is missing although it is not the root's: the tree has gaps."""
+    """Spans whose parent is missing although it is not the root's, and the root itself where it is
+    a call or a message: the tree has gaps."""
     strangers: int = 0
     """Other requests in the same trace, and spans caught in circles: not in the tree."""
 
@@ -77,6 +81,7 @@ class _Links:
     """Parent links by index into the trace's spans."""
 
     children: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    parents: dict[int, int] = field(default_factory=dict)
     roots: list[int] = field(default_factory=list)
 
 
@@ -88,11 +93,15 @@ def build(trace: Trace) -> Tree | None:
         return None
     root = min(links.roots, key=lambda i: _rank(spans[i]))
     entry = spans[root]
-    below = _calls(spans, links)
+    order = _order(links)
+    below = _calls(spans, links, order, waits(spans, links.parents, entry, order))
     loose = [i for i in links.roots if i != root]
-    orphans = [i for i in loose if _belongs(spans[i], entry)]
+    ongoing = outliving(spans, entry) if loose else frozenset()
+    late = [i for i in loose if spans[i].parent_id in ongoing]
+    orphans = [i for i in loose if i not in late and _belongs(spans[i], entry)]
     calls = [*below[root], *(call for i in orphans for call in below[i])]
-    reached = _count(links, [root, *orphans])
+    calls += [_detached(call) for i in late for call in below[i]]
+    reached = _count(links, [root, *orphans, *late])
     experiment, arm = _experiment(spans)
     return Tree(
         trace_id=trace.trace_id,
@@ -107,9 +116,26 @@ def build(trace: Trace) -> Tree | None:
         experiment=experiment,
         arm=arm,
         spans=len(spans),
-        orphans=len(orphans),
+        orphans=len(orphans) + (not _may_enter(entry)),
         strangers=len(spans) - reached,
     )
+
+
+def beyond(spans: Sequence[Span], request: Span) -> frozenset[str]:
+    """Name the spans, by what is there of a trace, that the request did not wait for."""
+    given = tuple(spans)
+    links = _link(given)
+    order = _order(links)
+    detached = waits(given, links.parents, request, order).detached
+    ongoing = outliving(given, request)
+    found: set[int] = set()
+    for i in order:
+        above = links.parents.get(i)
+        apart = given[i].parent_id in ongoing if above is None else above in found
+        if apart or i in detached:
+            found.add(i)
+    kept = {given[i].span_id for i in order if i not in found}  # Zipkin: two halves have one id
+    return frozenset(given[i].span_id for i in found) - kept
 
 
 def _experiment(spans: tuple[Span, ...]) -> tuple[str, str]:
@@ -128,6 +154,7 @@ def _link(spans: tuple[Span, ...]) -> _Links:
             links.roots.append(i)
         else:
             links.children[parent].append(i)
+            links.parents[i] = parent
     return links
 
 
@@ -157,7 +184,13 @@ def _belongs(span: Span, entry: Span) -> bool:
     """Tell whether a root that is not the request's own hangs in the air below it; else it is
     another request."""
     missing = span.parent_id
-    return missing is not None and missing != entry.parent_id and not span.operation.detached
+    return missing is not None and missing != entry.parent_id
+
+
+def _may_enter(span: Span) -> bool:
+    """Tell whether a span may be where a request enters. A call whose caller has not come yet is a
+    part of something, and so is a message whose sender has not."""
+    return span.parent_id is None or span.operation.kind in {"server", ""}
 
 
 def _count(links: _Links, starts: list[int]) -> int:
@@ -168,23 +201,46 @@ def _count(links: _Links, starts: list[int]) -> int:
     return reached
 
 
-def _calls(spans: tuple[Span, ...], links: _Links) -> dict[int, list[Call]]:
+def _order(links: _Links) -> list[int]:
+    """List what hangs below some root, parents before children."""
+    order = list(links.roots)
+    for i in order:  # grows while we walk
+        order.extend(links.children.get(i, ()))
+    return order
+
+
+def _calls(
+    spans: tuple[Span, ...], links: _Links, order: list[int], waited: Waits
+) -> dict[int, list[Call]]:
     """List, for each root, the calls that it and everything under it made, outermost first."""
-    order: list[tuple[int, int | None]] = [(i, None) for i in links.roots]
-    for i, _ in order:  # grows while we walk: parents before children
-        order.extend((child, i) for child in links.children.get(i, ()))
     below: dict[int, list[Call]] = {}
-    for i, parent in reversed(order):
+    for i in reversed(order):
         children = links.children.get(i, ())
         inner = [call for child in children for call in below.pop(child)]
+        parent = links.parents.get(i)
         above = None if parent is None else spans[parent].operation
         serving = [spans[c] for c in children if spans[c].operation.kind == "server"]
-        below[i] = _node(spans[i], above, inner, serving)
+        if i in waited.until:
+            inner = _until(waited.until[i], spans[i].operation.service, inner)
+        found = _node(spans[i], above, inner, serving, answered=i in waited.until)
+        below[i] = [_detached(call) for call in found] if i in waited.detached else found
     return below
 
 
+def _until(answered: int, service: str, calls: list[Call]) -> list[Call]:
+    """Nobody waits for what a consumer does once it has answered."""
+    return [
+        _detached(call) if call.service == service and call.start >= answered else call
+        for call in calls
+    ]
+
+
+def _detached(call: Call) -> Call:
+    return replace(call, detached=True)
+
+
 def _node(
-    span: Span, above: Operation | None, inner: list[Call], serving: list[Span]
+    span: Span, above: Operation | None, inner: list[Call], serving: list[Span], answered: bool
 ) -> list[Call]:
     what = span.operation
     point, caller = what.point, what.service
@@ -195,15 +251,16 @@ def _node(
     if point is None:
         return inner
     inner.sort(key=_by_start)
-    answered = answer.operation if answer else None
+    callee = answer.operation if answer else None
     return [
         Call(
             point=point,
             service=caller,
-            callee=answered.service if answered else _system(point, what),
-            route=answered.route if answered else "",
-            failed=_failed(what, answered),
-            detached=what.detached,
+            callee=callee.service if callee else _system(point, what),
+            route=callee.route if callee else "",
+            # it had answered: if it failed, it was later, or the answer said so
+            failed=not answered and _failed(what, callee),
+            detached=False,
             start=span.start,
             end=span.end,
             fired=what.fired,
@@ -242,7 +299,7 @@ def _arrives(what: Operation, above: Operation | None) -> bool:
     """Tell whether a SERVER or CONSUMER span is the only record of a call."""
     if above is None:
         return False
-    if what.kind == "consumer":
+    if what.kind == "consumer" and above.point is not None:
         return True
     return above.point is None and above.service != what.service
 

@@ -8,6 +8,7 @@ something known or uses up a bounded number of attempts, so it always comes to a
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Literal
@@ -59,7 +60,9 @@ class Explorer:
     ``monotone`` False: more faults may help, so a good run says nothing about sets that do not
     contain what failed in it, and unions would teach little; take another strategy.
 
-    The same seed gives the same exploration, unless the time limit strikes.
+    The same seed gives the same exploration, unless the time limit strikes. What is proposed
+    depends on what was learned and on how often it was asked for since, not on what was asked for
+    before that: whoever learns the same again goes on in the same way.
     """
 
     def __init__(
@@ -102,7 +105,8 @@ class Explorer:
         )
         self._costs = dict(costs or {})
         self._likelihoods = dict(likelihoods or {})
-        self._rng = random.Random(seed)
+        self._seed = seed
+        self._drawn: tuple[Hypotheses | None, int, Counter[str]] = None, 0, Counter()
         self._strategy: Strategy = STRATEGIES[strategy]()
         self._sat = SatSolver()
         self._listing = Listing()
@@ -144,7 +148,7 @@ class Explorer:
         Trying a few of these and recording what happens measures how far "more faults never help"
         holds; the certificate gives the rate.
         """
-        return self._rechecks.draw(self._now(), self._rng)
+        return self._rechecks.draw(self._now(), self._lot("recheck"))
 
     def record(
         self,
@@ -187,6 +191,12 @@ class Explorer:
         """Return minimal failing sets up to ``max_size``, none said better by another one."""
         now = self._now()
         return self._as_faults(exact_findings(now, minimal_failing_sets(now)))
+
+    def superseded(self, faults: Iterable[Hashable]) -> bool:
+        """Say whether some finding brings about less than these do, and nothing else."""
+        whole = self._language.expand(faults)
+        parts = [self._language.expand(finding) for finding in self.findings]
+        return any(part != whole and not part & ~whole for part in parts)
 
     @property
     def larger_findings(self) -> tuple[Faults, ...]:
@@ -289,6 +299,15 @@ class Explorer:
             self._snapshot = version, Hypotheses(language, self._equation, self.max_size)
         return self._snapshot[1]
 
+    def _lot(self, what: str) -> random.Random:
+        """Draw by lot, differently each time until something is learned."""
+        now = self._now()
+        if self._drawn[0] is not now or self._drawn[1] != self.experiments:
+            self._drawn = now, self.experiments, Counter()
+        asked = self._drawn[2]
+        asked[what] += 1
+        return random.Random(f"{self._seed} {self.experiments} {what} {asked[what]}")
+
     def _search(self, deadline: Deadline) -> Search:
         now = self._now()
         attempts = {
@@ -298,7 +317,7 @@ class Explorer:
             now=now,
             sat=self._sat,
             listing=self._listing,
-            rng=self._rng,
+            rng=self._lot("propose"),
             deadline=deadline,
             attempts={each: n for each, n in attempts.items() if now.is_open(each)},
             max_attempts=self.max_inconclusive,

@@ -42,16 +42,15 @@ class Suspects:
     def next(self, search: Search) -> int | None:
         """Return the next suspect to be tried, the latest first; None if there is none.
 
-        A suspect that cannot be tried any more is dropped, one that is larger than the bound is
-        left to ``search``, so that strategies do not take all of it at once.
+        A suspect that cannot be tried just now is passed over; one that is larger than the bound
+        is left to ``search``, so that strategies do not take all of it at once. Asking changes
+        nothing: who learns the same again is told the same.
         """
         now = search.now
-        for suspect in reversed(self._suspects[:]):
+        for suspect in reversed(self._suspects):
             tried = extend(suspect.blamed, suspect.failing, search)
             if tried is not None and now.is_open(tried) and tried not in search.attempts:
                 if search.fits(tried):
                     return tried
                 search.suspected.append(tried)
-            else:
-                self._suspects.remove(suspect)
         return None

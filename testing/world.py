@@ -214,16 +214,20 @@ class World:
                 would = chosen
         run = Run(faults).execute(self.programs[path])
         fields = {"method": "GET", "url": f"http://api{path}", **marks}
-        spans = [_rewritten(each, trace_id, fields, would) for each in run.spans]
+        began = int(self.now * 1e9) + 1_000 * number
+        spans = [_rewritten(each, trace_id, began, fields, would) for each in run.spans]
         self.engine.receive_spans(spans, self.now)
         outcome = Outcome(trace_id, device, "", run.good, duration=0.1)
         self.engine.receive_outcomes([outcome], self.now)
 
 
-def _rewritten(each: Span, trace_id: str, fields: dict[str, str], would: frozenset[str]) -> Span:
-    """Make the span of a run part of a trace, and for the root with what the edge wrote on it."""
+def _rewritten(
+    each: Span, trace_id: str, began: int, fields: dict[str, str], would: frozenset[str]
+) -> Span:
+    """Make the span of a run part of a trace that ``began`` then (nanoseconds since the epoch), and
+    for the root with what the edge wrote on it."""
     what = each.operation
-    at = (each.start, each.end)
+    at = (began + each.start, began + each.end)
     if what.serves:
         return span("root", kind="server", trace=trace_id, failed=what.failed, at=at, **fields)
     if f"error@{what.point}" in would:
@@ -231,4 +235,4 @@ def _rewritten(each: Span, trace_id: str, fields: dict[str, str], would: frozens
         return span(
             each.span_id, each.parent_id, trace=trace_id, failed=what.failed, at=at, **marks
         )
-    return each._replace(trace_id=trace_id)
+    return each._replace(trace_id=trace_id, start=at[0], end=at[1])

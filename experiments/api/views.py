@@ -202,6 +202,9 @@ class ClassView(View):
     last_seen: float
     support: list[str]
     shared: dict[str, list[str]] = Field(description="Systems that several points reach.")
+    not_looked_at: dict[str, str] = Field(
+        {}, description="What happens in its requests and is no part of their outcome, and why."
+    )
 
     @classmethod
     def of(cls, known: KnownClass, now: float) -> ClassView:
@@ -225,6 +228,7 @@ class ClassView(View):
                 system: sorted(points)
                 for system, points in sorted(traffic.topology.shared().items())
             },
+            not_looked_at=traffic.not_looked_at(),
         )
 
 

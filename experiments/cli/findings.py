@@ -52,7 +52,9 @@ def list_findings(
     token: Token,
     state: Annotated[
         str | None,
-        typer.Option(help="suspected, open, acknowledged, fixed, regressed or refuted."),
+        typer.Option(
+            help="suspected, open, acknowledged, fixed, regressed, refuted or superseded."
+        ),
     ] = None,
     request_class: Annotated[str | None, typer.Option("--class", help="Of this class.")] = None,
     limit: Limit = 50,

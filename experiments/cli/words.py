@@ -24,6 +24,7 @@ STYLES: Final = {
     "settling": "cyan",
     "aborted": "dim",
     "refuted": "dim",
+    "superseded": "dim",
     "stopped": "dim",
 }
 NOTHING: Final = "–"

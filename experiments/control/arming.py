@@ -75,7 +75,9 @@ class Arming:
         experiment.arm(now, campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0)
         if len(self._board.armed()) == 0:
             self._board.renew(until)
-        self._board.put(_rule(experiment, answer), answer.members, now)
+        self._board.put(
+            _rule(experiment, answer), answer.members, now, allowed=experiment.admission(now)
+        )
         tracing.tell("arm", experiment, began)
 
     def _order(self, campaign: Campaign, experiment: Experiment, until: float, now: float) -> Order:

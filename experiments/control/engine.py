@@ -144,6 +144,7 @@ class Engine:
         """Move everything on by one step."""
         for trace in self._assembler.pop(now):
             self._learn(trace, now)
+        self._name_late()
         self._join.expire(now)
         self.scheduler.advance(now)
         self.ticked_at = now
@@ -179,6 +180,15 @@ class Engine:
             self._route(Observation(lineage, root_outcome(lineage)), now)
         else:
             self._route(self._join.add_lineage(lineage, now), now)
+
+    def _name_late(self) -> None:
+        """Let each class know what happens in its requests after they were judged."""
+        for request, span in self._assembler.take_late():
+            what = request or (span.operation if span.parent_id is None else None)
+            known = self.catalogue.class_of(what.features, what.service) if what else None
+            if known is not None:
+                name = f"{span.operation.service}: {span.operation.name}"
+                known.traffic.set_aside("late", [name])
 
     def _route(
         self, observation: Observation | None, now: float, at: tuple[int, int] | None = None

@@ -52,6 +52,7 @@ class Passes:
         """
         for experiment in campaign.active():
             experiment.used = self._board.used(experiment.id)
+            experiment.enrolled = self._board.controls(experiment.id)
             try:
                 self._follow(campaign, experiment, now)
             except SQLAlchemyError:
@@ -72,6 +73,9 @@ class Passes:
         self._arming.guard(campaign, experiment, now)
         if experiment.review(now, exhausted=self._board.exhausted(experiment.id)):
             self._arming.disarm(experiment, now)
+        elif experiment.state == "observing":
+            allowed = experiment.admission(now, traces=self._state.traces)
+            self._board.allow(experiment.id, allowed, now)
 
     def ask(self, campaign: Campaign, now: float) -> None:
         """Ask a campaign what to try next, and try it."""

@@ -4,9 +4,10 @@ An edge receives its rules as a lease and says with every request for news which
 and how many devices it has treated for which experiment. From that, this board knows when a rule
 that was taken down is really out of force everywhere, and how many members were exposed at most.
 
-Allowances: each experiment's members are divided among the edges that were there when it was
-armed. An edge that appears later may treat nobody for it, and one that vanishes is taken to have
-used all it was given. So the sum can never be more than was reserved.
+Allowances: an experiment may treat no more devices than :meth:`RulesBoard.allow` said last. They
+are divided among the edges; where there are fewer than edges, those get them that ask, because they
+had to turn a device away. What an edge was given is never taken back, and one that vanishes is
+taken to have used it all. So the sum can never be more than was reserved.
 """
 
 from __future__ import annotations
@@ -16,18 +17,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ldfi.fit.allowance import Enrolled
 from ldfi.fit.rules import Rule
 
 MAX_EDGES = 10_000
 
+IDLE_SECONDS = 5.0
+"""After which what an edge was given and has not used is given to another one as well."""
+
 
 @dataclass(slots=True)
 class _Edge:
-    """``holds`` is the number of the version it said it holds; ``until`` the end of its lease."""
+    """``holds`` is the number of the version it said it holds; ``until`` the end of its lease;
+    ``mute``: it says nothing of control, as edges once did."""
 
     seen: float
     holds: int = -1
     until: float = 0.0
+    mute: bool = False
 
 
 @dataclass(slots=True)
@@ -35,10 +42,48 @@ class _Posted:
     """A rule, and for each edge its allowance; ``down`` is the version that no longer has it."""
 
     rule: Rule
+    members: int
     grants: dict[str, int]
-    used: dict[str, int] = field(default_factory=dict)
+    allowed: int = 0
+    given_at: dict[str, float] = field(default_factory=dict)
+    heard: dict[str, Enrolled] = field(default_factory=dict)
     taken: bool = False
     down: int | None = None
+
+    def used(self, edge: str) -> int:
+        return self.heard[edge].treatment if edge in self.heard else 0
+
+    def deal(self, now: float) -> bool:
+        """Give out what may be and is not yet; False where nothing changes hands.
+
+        Where there is little it goes to those that ask, a part at a time. What an edge does not use
+        is not taken back, but given out once more after a while: it may have no such traffic.
+        """
+        given = sum(self.grants.values())
+        idle = sum(
+            max(0, grant - self.used(edge))
+            for edge, grant in self.grants.items()
+            if self.given_at.get(edge, now) < now - IDLE_SECONDS
+        )
+        left = min(self.allowed + idle, self.members) - given
+        plenty = self.allowed >= self.members or len(self.grants) == 1
+        wanting = [edge for edge, each in self.heard.items() if each.wants and edge in self.grants]
+        shares = (
+            _divided(left, [*self.grants])
+            if plenty
+            else dict.fromkeys(wanting, max(1, left // max(1, len(self.grants))))
+        )
+        dealt = False
+        for edge, share in shares.items():
+            more = min(share, left)
+            if more > 0:
+                left -= more
+                dealt = True
+                self.grants[edge] += more
+                self.given_at[edge] = now
+                if edge in self.heard:
+                    self.heard[edge] = self.heard[edge]._replace(wants=False)
+        return dealt
 
 
 class RulesBoard:
@@ -65,10 +110,24 @@ class RulesBoard:
         """List the experiments whose rules are in force."""
         return [name for name, posted in self._posted.items() if posted.down is None]
 
-    def put(self, rule: Rule, members: int, now: float) -> None:
-        """Arm a rule; its members are divided among the edges there are."""
-        self._posted[rule.experiment] = _Posted(rule, _divided(members, self.edges(now)))
+    def put(self, rule: Rule, members: int, now: float, allowed: int | None = None) -> None:
+        """Arm a rule for which ``members`` are reserved.
+
+        ``allowed``: how many of them may be treated before :meth:`allow` says more; None for all.
+        """
+        posted = _Posted(rule, members, dict.fromkeys(self.edges(now), 0))
+        posted.allowed = members if allowed is None else min(allowed, members)
+        posted.deal(now)
+        self._posted[rule.experiment] = posted
         self._announce()
+
+    def allow(self, experiment: str, total: int, now: float) -> None:
+        """Let so many devices be treated in all; never fewer than before, nor more than are
+        reserved."""
+        posted = self._posted[experiment]
+        posted.allowed = max(posted.allowed, min(total, posted.members))
+        if posted.down is None and posted.deal(now):
+            self._announce()
 
     def take_down(self, experiment: str) -> None:
         """Disarm a rule; nothing happens when it is not armed."""
@@ -96,12 +155,22 @@ class RulesBoard:
 
     def used(self, experiment: str) -> int:
         """How many devices the edges say they have treated for it, so far."""
-        return sum(self._posted[experiment].used.values())
+        return sum(each.treatment for each in self._posted[experiment].heard.values())
+
+    def controls(self, experiment: str) -> int | None:
+        """How many devices the edges have enrolled in control, when all have said so since the rule
+        was taken down; None before, and where one of them never does."""
+        posted = self._posted[experiment]
+        down = posted.down
+        if down is None or not all(self._told_all(name, down) for name in posted.grants):
+            return None
+        return sum(each.control for each in posted.heard.values())
 
     def exhausted(self, experiment: str) -> bool:
-        """Whether every edge has used up its allowance."""
+        """Whether all is used up that was reserved, or that could be given to anybody."""
         posted = self._posted[experiment]
-        return all(posted.used.get(n, 0) >= grant for n, grant in posted.grants.items())
+        given = sum(posted.grants.values()) if posted.allowed >= posted.members else posted.members
+        return self.used(experiment) >= given
 
     def out_of_force(self, experiment: str, now: float) -> bool:
         """Whether a rule that was taken down is no longer followed anywhere."""
@@ -115,7 +184,7 @@ class RulesBoard:
         that never told."""
         posted = self._posted[experiment]
         return sum(
-            posted.used.get(name, 0)
+            posted.used(name)
             if posted.down is not None and self._confirmed(name, posted.down)
             else grant
             for name, grant in posted.grants.items()
@@ -126,17 +195,36 @@ class RulesBoard:
         """Changes with every change of the rules, and with every start of the service."""
         return f"{self._epoch}-{self._count}"
 
-    def heard(self, edge: str, version: str, used: Mapping[str, int], now: float) -> None:
-        """Hear an edge that asks for news: it holds ``version`` and has treated so many devices."""
+    def heard(
+        self,
+        edge: str,
+        version: str,
+        report: Mapping[str, Enrolled],
+        now: float,
+        *,
+        mute: bool = False,
+    ) -> None:
+        """Hear an edge that asks for news: it holds ``version``, and so many devices are enrolled.
+
+        ``mute``: it says nothing of control, as edges once did.
+        """
         self._drop_stale(now)
         known = self._edges.setdefault(edge, _Edge(now))
-        known.seen = now
+        known.seen, known.mute = now, mute
         epoch, _, number = version.rpartition("-")
         known.holds = int(number) if epoch == self._epoch and number.isdecimal() else -1
-        for experiment, count in used.items():
+        for experiment, enrolled in report.items():
             posted = self._posted.get(experiment)
-            if posted is not None and edge in posted.grants:
-                posted.used[edge] = max(count, posted.used.get(edge, 0))
+            if posted is not None and (edge in posted.grants or enrolled.wants):
+                posted.grants.setdefault(edge, 0)
+                before = posted.heard.get(edge, Enrolled(0))
+                posted.heard[edge] = Enrolled(
+                    max(before.treatment, enrolled.treatment),
+                    max(before.control, enrolled.control),
+                    enrolled.wants,
+                )
+                if enrolled.wants and posted.down is None and posted.deal(now):
+                    self._announce()
 
     def lease(self, edge: str, now: float) -> dict[str, Any]:
         """Make the document that an edge receives."""
@@ -168,6 +256,9 @@ class RulesBoard:
         known = self._edges.get(edge)
         return known is not None and known.holds >= down
 
+    def _told_all(self, edge: str, down: int) -> bool:
+        return self._confirmed(edge, down) and not self._edges[edge].mute
+
     def _lapsed(self, edge: str, now: float) -> bool:
         known = self._edges.get(edge)
         return known is None or now >= known.until
@@ -185,5 +276,5 @@ class RulesBoard:
 
 
 def _divided(members: int, edges: list[str]) -> dict[str, int]:
-    each, left = divmod(members, len(edges)) if edges else (0, 0)
-    return {name: each + (at < left) for at, name in enumerate(edges)}
+    each, odd = divmod(members, len(edges)) if edges else (0, 0)
+    return {name: each + (at < odd) for at, name in enumerate(edges)}

@@ -15,6 +15,7 @@ from ldfi.kinds import KINDS, FaultKind
 
 StrategyName = Literal["smallest", "likeliest", "union"]
 VerdictRule = Literal["sequential", "threshold"]
+Admission = Literal["staged", "all"]
 OnDrift = Literal["reopen", "pause", "ignore"]
 
 _MANY: Final = 1_000_000_000
@@ -149,6 +150,14 @@ class Settings(Thresholds):
             le=100_000,
         ),
     ] = 100
+    admission: Annotated[
+        Admission,
+        About(
+            "How devices are let into an experiment: some at a time, or all at once",
+            "Let in",
+            "Staged hurts far fewer; all at once is quicker.",
+        ),
+    ] = "staged"
     member_budget: Annotated[
         int,
         About(

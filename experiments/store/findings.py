@@ -42,12 +42,13 @@ def known(
 ) -> list[Hypothesis]:
     """List what was found in a class before a run began, and may be tried again.
 
-    A suspicion that nobody has confirmed is tried again only when it is ``asked`` for.
+    What nobody has confirmed, or a part of it explains, is tried again only when it is ``asked``
+    for.
     """
     query = select(FindingRow).where(
         FindingRow.request_class == request_class,
         FindingRow.found_at < before,
-        FindingRow.state.in_([*CONFIRMED, "suspected"]),
+        FindingRow.state.in_([*CONFIRMED, "suspected", "superseded"]),
     )
     found = [
         (frozenset(row.faults), row.state)

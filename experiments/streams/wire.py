@@ -9,6 +9,7 @@ under an experiment. So the second line recurs, and is worked out once at either
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +17,7 @@ from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.lineage.lineage import Lineage, Way, learn_in_full, way_of
 from ldfi.lineage.operation import Operation
-from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.span import Links, Span, Trace
 
 REMEMBERED: Final = 20_000
 """Shapes that are recognised by their bytes."""
@@ -74,7 +75,8 @@ class ObservationWriter:
         rows = []
         for span in trace.spans:
             number = used.setdefault(span.operation, len(used))
-            rows.append([span.span_id, span.parent_id, span.start, span.end, number])
+            row: list[object] = [span.span_id, span.parent_id, span.start, span.end, number]
+            rows.append([*row, [span_id for _, span_id in span.links]] if span.links else row)
         operations = ",".join(map(self._operation, used))
         return f"[{json.dumps(rows, separators=(',', ':'))},[{operations}]]".encode()
 
@@ -125,8 +127,8 @@ class ObservationReader:
         rows, written = json.loads(shape)
         operations = [self._operation(values) for values in written]
         return [
-            Span("", span_id, parent_id, start, end, operations[number])
-            for span_id, parent_id, start, end, number in rows
+            Span("", span_id, parent_id, start, end, operations[number], _links(*links))
+            for span_id, parent_id, start, end, number, *links in rows
         ]
 
     def _operation(self, values: list[Any]) -> Operation:
@@ -158,6 +160,11 @@ def read_cut(value: bytes) -> tuple[str, str] | None:
     except (ValueError, TypeError):
         return None
     return str(experiment), str(arm)
+
+
+def _links(within: Sequence[str] = ()) -> Links:
+    """Read links: within a trace that is joined already, the span says all."""
+    return tuple(("", span_id) for span_id in within)
 
 
 def write_outcome(outcome: Outcome) -> bytes:

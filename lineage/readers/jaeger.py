@@ -2,8 +2,8 @@
 
 Spans name their process, their tags are typed, their parent is a reference; older clients embed
 the whole parent in the reference, of which only the ids are read. ``FOLLOWS_FROM`` says that the
-parent does not wait. Where ``span.kind`` is missing, names ending in ``_client`` and ``_server``
-(Thrift's convention) tell the side.
+parent does not depend on the span. Where ``span.kind`` is missing, names ending in ``_client`` and
+``_server`` (Thrift's convention) tell the side.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ldfi.lineage.operation import KINDS, operation
 from ldfi.lineage.outcome import STATUS_ERROR, STATUS_OK, STATUS_UNSET
 from ldfi.lineage.readers import ids
 from ldfi.lineage.readers.batch import Batch
-from ldfi.lineage.span import Span
+from ldfi.lineage.span import Links, Span
 
 _STATUS: Final = {"ERROR": STATUS_ERROR, "OK": STATUS_OK}
 
@@ -60,9 +60,22 @@ def _span(raw: Mapping[str, Any], processes: Mapping[str, Any]) -> Span | None:
         _fields(kind, tags),
         follows,
     )
-    return Span(
-        trace_id, span_id, parent_id, start, start + _microseconds(raw.get("duration")), what
+    end = start + _microseconds(raw.get("duration"))
+    return Span(trace_id, span_id, parent_id, start, end, what, _links(raw, trace_id, parent_id))
+
+
+def _links(raw: Mapping[str, Any], trace_id: str, parent_id: str | None) -> Links:
+    """List what a span refers to besides its parent."""
+    given = raw.get("references")
+    references = (
+        [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []
     )
+    found = (
+        (ids.trace_id(each.get("traceID")), ids.span_id(_text(each.get("spanID"))))
+        for each in references
+    )
+    pairs = ((there, span_id) for there, span_id in found if there and span_id)
+    return tuple(pair for pair in pairs if pair != (trace_id, parent_id))
 
 
 def _parent(raw: Mapping[str, Any], trace_id: str) -> tuple[str | None, bool]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from ldfi.lineage.attributes import SERVING, Form, Names, wanted
@@ -20,7 +21,7 @@ from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.slim import SlimRequest
-from ldfi.lineage.span import Span
+from ldfi.lineage.span import Links, Span
 
 _NO_TRACE: Final = b"\0" * 16
 _NO_SPAN: Final = b"\0" * 8
@@ -163,10 +164,23 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
                     start,
                     end if end > start else start,
                     what,
+                    _links(raw.links) if raw.links else (),
                 )
             )
         )
     return rejected
+
+
+def _links(blobs: Iterable[bytes]) -> Links:
+    found = []
+    for blob in blobs:
+        try:
+            link = WireSpan.Link.FromString(blob)
+        except DecodeError:
+            continue
+        if len(link.trace_id) == 16 and len(link.span_id) == 8:
+            found.append((link.trace_id.hex(), link.span_id.hex()))
+    return tuple(found)
 
 
 def _operation(key: _Key, exception: bool, memory: _Memory) -> Operation:

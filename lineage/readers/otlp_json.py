@@ -14,7 +14,7 @@ from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, operation
 from ldfi.lineage.readers import ids
 from ldfi.lineage.readers.batch import Batch
-from ldfi.lineage.span import Span
+from ldfi.lineage.span import Links, Span
 
 _KIND_PREFIX = "SPAN_KIND_"
 _STATUS = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
@@ -79,7 +79,19 @@ def _span(service: str, raw: Any) -> Span | None:
             "exception" in events,
             read_fields(kind, _list(_get(raw, "attributes"))),
         ),
+        _links(_list(_get(raw, "links"))),
     )
+
+
+def _links(given: list[Any]) -> Links:
+    found = (
+        (
+            ids.trace_id(_get(link, "traceId", "trace_id")),
+            ids.span_id(_text(_get(link, "spanId", "span_id"))),
+        )
+        for link in given
+    )
+    return tuple((trace_id, span_id) for trace_id, span_id in found if trace_id and span_id)
 
 
 def read_fields(kind: str, attributes: list[Any]) -> Fields:

@@ -37,6 +37,7 @@ _TYPES: Final[dict[str, list[tuple[str, int, str, bool]]]] = {
         ("end_time_unix_nano", 8, "fixed64", False),
         ("attributes", 9, "bytes", True),
         ("events", 11, "bytes", True),
+        ("links", 13, "bytes", True),
         ("status", 15, "bytes", False),
     ],
 }

@@ -96,7 +96,9 @@ def run_experiment(
         experiment.observe(application.request(experiment, "treatment"))
     if not experiment.review(now + 5):
         experiment.review(now + experiment.settings.window)
-    experiment.settle(now + 60, disarmed=True)
+    quiet = now + 60
+    assert not experiment.settle(quiet, disarmed=True)  # the last edge has stopped just now
+    assert experiment.settle(quiet + experiment.settings.settle, disarmed=True)
 
 
 def traffic_of(application: Application, requests: int) -> Traffic:

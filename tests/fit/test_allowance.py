@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ldfi.fit import allowance
-from ldfi.fit.allowance import MAX_REPORT, Allowances
+from ldfi.fit.allowance import MAX_REPORT, Allowances, Enrolled, written
 from ldfi.fit.context import Arm
 from tests.fit.edges import a_rule
 
@@ -24,7 +24,7 @@ def test_a_device_counts_once_and_stays_treated_when_the_allowance_is_used_up() 
     allowances = limited(e1=2)
 
     assert [allowances.admit("e1", "treatment", d) for d in (1, 1, 2, 3, 1)] == [1, 1, 1, 0, 1]
-    assert allowances.report() == {"e1": 2}
+    assert allowances.report() == {"e1": Enrolled(2, wants=True)}
 
 
 def test_a_used_up_allowance_closes_both_arms_and_keeps_who_is_in_them() -> None:
@@ -70,7 +70,7 @@ def test_what_left_the_lease_is_reported_until_one_report_is_answered() -> None:
     allowances.renew([])
     urgent.append(allowances.urgent)
     report = allowances.report()
-    assert report == allowances.report() == {"e1": 1}
+    assert report == allowances.report() == {"e1": Enrolled(1)}
     # Until one is answered
     allowances.settle(report)
     assert allowances.report() == {}
@@ -98,7 +98,7 @@ def test_a_report_fits_a_url_and_begins_with_what_is_urgent() -> None:
 
     assert next(iter(report)) == names[-1]
     assert 50 < len(report) < 100
-    assert len(",".join(f"{name}:{used}" for name, used in report.items())) <= MAX_REPORT
+    assert sum(map(len, written(report).values())) <= MAX_REPORT
 
 
 def test_memory_is_bounded_over_all_experiments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,43 @@ def test_many_threads_together_never_treat_more_than_allowed() -> None:
         thread.join()
 
     assert len(set(admitted)) == 50
-    assert allowances.report() == {"e1": 50}
+    assert allowances.report() == {"e1": Enrolled(50, wants=True)}
+
+
+def test_who_had_to_turn_a_device_away_says_so_at_once_and_then_with_every_report() -> None:
+    # Given an edge that may treat nobody yet
+    allowances = limited(e1=0)
+    assert not allowances.admit("e1", "control", 1)
+    assert allowances.report() == {}  # one in control is no reason to want more
+    # When a device comes that would be treated
+    assert not allowances.admit("e1", "treatment", 2)
+    urgent = [allowances.urgent]
+    assert allowances.report() == {"e1": Enrolled(0, 0, wants=True)}
+    # Then it is urgent until it is told, and stays said until there is more
+    allowances.settle(allowances.report())
+    assert not allowances.admit("e1", "treatment", 3)
+    urgent.append(allowances.urgent)
+    assert allowances.report() == {"e1": Enrolled(0, 0, wants=True)}
+    allowances.renew([a_rule("e1", members=1)])
+    assert allowances.report() == {}
+    assert allowances.admit("e1", "treatment", 4)
+    assert urgent == [True, False]
+    # And when that is used up, the same again
+    allowances.settle(allowances.report())
+    assert not allowances.urgent
+    assert not allowances.admit("e1", "treatment", 5)
+    assert allowances.urgent
+
+
+def test_devices_in_control_are_reported_as_well_and_to_the_end() -> None:
+    allowances = limited(e1=None)
+    allowances.admit("e1", "control", 1)
+    assert written(allowances.report()) == {"used": "", "control": "e1:1", "wants": ""}
+    allowances.renew([])
+    assert allowances.urgent
+    assert allowances.report() == {"e1": Enrolled(0, 1)}
+    allowances.settle(allowances.report())
+    assert allowances.report() == {}
 
 
 EXPERIMENTS = st.sampled_from(["e1", "e2", "e3"])
@@ -145,6 +181,7 @@ class Ledger(RuleBasedStateMachine):
         super().__init__()
         self.allowances = Allowances()
         self.treated: dict[str, set[int]] = {}
+        self.controls: dict[str, set[int]] = {}
         self.final: dict[str, int] = {}
         self.armed: set[str] = set()
         self.ever: set[str] = set()
@@ -163,22 +200,24 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(name=EXPERIMENTS, arm=st.sampled_from(["treatment", "control"]), device=st.integers(0, 9))
     def request(self, name: str, arm: Arm, device: int) -> None:
-        if self.allowances.admit(name, arm, device) and arm == "treatment":
+        if self.allowances.admit(name, arm, device):
             assert name in self.armed
-            self.treated.setdefault(name, set()).add(device)
+            devices = self.treated if arm == "treatment" else self.controls
+            devices.setdefault(name, set()).add(device)
 
     @rule(answered=st.booleans())
     def poll(self, answered: bool) -> None:
         report = self.allowances.report()
-        for name, used in report.items():
-            assert used == len(self.treated[name])
+        for name, each in report.items():
+            assert each.treatment == len(self.treated.get(name, ()))
+            assert each.control == len(self.controls.get(name, ()))
         if answered:
-            self.final.update(report)
+            self.final.update({name: each.treatment for name, each in report.items()})
             self.allowances.settle(report)
 
     @invariant()
     def nothing_treated_is_ever_lost(self) -> None:
-        report = self.allowances.report()
+        report = {name: each.treatment for name, each in self.allowances.report().items()}
         for name, devices in self.treated.items():
             assert report.get(name) == len(devices) or self.final.get(name) == len(devices)
 

@@ -9,6 +9,7 @@ import pytest
 
 from ldfi import fit
 from ldfi.fit import baggage
+from ldfi.fit.allowance import Enrolled
 from ldfi.fit.clock import steady
 from ldfi.fit.context import decode, encode
 from ldfi.fit.rules import Lease
@@ -155,7 +156,7 @@ class TestEdge:
             counted.append(poll.allowances.report())
 
         asyncio.run(fit.EdgeMiddleware(app, poll)(http_scope(), None, None))  # type: ignore[arg-type]
-        assert counted == [{"e1": 1}]
+        assert counted == [{"e1": Enrolled(1)}]
 
     def test_beyond_the_allowance_only_those_already_treated_are_stamped(self) -> None:
         poll = Held(a_rule(members=1))

@@ -12,6 +12,7 @@ import pytest
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
 from ldfi.fit import poll as polling
+from ldfi.fit.allowance import Enrolled
 from ldfi.fit.poll import ARMED_WAIT_SECONDS, LONGEST_RETRY_SECONDS, MAX_DOCUMENT, RulesPoll
 from ldfi.testing import ControlPlane
 from tests.fit.edges import a_rule, eventually
@@ -270,7 +271,7 @@ def test_the_polls_make_no_spans(
     seen: list[bool] = []
     fetch = RulesPoll._fetch
 
-    def noting(self: RulesPoll, report: dict[str, int]) -> bytes:
+    def noting(self: RulesPoll, report: dict[str, Enrolled]) -> bytes:
         seen.append(is_instrumentation_enabled())
         return fetch(self, report)
 
@@ -323,7 +324,7 @@ def test_a_forked_worker_has_a_name_counts_and_a_thread_of_its_own(
     assert by_child[0].used == ""
     # While the parent goes on as before
     assert armed(poll) == ["e1"]
-    assert poll.allowances.report() == {"e1": 1}
+    assert poll.allowances.report() == {"e1": Enrolled(1)}
 
 
 def _work_as_child(poll: RulesPoll, writer: int) -> None:

@@ -12,6 +12,7 @@ from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
 
 from ldfi import fit
 from ldfi.fit import baggage
+from ldfi.fit.allowance import Enrolled
 from ldfi.fit.context import decode, encode
 from ldfi.fit.scenario import scenario_of
 from tests.fit.applications import KEYS, Recorded
@@ -81,7 +82,7 @@ class TestEdge:
         # Then five of them are treated, and the same five stay so
         assert sum(first) == 5
         assert second == first
-        assert poll.allowances.report() == {"e1": 5}
+        assert poll.allowances.report() == {"e1": Enrolled(5, wants=True)}
 
     def test_an_exception_of_ours_never_reaches_the_request_and_lets_nothing_in(
         self, monkeypatch: pytest.MonkeyPatch

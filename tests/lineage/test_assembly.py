@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from ldfi.lineage.assembly import Assembler
 from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.waiting import SKEW
 from ldfi.testing.spans import span
+
+ONE = f"{1:032x}"
 
 
 def of(trace: int, name: str) -> Span:
@@ -42,6 +45,31 @@ def test_late_spans_are_counted() -> None:
     assembler.add([of(1, "b")], now=2)
     assert assembler.dropped == {"late": 1}
     assert assembler.pop(now=100) == []
+
+
+def test_a_consumer_that_is_still_going_on_holds_nobody_up() -> None:
+    # Given a request that is over, and calls of a consumer that has not ended
+    request = span("root", None, "server", at=(0, 5), trace=ONE)
+    assembler = Assembler(quiet=2, max_age=60)
+    assembler.add([request, span("a", "consumer", at=(2, 2 * SKEW), trace=ONE)], now=0)
+    assert len(assembler.pop(now=2)) == 1
+
+
+def test_what_comes_late_is_named_with_the_request_that_it_is_of() -> None:
+    assembler = Assembler(quiet=2, max_age=60)
+    request = span("root", None, "server", trace=ONE)
+    assembler.add([request, span("send", "root", "producer", trace=ONE)], now=0)
+    assert len(assembler.pop(now=2)) == 1
+    late = span("take", "send", "consumer", "worker", trace=ONE)
+    linked = span("t", None, "consumer", "other", trace="9" * 32)._replace(links=((ONE, "send"),))
+    stream = span("stream", None, "server", trace="8" * 32)
+    assembler.add([span("call", "stream", trace=stream.trace_id)], now=3)
+    assembler.pop(now=63)
+    assembler.add([late, linked, stream], now=70)
+    found = [(span.span_id, of and of.name) for of, span in assembler.take_late()]
+    assert found == [("take", "root"), ("t", "root"), ("stream", None)]
+    assert assembler.take_late() == []
+    assert assembler.dropped == {"late": 2, "linked_late": 1}
 
 
 def test_a_flood_pushes_out_what_has_been_quiet_longest() -> None:

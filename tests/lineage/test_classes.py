@@ -90,6 +90,23 @@ def test_a_split_that_nothing_explains_is_marked_unfit() -> None:
     assert found.hit_rate == pytest.approx(0.93)
 
 
+def test_a_consumer_that_is_now_quicker_and_now_slower_than_the_request_scatters_nothing() -> None:
+    def order(done: int, *points: str) -> Lineage:
+        return lineage(
+            span("root", kind="server", at=(0, 9), method="GET", path="/t"),
+            span("send", "root", "producer", point="send"),
+            span("take", "send", "consumer", "worker", at=(3, done), point="take"),
+            span("insert", "take", service="worker"),
+            *(span(point, "root") for point in points),
+        )
+
+    # Given a consumer that outlasts half of the requests, and a call that some make
+    (found,) = discover(shapes((50, order(5)), (50, order(10**12))))
+    assert (found.consistency, found.unfit, found.expected) == (1.0, "", frozenset({"send"}))
+    (found,) = discover(shapes((50, order(5)), (50, order(10**12, "other"))))
+    assert found.consistency == 0.5
+
+
 def test_too_few_requests_say_nothing() -> None:
     (found,) = discover(shapes((3, request("a"))))
     assert "only 3" in found.unfit

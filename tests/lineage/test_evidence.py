@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ldfi.lineage import evidence
 from ldfi.lineage.blame import blame
 from ldfi.lineage.clauses import Lessons
+from ldfi.lineage.waiting import SKEW
 from ldfi.testing.programs import Call, Run, Step, faults_of, points_of
 from ldfi.testing.spans import lineage, span, tree
 from tests.lineage.drawn import programs, sets_of
@@ -54,6 +55,25 @@ def test_faults_are_read_from_the_spans_on_which_they_fired() -> None:
     assert learned.would_fire == {"error@d"}
     assert learned.timed_out == {"b"}
     assert (learned.experiment, learned.arm) == ("e1", "treatment")
+
+
+def test_a_fault_that_hit_a_consumer_after_the_request_was_over_is_no_exposure() -> None:
+    def order(begun: int, done: int) -> tuple[frozenset[str], ...]:
+        learned = lineage(
+            span("root", kind="server", at=(0, 100)),
+            span("send", "root", "producer", point="send"),
+            span("take", "send", "consumer", "worker", at=(3, done), point="take"),
+            span("hit", "take", point="p", fired="delay", failed=True, at=(begun, done)),
+            span("spared", "take", point="q", would_fire="error", at=(begun, done)),
+        )
+        return learned.fired, learned.would_fire, learned.timed_out
+
+    hit = (frozenset({"delay@p"}), frozenset({"error@q"}), frozenset({"p"}))
+    # Given a consumer that was over in time; one that was hit when the request was over; and one
+    # that was hit before: perhaps it is the fault that made it outlast who waited for it
+    assert order(5, 50) == hit
+    assert order(200, 2 * SKEW) == (frozenset(), frozenset(), frozenset())
+    assert order(5, 2 * SKEW) == hit
 
 
 def test_a_delay_below_a_failed_call_is_relied_on() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.lineage.outline import Outline, every, fired_in, outline, side_by_side
+from ldfi.lineage.waiting import SKEW
 from ldfi.testing.spans import span, tree
 
 POINTS = st.sampled_from("abcd")
@@ -37,7 +38,7 @@ def test_what_nobody_waits_for_is_left_out() -> None:
     built = tree(
         span("root", kind="server", at=(1, 10)),
         span("sent", "root", kind="client", point="a"),
-        span("consumed", "sent", kind="consumer", service="other"),
+        span("consumed", "sent", kind="consumer", service="other", at=(2, 2 * SKEW)),
     )
 
     assert [call.point for call in every(outline(built))] == ["a"]

@@ -14,9 +14,12 @@ from ldfi.lineage.occurrences import occurrences, retried
 from ldfi.lineage.operation import operation
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import Tree
+from ldfi.lineage.waiting import SKEW
 from ldfi.testing.programs import Call, Run, faults_of, points_of
 from ldfi.testing.spans import TRACE, lineage, span, tree
 from tests.lineage.drawn import programs, sets_of
+
+MS = 1_000_000
 
 
 def points(of: Tree) -> list[str]:
@@ -82,6 +85,52 @@ def test_the_earliest_server_root_is_the_request_and_what_hangs_in_the_air_is_be
     assert built.orphans == 1
 
 
+def test_a_call_whose_caller_is_not_there_yet_is_no_request() -> None:
+    # Given a part of a long stream: what it has called so far
+    for kind in ("client", "producer", "internal", "consumer"):
+        built = tree(span("a", "stream", kind, point="a"), span("b", "stream", kind, point="b"))
+        assert built.orphans > 0
+        # and although the same call was a whole request before, when it was one
+        lineage(span("a", None, kind, point="a"))
+        assert lineage(span("a", "stream", kind, point="a")).orphans > 0
+
+
+def test_what_a_consumer_does_that_is_still_going_on_makes_no_gap() -> None:
+    # Given a consumer whose own span has not come yet, and what it called until now
+    def order(until: int, *more: Span) -> Tree:
+        return tree(
+            span("root", kind="server", at=(0, 5 * MS)),
+            span("send", "root", "producer", point="send", at=(1, 2)),
+            span("query", "take", service="worker", at=(4, 5)),
+            span("archive", "take", service="worker", at=(6, until)),
+            *more,
+        )
+
+    # Then it outlasts the request, if what it called does; else nobody knows
+    late = order(2 * SKEW)
+    assert (late.orphans, late.strangers) == (0, 0)
+    assert [(call.point, call.detached) for call in late.calls] == [
+        ("send", False),
+        ("query", True),
+        ("archive", True),
+    ]
+    assert order(7).orphans == 2
+    # and if it sent on to somebody who was over in time, that one may have been waited for
+    sent = (
+        span("on", "take", "producer", "worker", point="on", at=(6, 7)),
+        span("done", "on", "consumer", "other", at=(8, 9)),
+    )
+    assert order(2 * SKEW, *sent).orphans == 3
+    receive = span("receive", "root", "internal")._replace(links=((TRACE, "on"),))
+    assert order(2 * SKEW, sent[0], receive).orphans == 3
+    # and if it answered in time, what it did is missing
+    answer = (
+        span("reply", "take", "producer", "worker", point="reply", at=(6, 7)),
+        span("taken", "reply", "consumer", "api", at=(8, 9)),
+    )
+    assert order(2 * SKEW, *answer).orphans == 3
+
+
 def test_a_second_request_in_the_same_trace_is_a_stranger() -> None:
     # Given two requests of one client that was not exported itself
     built = tree(
@@ -125,16 +174,63 @@ def test_client_and_server_may_share_a_span_id() -> None:
     assert len(call.calls) == 1
 
 
-def test_a_consumed_message_is_no_part_of_the_outcome() -> None:
+def test_a_consumer_that_outlasts_the_request_is_no_part_of_the_outcome() -> None:
     learned = lineage(
-        span("root", kind="server"),
-        span("send", "root", kind="producer", point="send"),
-        span("consume", "send", kind="consumer", service="worker"),
-        span("late", "consume", service="worker", failed=True),
+        span("root", kind="server", at=(0, 5 * MS)),
+        span("send", "root", kind="producer", point="send", at=(1, 2)),
+        span("consume", "send", kind="consumer", service="worker", at=(3, 2 * SKEW)),
+        span("late", "consume", service="worker", failed=True, at=(4, 5)),
     )
     assert learned.support == {"send"}
     assert learned.failed == frozenset()
     assert learned.relied_on == {"error@send", "delay@send"}
+
+
+def test_a_consumer_that_was_over_in_time_may_have_been_waited_for() -> None:
+    learned = lineage(
+        span("root", kind="server", at=(0, 5 * MS)),
+        span("send", "root", kind="producer", point="send", at=(1, 2)),
+        span("consume", "send", kind="consumer", service="worker", at=(3, 4 * MS)),
+        span("query", "consume", service="worker", at=(4, 5)),
+    )
+    assert learned.support == {"send", "api>call:consume:worker", "query"}
+
+
+def test_a_consumer_that_took_longer_than_was_left_outlasts_the_request_on_any_clock() -> None:
+    # Given a worker whose clock is behind, or that ended within what clocks differ
+    for begun in (-50 * MS, 3):
+        learned = lineage(
+            span("root", kind="server", at=(100 * MS, 105 * MS)),
+            span("send", "root", kind="producer", point="send", at=(101 * MS, 102 * MS)),
+            span("consume", "send", "consumer", "worker", at=(begun, begun + 50 * MS)),
+            span("query", "consume", service="worker", at=(begun, begun + MS)),
+        )
+        assert learned.support == {"send"}
+
+
+def test_what_a_consumer_does_long_after_its_reply_is_no_part_of_the_outcome() -> None:
+    learned = lineage(
+        span("root", kind="server", at=(0, 50 * MS)),
+        span("send", "root", kind="producer", point="send", at=(1, 2)),
+        span("consume", "send", "consumer", "worker", at=(3, 9 * SKEW), failed=True, point="c"),
+        span("query", "consume", service="worker", at=(4 * MS, 5 * MS)),
+        span("reply", "consume", "producer", "worker", at=(6 * MS, 7 * MS), point="reply"),
+        span("taken", "reply", "consumer", "api", at=(8 * MS, 9 * MS), point="taken"),
+        span("archive", "consume", service="worker", at=(5 * SKEW, 6 * SKEW)),
+    )
+    # What it failed of, it failed of after it had answered
+    assert learned.support == {"send", "c", "query", "reply", "taken"}
+    assert learned.failed == frozenset()
+
+
+def test_a_span_that_merely_follows_is_no_part_of_the_outcome_nor_is_what_it_calls() -> None:
+    what = operation("api", "warm up", "internal", 0, False, (), follows=True)
+    learned = lineage(
+        span("root", kind="server", at=(0, 50 * MS)),
+        Span(TRACE, "warm", "root", 1, 2, what),
+        span("fill", "warm"),
+    )
+    assert learned.support == frozenset()
 
 
 def test_a_chain_of_ten_thousand_calls_is_walked_without_recursion() -> None:

@@ -6,7 +6,11 @@ knows yet, and *recheck* a few sets that were only inferred to be safe.
 A finding is ``suspected`` at first. When an experiment of its own hurts as well, it is ``open``;
 when that one is survived, it is ``refuted``: the verdict that suspected it was wrong. A finding
 that was open and is survived later is ``fixed``. In both cases whatever was put down to these
-faults is forgotten, and what is known is built anew from the lessons that are left.
+faults is forgotten, and what is known is built anew from the lessons that are left. A finding of
+which a part hurts by itself is ``superseded`` by that part.
+
+All of it is a function of the class's traffic as it is now and of the lessons in their order, so
+that after a restart the same is known and the same comes next (:meth:`Exploration.replay`).
 
 What is known of the class, and the way to and from the solver, is
 :class:`~ldfi.experiments.domain.campaign.knowledge.Knowledge`; whoever wants that asks
@@ -30,7 +34,7 @@ from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.judging.experiment import Purpose
 
-FindingNews = Literal["suspected", "open", "refuted", "fixed"]
+FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded"]
 
 MAX_TRIES = 3
 """Inconclusive attempts after which a finding is neither confirmed nor verified any more."""
@@ -57,17 +61,17 @@ class FindingChange:
 class Exploration:
     """What is tried on one class, in which order, and the states of its findings.
 
-    ``knowledge`` gives way to another when something is forgotten: do not keep it. ``version``:
-    that of the request class whose lineage this is about. ``only``: hypotheses to be tried once
-    each instead of exploring.
+    ``version``: that of the request class whose lineage this is about. ``only``: hypotheses to be
+    tried once each instead of exploring.
     """
 
     knowledge: Knowledge
     version: int = 1
     only: tuple[Hypothesis, ...] = ()
     finished: bool = False
-    states: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     to_verify: list[Hypothesis] = field(default_factory=list)
+    _judged: dict[Hypothesis, FindingNews] = field(default_factory=dict)
+    _told: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
     _rechecked: int = 0
     _asked: list[Hypothesis] = field(default_factory=list)
@@ -110,13 +114,14 @@ class Exploration:
 
     def learn(self, lesson: Lesson) -> list[FindingChange]:
         """Take a lesson; return what it does to the findings."""
-        before = dict(self.states)
+        before = self._told
         self._take(lesson)
+        self._told = self.states
         traces = dict(self.knowledge.findings())
         confirmed = {lesson.injected} if lesson.succeeded is False else set[Hypothesis]()
         return [
             FindingChange(faults, state, traces.get(faults, lesson.traces))
-            for faults, state in self.states.items()
+            for faults, state in self._told.items()
             if before.get(faults) != state or (faults in confirmed and state == "open")
         ]
 
@@ -124,6 +129,24 @@ class Exploration:
         """Learn again what was learned before a restart."""
         for lesson in lessons:
             self._take(lesson)
+        self._told = self.states
+
+    @property
+    def states(self) -> dict[Hypothesis, FindingNews]:
+        """Return every finding with its state, as far as this campaign knows.
+
+        What an experiment of its own said of it holds, unless it was found once more since, or less
+        than all of it was found to hurt.
+        """
+        found = {faults for faults, _ in self.knowledge.findings()}
+        states = dict(self._judged)
+        for faults, state in self._judged.items():
+            if state == "open" and self.knowledge.superseded(faults):
+                states[faults] = "superseded"
+        for faults in sorted(found, key=sorted):
+            if states.get(faults) != "open":
+                states[faults] = "suspected" if self.knowledge.settings.confirm else "open"
+        return states
 
     def _take(self, lesson: Lesson) -> None:
         if lesson.injected in self._asked:
@@ -135,10 +158,6 @@ class Exploration:
         else:
             self.knowledge.learn(lesson)
             self._rechecked += lesson.purpose == "recheck"
-        for faults, _ in self.knowledge.findings():
-            if self.states.get(faults, "fixed") in {"fixed", "refuted"}:
-                self.states[faults] = "suspected" if self.knowledge.settings.confirm else "open"
-        self._forget_superseded()
 
     def _judge(self, lesson: Lesson) -> None:
         """Judge a known finding that was tried again by itself."""
@@ -151,29 +170,20 @@ class Exploration:
                 self.to_verify.append(faults)
             return
         if lesson.succeeded:
-            self.states[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
+            self._judged[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
             injected = self.knowledge.injected(faults)
-            self.knowledge = self.knowledge.without_harm(lambda harm: injected <= harm.fired)
+            self.knowledge.forget_harm(lambda harm: injected <= harm.fired)
         self.knowledge.learn(lesson)
         if not lesson.succeeded:
-            self.states[faults] = "open"
+            self._judged[faults] = "open"
 
     def _replace(self, lesson: Lesson) -> None:
         """Put the answer of the second try in the place of the first."""
         self._tries["repeat", lesson.injected] += 1
         if lesson.succeeded is not None:
             self._tries["repeat", lesson.injected] = MAX_TRIES
-            self.knowledge = self.knowledge.without_harm(
-                lambda harm: harm.injected == lesson.injected
-            )
+            self.knowledge.forget_harm(lambda harm: harm.injected == lesson.injected)
             self.knowledge.learn(lesson)
-
-    def _forget_superseded(self) -> None:
-        """Forget each suspicion that a smaller or broader finding has replaced."""
-        current = {faults for faults, _ in self.knowledge.findings()}
-        for faults, state in list(self.states.items()):
-            if state == "suspected" and faults not in current:
-                del self.states[faults]
 
     def _asked_for(self) -> Plan | None:
         self._asked = [each for each in self._asked if self.knowledge.knows(each)]
@@ -197,10 +207,11 @@ class Exploration:
 
     def _doubt(self) -> Plan | None:
         """Find what hurt although it should not have, and was not tried again yet."""
+        states = self.states
         doubted = (
             lesson.injected
             for lesson in self.knowledge.lessons
-            if lesson.injected not in self.states
+            if lesson.injected not in states
             and self._tries["repeat", lesson.injected] < MAX_TRIES
             and self.knowledge.doubts(lesson)
         )

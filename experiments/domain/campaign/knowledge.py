@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.surroundings import Surroundings, surroundings
 from ldfi.experiments.domain.campaign.unproven import Unproven, token
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
@@ -34,10 +35,13 @@ OPEN_SHOWN = 9_999
 class Knowledge:
     """One class's traffic, its explorer, and the faults known in it so far.
 
-    It is a function of the traffic, the lessons and their order: teach a new one the same, and it
-    knows the same. ``traffic`` may be replaced by what the class's traffic is from now on; what was
-    learned before still counts. ``protected``: patterns of points that nobody may inject into.
-    ``open``: how many minimal hypotheses are open, as of the last proposal.
+    It is a function of the traffic as it is now, the lessons and their order: teach a new one the
+    same, and it knows the same. What a lesson means depends on what surrounds it (which points
+    share a system, what stands behind what, which callers give up), and traffic and later lessons
+    tell more of that. So whenever the surroundings have changed, all lessons are learned once more;
+    otherwise a new one is merely added. ``traffic`` may be replaced by what the class's traffic is
+    from now on; what was learned before still counts. ``protected``: patterns of points that nobody
+    may inject into. ``open``: how many minimal hypotheses are open, as of the last proposal.
     """
 
     name: str
@@ -47,23 +51,13 @@ class Knowledge:
     explorer: Explorer = field(init=False)
     open: int = 0
     lessons: list[Lesson] = field(default_factory=list, init=False)
-    _points: set[str] = field(default_factory=set)
+    _around: Surroundings = field(init=False)
     _domains: dict[str, frozenset[str]] = field(default_factory=dict)
     _traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict)
-    _nested: set[frozenset[str]] = field(default_factory=set)
-    _given_up: set[str] = field(default_factory=set)
     _unproven: Unproven = field(default_factory=Unproven)
-    _told: set[tuple[frozenset[str], frozenset[str]]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.explorer = Explorer(
-            max_size=self.settings.max_size,
-            strategy=self.settings.strategy,
-            max_union=self.settings.max_union,
-            seed=self.settings.seed,
-            time_limit=SOLVER_SECONDS,
-        )
-        self.study_traffic()
+        self._build(surroundings(self.traffic, self.lessons))
 
     def propose(self) -> Hypothesis | None:
         """Choose the next hypothesis worth an experiment.
@@ -76,12 +70,12 @@ class Knowledge:
         except OutOfTime:
             proposed = None  # what is left is listed as open on the certificate
         self.open = self.explorer.open_count(OPEN_SHOWN)
-        return None if proposed is None else frozenset(map(str, proposed))
+        return None if proposed is None else _named(proposed)
 
     def recheck(self) -> Hypothesis | None:
         """Draw a hypothesis that was inferred safe but never tried; None if there is none."""
         drawn = self.explorer.recheck()
-        return None if drawn is None else frozenset(map(str, drawn))
+        return None if drawn is None else _named(drawn)
 
     def superseded_soon(self, hypothesis: Hypothesis) -> bool:
         """Say whether the same with errors in place of delays is still open.
@@ -90,7 +84,9 @@ class Knowledge:
         the finding.
         """
         weaker = frozenset(
-            f"error@{point}" if kind == "delay" and point in self._given_up else f"{kind}@{point}"
+            f"error@{point}"
+            if kind == "delay" and point in self._around.given_up
+            else f"{kind}@{point}"
             for kind, _, point in (fault.partition("@") for fault in hypothesis)
         )
         return weaker != hypothesis and self.explorer.judge(weaker) == "open"
@@ -128,25 +124,57 @@ class Knowledge:
     def learn(self, lesson: Lesson) -> None:
         """Take a lesson to the explorer; what was rejected is never proposed again."""
         self.lessons.append(lesson)
+        around = surroundings(self.traffic, self.lessons)
+        if around == self._around:
+            self._take(lesson)
+        else:
+            self._build(around)
+
+    def forget_harm(self, wrong: Callable[[Lesson], bool]) -> None:
+        """Know from now on what there is to know without those lessons of harm that were wrong."""
+        self.lessons = [
+            lesson for lesson in self.lessons if lesson.succeeded is not False or not wrong(lesson)
+        ]
+        self._build(surroundings(self.traffic, self.lessons))
+
+    def study_traffic(self) -> None:
+        """Take in what the traffic has shown since the last time."""
+        around = surroundings(self.traffic, self.lessons)
+        if around != self._around:
+            self._build(around)
+
+    def _build(self, around: Surroundings) -> None:
+        """Know nothing, and learn everything: what traffic shows, then lesson by lesson."""
+        self._around = around
+        self._domains, self._traces, self._unproven = {}, {}, Unproven()
+        self.explorer = Explorer(
+            max_size=self.settings.max_size,
+            strategy=self.settings.strategy,
+            max_union=self.settings.max_union,
+            seed=self.settings.seed,
+            time_limit=SOLVER_SECONDS,
+        )
+        for (relied_on, failed), trace_id in zip(around.supports, around.traces, strict=True):
+            support = self._within_bounds(relied_on)
+            self.explorer.observe(support, failed=failed, traces=(trace_id,))
+        self._know_points()
+        if "error" in self.settings.kinds:
+            for delay, error in sorted(around.implications):
+                self.explorer.imply(delay, error)
+        self._know_domains()
+        self._know_nesting()
+        self._unproven.add(frozenset(), around.called)
+        self._widen()
+        for lesson in self.lessons:
+            self._take(lesson)
+
+    def _take(self, lesson: Lesson) -> None:
         if lesson.purpose == "rejected":
             self.explorer.exclude(lesson.injected)
         else:
             self._record(lesson)
 
-    def without_harm(self, wrong: Callable[[Lesson], bool]) -> Knowledge:
-        """Build anew what is known, without those lessons of harm that were wrong."""
-        again = Knowledge(self.name, self.settings, self.traffic, self.protected)
-        for lesson in self.lessons:
-            if lesson.succeeded is not False or not wrong(lesson):
-                again.learn(lesson)
-        return again
-
     def _record(self, lesson: Lesson) -> None:
-        self._know(lesson.relied_on)
-        for delay, error in sorted(lesson.implications):
-            if "error" in self.settings.kinds:
-                self.explorer.imply(delay, error)
-            self._given_up.add(delay.partition("@")[2])
         if lesson.succeeded:
             self._unproven.add(lesson.fired, lesson.called)
             self._widen()  # before the record, which judges by it whether anything was closed
@@ -173,7 +201,7 @@ class Knowledge:
     @property
     def points(self) -> frozenset[str]:
         """Return every point seen in this class."""
-        return frozenset(self._points)
+        return self._around.points
 
     def judge(self, points: Iterable[str]) -> Judgement:
         """Say what is known of these points failing, all at once."""
@@ -185,13 +213,18 @@ class Knowledge:
         fired = self._with_tokens(lesson.fired)
         return lesson.succeeded is False and fired in self.explorer.doubtful
 
+    def superseded(self, faults: Hypothesis) -> bool:
+        """Say whether less than all of these was found to hurt."""
+        return self.explorer.superseded(faults)
+
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """Return the minimal failing sets found so far, each with exemplar traces."""
-        found = [frozenset(map(str, faults)) for faults in self.explorer.findings]
+        found = map(_named, self.explorer.findings)
         return [(faults, self._traces.get(self.injected(faults), ())) for faults in found]
 
     def certificate(self) -> dict[str, Any]:
         """Write the certificate as it stands, with the class by name."""
+        self.study_traffic()
         data = self.explorer.certificate().data
         return {"request_class": self.name, "certificate": data}
 
@@ -199,31 +232,16 @@ class Knowledge:
         """Return the faults that are injected for these variables."""
         return frozenset(map(str, self.expand(variables)))
 
-    def study_traffic(self) -> None:
-        """Take in what the traffic has shown since the last time."""
-        for relied_on, failed, trace_id in self.traffic.frequent():
-            if (relied_on, failed) in self._told:
-                continue
-            self._told.add((relied_on, failed))
-            self._know(relied_on)
-            support = self._within_bounds(relied_on)
-            self.explorer.observe(support, failed=failed, traces=(trace_id,))
-        self._unproven.add(frozenset(), self.traffic.usually_called())
-        self._know_domains()
-        self._know_nesting()
-        self._widen()
-
     def _widen(self) -> None:
         """Let clauses hold what their runs leave unproved."""
         errors = {name.removeprefix(DOWN): self._errors(name) for name in self._domains}
-        given_up = frozenset(self._given_up)
-        for survived, faults in self._unproven.news(errors, self.traffic.topology, given_up):
+        topology, given_up = self._around.topology, self._around.given_up
+        for survived, faults in self._unproven.news(errors, topology, given_up):
             self.explorer.observe(self._within_bounds(faults), failed=self._with_tokens(survived))
 
-    def _know(self, faults: Iterable[str]) -> None:
-        """Take up points seen for the first time: kinds of fault at one exclude each other."""
-        for point in sorted({fault.partition("@")[2] for fault in faults} - self._points):
-            self._points.add(point)
+    def _know_points(self) -> None:
+        """Say what may not be tried, and that kinds of fault at one point exclude each other."""
+        for point in sorted(self._around.points):
             if matching(self.protected, [point]) is not None:
                 self.explorer.protect(f"{kind}@{point}" for kind in self.settings.kinds)
             if len(self.settings.kinds) > 1:
@@ -232,9 +250,9 @@ class Knowledge:
     def _know_domains(self) -> None:
         if "error" not in self.settings.kinds:
             return
-        for system, points in sorted(self.traffic.topology.shared().items()):
-            known = points & self._points
-            if len(known) > 1 and self._domains.get(DOWN + system) != known:
+        for system, points in sorted(self._around.topology.shared().items()):
+            known = points & self._around.points
+            if len(known) > 1:
                 self._domains[DOWN + system] = known
                 members = {*self._errors(DOWN + system), token(system)}
                 self.explorer.add_domain(DOWN + system, members)
@@ -244,29 +262,30 @@ class Knowledge:
 
     def _know_nesting(self) -> None:
         """Exclude a fault on a point together with an error on one around it."""
-        topology, kinds = self.traffic.topology, self.settings.kinds
-        around = {f"error@{point}": frozenset({point}) for point in self._points}
+        topology, known = self._around.topology, self._around.points
+        alone = {f"error@{point}": frozenset({point}) for point in known}
         nested = {
             frozenset({outer, f"{kind}@{inner}"})
-            for outer, points in (around | self._domains).items()
-            for inner in (topology.behind(points) - points) & self._points
-            for kind in kinds
+            for outer, points in (alone | self._domains).items()
+            for inner in (topology.behind(points) - points) & known
+            for kind in self.settings.kinds
         }
-        for pair in sorted(nested - self._nested, key=sorted):
+        for pair in sorted(nested, key=sorted):
             self.explorer.exclude(pair)
-        for pair in sorted(self._nested - nested, key=sorted):
-            self.explorer.allow(pair)
-        self._nested = nested
 
     def _errors(self, domain: str) -> frozenset[str]:
         return frozenset(f"error@{point}" for point in self._domains[domain])
 
     def _with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
         """Add to what fired the domains that were down with it."""
-        late = {f"error@{point}" for point in self._given_up if f"delay@{point}" in fired}
+        late = {f"error@{p}" for p in self._around.given_up if f"delay@{p}" in fired}
         down = [name for name in self._domains if self._errors(name) <= fired | late]
         return fired | {token(name.removeprefix(DOWN)) for name in down}
 
     def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
         kinds = (*self.settings.kinds, "shared")
         return frozenset(fault for fault in faults if fault.partition("@")[0] in kinds)
+
+
+def _named(faults: Iterable[object]) -> Hypothesis:
+    return frozenset(map(str, faults))

@@ -9,9 +9,11 @@
      suspected            ▼ hurts again│
                       regressed ───────┘   may be acknowledged as well
 
-An exploration knows one campaign only. It says ``suspected``, ``open``, ``refuted`` or ``fixed``
-(:mod:`ldfi.experiments.domain.campaign.exploration`); here that is combined with what was known
-before.
+    superseded: whatever hurts, once a part of it was found to hurt by itself
+
+An exploration knows one campaign only. It says ``suspected``, ``open``, ``refuted``, ``fixed`` or
+``superseded`` (:mod:`ldfi.experiments.domain.campaign.exploration`); here that is combined with
+what was known before.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from typing import Final, Literal
 
 from ldfi.experiments.domain.campaign.exploration import FindingNews
 
-FindingState = Literal["suspected", "open", "acknowledged", "fixed", "regressed", "refuted"]
+FindingState = Literal[
+    "suspected", "open", "acknowledged", "fixed", "regressed", "refuted", "superseded"
+]
 
 HURTING: Final[frozenset[FindingState]] = frozenset({"open", "acknowledged", "regressed"})
 """States of a finding that hurts, for sure, as far as anyone knows."""
@@ -36,6 +40,8 @@ def next_state(was: FindingState | None, told: FindingNews) -> FindingState:
     again while it hurts; and a mere suspicion takes nothing away from what is known better.
     """
     confirmed = was in CONFIRMED
+    if told == "superseded":
+        return was if was in {"fixed", "refuted"} else "superseded"
     if told == "suspected":
         return was if was is not None and confirmed else "suspected"
     if told == "open":

@@ -132,3 +132,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     return list(value) if isinstance(value, tuple) else value
+
+
+def differ(some: int, total: int, others: int, of: int, level: float) -> bool:
+    """Say whether ``some`` of ``total`` is another share than ``others`` of ``of``.
+
+    Fisher's exact test, two-sided: as unlikely, or less so, are tables whose probability, both
+    margins given, is at most that of this one (Fisher, "The logic of inductive inference", 1935).
+    """
+    drawn = some + others
+    ways = {
+        k: math.comb(total, k) * math.comb(of, drawn - k)
+        for k in range(max(0, drawn - of), min(total, drawn) + 1)
+    }
+    here = ways[some]
+    return sum(each for each in ways.values() if each <= here) < level * sum(ways.values())

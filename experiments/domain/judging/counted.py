@@ -105,7 +105,9 @@ class CountedTests:
             if p1 < p0 + delta:
                 a = project(p0, p1, delta, block.control / block.treated)
                 not_worse.append((weight, likelihood - _log_likelihood(block, a, a + delta)))
-        self._evidence.gain(block.treated, _log_mean(worse), _log_mean(not_worse))
+        self._evidence.gain(
+            block.treated, block.treated_failed, _log_mean(worse), _log_mean(not_worse)
+        )
         self._logs = [before + now for before, now in zip(self._logs, told, strict=True)]
 
     def _weights(self) -> list[float]:

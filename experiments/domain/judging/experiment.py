@@ -13,6 +13,15 @@ Treated requests in which a fault fired are compared with control requests in wh
 have* fired, never with all: filtering one arm alone would break the randomisation. Each device
 counts once, with its first such request. What comes in while it settles still counts; what comes
 later changes no verdict.
+
+**The order.** A failure may be quicker to report than a success, or slower, and only outcomes that
+are exchangeable may be fed to the tests. So two things are kept apart. *When to stop* goes by what
+has been reported so far, as it comes: any rule will do that looks at nothing but requests that have
+begun. *The verdict* is given when everybody who began has reported or has had ``settle`` seconds to
+do so since the last edge stopped: the tests are then fed anew with all of it, in the order in which
+the requests began. What was admitted is all that counts, whoever was first to report; and that
+admission stopped is decided by requests that began earlier, so the e-value is one at a stopping
+time all the same.
 """
 
 from __future__ import annotations
@@ -20,7 +29,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare
+from ldfi.experiments.domain.judging.admission import first, following
+from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare, differ
 from ldfi.experiments.domain.judging.counted import CountedTests
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
@@ -107,12 +117,18 @@ class Experiment:
     reason: str = ""
     approved_by: str | None = None
     used: int = 0
+    """Devices that the edges have treated."""
+    enrolled: int | None = None
+    """Devices that the edges have enrolled in control; None where some of them do not say."""
     arms: dict[Arm, ArmCount] = field(
         default_factory=lambda: {"treatment": ArmCount(), "control": ArmCount()}
     )
     exposed: set[str] = field(default_factory=set)
     hurt: set[str] = field(default_factory=set)
     passed_by: set[str] = field(default_factory=set)
+    """Treated devices in whose requests no fault fired."""
+    spared: set[str] = field(default_factory=set)
+    """Control devices in whose requests none would have."""
     good: list[Observation] = field(default_factory=list)
     bad: list[Observation] = field(default_factory=list)
     undisturbed: Observation | None = None
@@ -123,9 +139,15 @@ class Experiment:
     cut: int = 0
     """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
     _treated: int = 0
-    _counted: list[tuple[int, bool, bool]] = field(default_factory=list)
-    _late_failures: int = 0
+    _counted: list[tuple[int, str, bool, bool]] = field(default_factory=list)
+    """When each request began, its trace (so that no tie is broken by arm or outcome), whether it
+    was treated, whether it failed."""
     _aborting: bool = False
+    _quiet_since: float | None = None
+    """When the last edge had stopped for sure."""
+    _allowed: int = 0
+    _full_since: float | None = None
+    """When it was seen that as many are treated as may be."""
 
     def __post_init__(self) -> None:
         self.tests = self._fresh_tests()
@@ -166,8 +188,7 @@ class Experiment:
         if not self.active:
             return
         if not (lineage.fired if treated else lineage.would_fire):
-            if treated:
-                self.passed_by.add(outcome.device)
+            (self.passed_by if treated else self.spared).add(outcome.device)
             return
         if treated:
             (self.good if outcome.success else self.bad).append(observation)
@@ -177,8 +198,7 @@ class Experiment:
             return
         if self.arms["treatment" if treated else "control"].add(observation):
             failed = not outcome.success
-            self._counted.append((lineage.start, treated, failed))
-            self._late_failures += treated and failed and self.state == "settling"
+            self._counted.append((lineage.start, lineage.trace_id, treated, failed))
             self.tests.add(treated=treated, failed=failed)
 
     def lose(self, arm: str) -> None:
@@ -203,6 +223,30 @@ class Experiment:
     def outstanding(self) -> int:
         """Treated devices that have not reported yet, as far as the edges' counts are known."""
         return max(0, self.used - len(self.exposed | self.passed_by))
+
+    def awaited(self) -> int | None:
+        """Control devices that have not reported yet; None where nobody knows."""
+        heard = len(self.arms["control"].devices | self.spared)
+        return None if self.enrolled is None else max(0, self.enrolled - heard)
+
+    def admission(self, now: float, *, traces: float = 0.0) -> int:
+        """How many devices may be treated in all, given how those so far have fared.
+
+        Who has not reported ``settle`` seconds after the last was let in, or ``traces`` if that is
+        longer, is not waited for.
+        """
+        settings, treated = self.settings, self.arms["treatment"]
+        if settings.admission == "all" or settings.promql is not None:
+            return settings.members
+        if not self._allowed:
+            self._allowed = first(len(self.hypothesis), settings.max_size)
+        if self.used < self._allowed:
+            return self._allowed
+        self._full_since = now if self._full_since is None else self._full_since
+        if not self.outstanding() or now >= self._full_since + max(settings.settle, traces):
+            self._allowed = following(self.used, treated.total, treated.failures)
+            self._full_since = None
+        return min(self._allowed, settings.members)
 
     def review(self, now: float, *, exhausted: bool = False) -> bool:
         """Whether it has to be disarmed now: True once, when it goes from observing to settling.
@@ -244,14 +288,14 @@ class Experiment:
         """End it when nothing is outstanding; True once, when it has just ended.
 
         ``disarmed``: every edge has confirmed, or its lease has run out. ``traces``: seconds that
-        a trace may take until it is whole, which is waited for however soon devices report.
+        a trace may take until it is whole: whoever is awaited has as long.
         """
         if self.state != "settling" or self.disarmed_at is None or not disarmed:
             return False
-        waits = self._aborting or self.tests.verdict() != "harmful"
-        wait = max(self.settings.settle, traces)
-        if waits and self.outstanding() and now < self.disarmed_at + wait:
-            return False  # what hurts is known already, but a good outcome may be the faster one
+        self._quiet_since = now if self._quiet_since is None else self._quiet_since
+        everybody = not self.outstanding() and (self._aborting or self.awaited() == 0)
+        if not everybody and now < self._quiet_since + max(self.settings.settle, traces):
+            return False
         self.ended_at = now
         if self._aborting:
             self.state = "aborted"
@@ -267,37 +311,48 @@ class Experiment:
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
     def _verdict(self) -> Verdict:
-        """Give the verdict, with what came in late and what never came taken into account.
-
-        Failures are often slower than successes, so a ``tolerated`` that came first may have come
-        too early: where treated devices reported failures afterwards, the outcomes are taken once
-        more, in the order in which the requests began. And silence is no success: where so many
-        treated devices never reported that their failing would matter, nothing is tolerated.
-        """
+        """Give the verdict: see *the order*, above."""
         if not self.arms["treatment"].total or not (self.good or self.bad):
             self.reason = "no fault fired"
             return "inconclusive"
-        verdict = self.tests.final()
-        if verdict == "tolerated" and self._late_failures:
+        if self.settings.promql is None:
             self.tests = self._fresh_tests()
-            for _, treated, failed in sorted(self._counted):
+            for _, _, treated, failed in sorted(self._counted):
                 self.tests.add(treated=treated, failed=failed)
-            verdict = self.tests.final()
-        if verdict == "tolerated" and self.outstanding() > self.used * self.settings.delta:
-            self.reason = f"{self.outstanding()} of {self.used} treated devices never reported"
-            return "inconclusive"
+        verdict = self.tests.final()
+        if self.settings.promql is None and verdict != "inconclusive":
+            silent = self._silent(level=0.05 if verdict == "tolerated" else 0.001)
+            if silent is not None:
+                self.reason = silent
+                return "inconclusive"
         return verdict
 
+    def _silent(self, level: float) -> str | None:
+        """Say what keeps a verdict from being given because devices never reported.
+
+        Silence is no success. Where it is as frequent in control it has other causes than the
+        faults; where it is not, or where control is not known, whoever was silent may have been
+        hurt. Silence in control alone would make *harmful* of nothing, too. ``level``: how seldom
+        equal shares may be taken for different ones.
+        """
+        lost, awaited = self.outstanding(), self.awaited()
+        treated = f"{lost} of {self.used} treated devices never reported"
+        if awaited is None or self.enrolled is None:
+            return treated if lost > self.used * self.settings.delta else None
+        if not differ(lost, self.used, awaited, self.enrolled, level):
+            return None
+        return f"{treated}, {awaited} of {self.enrolled} in control"
+
     def _fresh_tests(self) -> Tests:
-        if self.settings.promql is not None and self.settings.rule == "sequential":
-            return CountedTests(self._thresholds())
-        return tests_for(self.settings.rule, self._thresholds())
+        settings, thresholds = self.settings, self._thresholds()
+        if settings.promql is not None and settings.rule == "sequential":
+            return CountedTests(thresholds)
+        return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
 
     def _thresholds(self) -> Thresholds:
-        thresholds = self.settings
         if self.level is None:
-            return thresholds
-        return replace(thresholds, alpha_harmful=min(self.level, thresholds.alpha_harmful))
+            return self.settings
+        return replace(self.settings, alpha_harmful=min(self.level, self.settings.alpha_harmful))
 
     def _disarm(self, reason: str, now: float) -> bool:
         self.state, self.reason, self.disarmed_at = "settling", reason, now

@@ -1,25 +1,39 @@
 """Did the faults hurt? Two sequential tests, side by side, each valid at every peek.
 
-One-sided two-sample e-process over blocks of one control and one treated outcome (Turner, Ly and
+One-sided two-sample e-process over blocks of one treated outcome and k of control (Turner, Ly and
 Grünwald, "Generic E-variables for exact sequential k-sample tests that allow for optional
-stopping", arXiv 2106.02693). Bet on the rates seen so far, p₀ in control and p₁ in treatment,
-smoothed by γ; each block multiplies the evidence by its likelihood under the bet divided by its
-likelihood under the nearest point of the null:
+stopping", arXiv 2106.02693). Bet on rates, p₀ in control and p₁ in treatment; each block multiplies
+the evidence by its likelihood under the bet divided by its likelihood under the nearest point of
+the null:
 
-- *worse*: the null is p₁ ≤ p₀, its nearest point p₀ = p₁ = (p₀ + p₁)/2. We bet while p₁ > p₀.
+- *worse*: the null is p₁ ≤ p₀, its nearest point p₀ = p₁ = (k·p₀ + p₁)/(k + 1). We bet while
+  p₁ > p₀.
 - *not worse by δ*: the null is p₁ ≥ p₀ + δ, its nearest point the projection of the bet, in
   Kullback-Leibler divergence, on the line p₁ = p₀ + δ. We bet while p₁ - p₀ < δ.
 
 Under its null each product is a supermartingale that starts at one, so by Ville's inequality it
 ever reaches 1/α with a chance of at most α, however often one looks.
 
-Evidence is counted from the first block, a verdict waits until there are ``min_samples`` of them. A
+**The bets** are what one expects before anything was seen, and move with what is: control fails
+rarely, p₀ = (0.1 + f)/(10 + n); where a fault hurts it hurts nearly always, so *worse* bets on
+p₁ = (0.9 + f)/(1 + n), and where it does not, hardly ever: *not worse* bets on
+p₁ = (0.05 + f)/(1 + n).
+
+**The blocks**: a treated outcome and the controls *nearest in time*, which are those since the
+treated one before, the newest :data:`REACH` times as many as there usually are at most. Controls
+are not hurt, so many of them are cheap, and a failure beside k good ones is worth up to e·(k + 1).
+Near in time, or trouble that comes and goes in both arms would look like an effect: outcomes that
+wait in a queue for a partner drift apart. Where there is no control since the last treated outcome
+the next one that comes completes the block; a treated outcome still waiting then gives way.
+
+Outcomes come in the order in which their requests began, whoever reported first
+(:mod:`.experiment` sees to that): else failures that are quicker than successes would be an effect.
+
+*Harmful* takes two failures, *tolerated* ``min_samples`` treated outcomes, besides the evidence. A
 threshold that was crossed before decides nothing by itself: the evidence must be there when the
-wait is over, or come back later. Deciding by the highest evidence so far would be as valid (Ville
-bounds that too), but then the outcomes one waited for could change nothing. From then on the first
-test to reach its threshold decides and evidence stands still, so what is left is an e-process
-stopped at a stopping time: an e-value, which is what
-:mod:`ldfi.experiments.domain.judging.online_fdr` needs.
+wait is over, or come back later. From then on the first test to reach its threshold decides and
+evidence stands still, so what is left is an e-process stopped at a stopping time: an e-value,
+which is what :mod:`.online_fdr` needs.
 
 :class:`ThresholdRule` is the rule that Netflix published, for those who want to compare.
 """
@@ -36,8 +50,10 @@ from ldfi.experiments.domain.settings import Thresholds, VerdictRule
 Verdict = Literal["harmful", "tolerated", "inconclusive"]
 CurvePoint = tuple[int, float, float]
 
-GAMMA = 0.18
-"""Pseudo-count of either outcome: the paper's choice for 2×2 tables."""
+MIN_FAILURES = 2
+"""Treated failures without which nothing is harmful: one may have a cause of its own."""
+REACH = 3
+"""A block holds at most so many times the controls that there usually are for a treated device."""
 FAILED_SHARE = 0.75
 """Share of treated devices that must have failed, and more, for :class:`ThresholdRule`."""
 CURVE_POINTS = 200
@@ -115,27 +131,13 @@ class Tests(Protocol):
         """Give the verdict now that the window is over."""
 
 
-def tests_for(rule: VerdictRule, thresholds: Thresholds) -> Tests:
-    """Fresh tests for one experiment by the rule of its campaign."""
-    return SequentialTests(thresholds) if rule == "sequential" else ThresholdRule(thresholds)
+def tests_for(rule: VerdictRule, thresholds: Thresholds, ratio: float = 1.0) -> Tests:
+    """Make fresh tests for one experiment by the rule of its campaign.
 
-
-@dataclass(slots=True)
-class _Arm:
-    """Outcomes of one arm: those that went into a block, and those that wait for a partner."""
-
-    failures: int = 0
-    total: int = 0
-    waiting: deque[bool] = field(default_factory=deque)
-
-    def rate(self) -> float:
-        return (self.failures + GAMMA) / (self.total + 2 * GAMMA)
-
-    def take(self) -> bool:
-        failed = self.waiting.popleft()
-        self.failures += failed
-        self.total += 1
-        return failed
+    ``ratio``: how many control devices there usually are for each treated one.
+    """
+    sequential = rule == "sequential"
+    return SequentialTests(thresholds, ratio) if sequential else ThresholdRule(thresholds)
 
 
 @dataclass(slots=True)
@@ -155,38 +157,42 @@ class _Curve:
 
 @dataclass(slots=True)
 class EvidenceGained:
-    """What has been gained so far, and whether it is enough. ``treated`` outcomes are in it."""
+    """What has been gained so far, and whether it is enough. ``treated`` outcomes of which
+    ``failures`` failed are in it."""
 
     thresholds: Thresholds
     treated: int = 0
+    failures: int = 0
     log_worse: float = 0.0
     log_not_worse: float = 0.0
     _curve: _Curve = field(default_factory=_Curve)
 
-    def gain(self, treated: int, worse: float, not_worse: float) -> None:
+    def gain(self, treated: int, failures: int, worse: float, not_worse: float) -> None:
         """Take one block: the treated outcomes in it, and by how much either logarithm grows."""
         self.treated += treated
+        self.failures += failures
         self.log_worse += worse
         self.log_not_worse += not_worse
         self._curve.add(self._now())
 
     def verdict(self) -> Verdict | None:
-        """Give the verdict of whichever test has reached its threshold; None while neither has.
+        """Say which test has reached its threshold; None while neither has.
 
-        Both may be there when ``min_samples`` is reached, for a rise between 0 and δ is worse and
-        yet not worse by δ. That is called harmful: the rise is real.
+        Both may have, for a rise between 0 and δ is worse and yet not worse by δ. That is called
+        harmful: the rise is real.
         """
-        if self.treated < self.thresholds.min_samples:
-            return None
-        if self.log_worse >= -math.log(self.thresholds.alpha_harmful):
+        if self.failures >= MIN_FAILURES and self.log_worse >= -math.log(
+            self.thresholds.alpha_harmful
+        ):
             return "harmful"
-        if self.log_not_worse >= -math.log(self.thresholds.alpha_tolerated):
+        enough = self.treated >= self.thresholds.min_samples
+        if enough and self.log_not_worse >= -math.log(self.thresholds.alpha_tolerated):
             return "tolerated"
         return None
 
     @property
     def curve(self) -> list[CurvePoint]:
-        """Return the points kept: at most ``CURVE_POINTS``, and the last."""
+        """See :class:`Tests`; at most ``CURVE_POINTS`` and the last."""
         points, now = self._curve.points, self._now()
         return points[:] if points[-1][0] == now[0] else [*points, now]
 
@@ -197,15 +203,24 @@ class EvidenceGained:
 
 @dataclass(slots=True)
 class SequentialTests:
-    """The two tests of this module, fed with devices. Read the verdict whenever you like."""
+    """The two tests of this module, fed with devices. Read the verdict whenever you like.
+
+    ``ratio``: how many control devices there usually are for each treated one.
+    """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
+    ratio: float = 1.0
     _evidence: EvidenceGained = field(init=False)
-    _control: _Arm = field(default_factory=_Arm)
-    _treatment: _Arm = field(default_factory=_Arm)
+    _controls: int = 0
+    _control_failures: int = 0
+    _since: deque[bool] = field(init=False)
+    """Outcomes of control since the last treated one, the newest last."""
+    _waiting: bool | None = None
+    """A treated outcome beside which there was no control yet."""
 
     def __post_init__(self) -> None:
         self._evidence = EvidenceGained(self.thresholds)
+        self._since = deque(maxlen=max(1, math.ceil(REACH * self.ratio)))
 
     @property
     def log_worse(self) -> float:
@@ -223,13 +238,17 @@ class SequentialTests:
         return self._evidence.curve
 
     def add(self, *, treated: bool, failed: bool) -> None:
-        """Take one device's outcome. Evidence moves when both arms have an outcome to pair."""
+        """Take one device's outcome. Evidence moves when both arms have something to compare."""
         if self.verdict() is not None:
             return
-        arm = self._treatment if treated else self._control
-        arm.waiting.append(failed)
-        if self._control.waiting and self._treatment.waiting:
-            self._block()
+        if treated:
+            self._waiting = failed
+        else:
+            self._since.append(failed)
+        if self._waiting is not None and self._since:
+            failed, self._waiting = self._waiting, None
+            self._block(failed, list(self._since))
+            self._since.clear()
 
     def look(self, more: Counts) -> None:
         """Refuse counts: they have no order, and these tests need one."""
@@ -240,21 +259,24 @@ class SequentialTests:
         return self._evidence.verdict()
 
     def final(self) -> Verdict:
-        """Give the verdict, or ``inconclusive`` where the window ended before the evidence came."""
+        """Return the verdict, ``inconclusive`` where the window ended before the evidence came."""
         return self.verdict() or "inconclusive"
 
-    def _block(self) -> None:
-        p0, p1 = self._control.rate(), self._treatment.rate()
-        failed0, failed1 = self._control.take(), self._treatment.take()
+    def _block(self, failed: bool, controls: list[bool]) -> None:
+        seen, k, bad = self._evidence, len(controls), sum(controls)
+        p0 = (0.1 + self._control_failures) / (10 + self._controls)
         worse = not_worse = 0.0
+        p1 = (0.9 + seen.failures) / (1 + seen.treated)
         if p1 > p0:
-            q = (p0 + p1) / 2
-            worse = _gain(p0, q, failed0) + _gain(p1, q, failed1)
-        delta = self.thresholds.delta
+            q = (k * p0 + p1) / (k + 1)
+            worse = _gain(p0, q, k, bad) + _gain(p1, q, 1, failed)
+        p1, delta = (0.05 + seen.failures) / (1 + seen.treated), self.thresholds.delta
         if p1 - p0 < delta:
-            a = project(p0, p1, delta)
-            not_worse = _gain(p0, a, failed0) + _gain(p1, a + delta, failed1)
-        self._evidence.gain(1, worse, not_worse)
+            a = project(p0, p1, delta, k)
+            not_worse = _gain(p0, a, k, bad) + _gain(p1, a + delta, 1, failed)
+        self._controls += k
+        self._control_failures += bad
+        seen.gain(1, failed, worse, not_worse)
 
 
 @dataclass(slots=True)
@@ -312,8 +334,8 @@ class ThresholdRule:
         return self.verdict() or "tolerated"
 
 
-def _gain(bet: float, null: float, failed: bool) -> float:
-    return math.log(bet / null) if failed else math.log((1 - bet) / (1 - null))
+def _gain(bet: float, null: float, total: int, failed: int) -> float:
+    return failed * math.log(bet / null) + (total - failed) * math.log((1 - bet) / (1 - null))
 
 
 def project(p0: float, p1: float, delta: float, k: float = 1.0) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.traffic.interned import Interned, faults_at, names_at
 from ldfi.experiments.domain.traffic.observation import Observation
@@ -30,6 +30,14 @@ fewer, a path taken by some (a cache miss, say) may by chance not be among them.
 
 STEADY_OUTCOMES = 200
 """Newest outcomes that make up the steady state."""
+
+Aside = Literal["detached", "unseen", "late"]
+WHY_ASIDE: Final[dict[Aside, str]] = {
+    "detached": "no request waits for it",
+    "unseen": "what became of its messages was not seen",
+    "late": "ended after its trace was judged",
+}
+"""Why something that happens in requests of a class is not looked at."""
 
 MOST = 1_000
 """Different groups, and different supports of one, that are kept. Traffic without structure must
@@ -84,6 +92,7 @@ class Traffic:
     topology: Topology = field(default_factory=Topology)
     _groups: dict[Faults, _Group] = field(default_factory=dict)
     _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
+    _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
     _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=STEADY_OUTCOMES))
 
     @classmethod
@@ -145,6 +154,22 @@ class Traffic:
         """Every point that such a request may call at all."""
         return frozenset().union(*(called for _, called in self._usual()))
 
+    def not_looked_at(self) -> dict[str, str]:
+        """Name what happens in these requests and is no part of their outcome, and why."""
+        waited = self.reached()
+        return {
+            name: WHY_ASIDE[why]
+            for (why, name), count in sorted(self._aside.items())
+            if not (why == "detached" and name in waited)
+            and not (why == "unseen" and count < FREQUENT * self.good)
+        }
+
+    def set_aside(self, why: Aside, names: Iterable[str], count: int = 1) -> None:
+        """Note what happened in requests and could not be looked at."""
+        for name in names:
+            if (why, name) in self._aside or len(self._aside) < MOST:
+                self._aside[why, name] += count
+
     def success_rate(self) -> float:
         """Share of good outcomes among the newest; 1 before there are any."""
         return sum(self._recent) / len(self._recent) if self._recent else 1.0
@@ -168,6 +193,7 @@ class Traffic:
             "recent": "".join("01"[success] for success in self._recent),
             "groups": groups,
             "undisturbed": undisturbed,
+            "aside": [[*each, count] for each, count in self._aside.items()],
             "topology": self.topology.to_json(points),
             "points": points.names,
         }
@@ -186,11 +212,15 @@ class Traffic:
                 group.exemplars[relied_on] = trace_id
         for support, called, count in data["undisturbed"]:
             traffic._undisturbed[names_at(points, support), names_at(points, called)] = count
+        for why, name, count in data.get("aside", ()):
+            traffic._aside[why, name] = count
         return traffic
 
     def _learn(self, lineage: Lineage, count: int) -> None:
         """Good requests: what they relied on, and what failed in them."""
         self.good += count
+        self.set_aside("detached", lineage.detached, count)
+        self.set_aside("unseen", lineage.unseen, count)
         failed = frozenset(f"error@{point}" for point in lineage.failed)
         group = self._groups.get(failed)
         if group is None and len(self._groups) < MOST:

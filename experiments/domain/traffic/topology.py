@@ -29,6 +29,8 @@ class Topology:
     """Point → the service or system that it reaches: who answered, else whom the caller asked."""
     paths: defaultdict[str, set[frozenset[str]]] = field(default_factory=lambda: defaultdict(set))
     """Point → for each way in which it was reached, the points above it."""
+    changes: int = field(default=0, compare=False)
+    """Rises whenever anything here becomes different."""
     _learned: dict[int, Mapping[str, str]] = field(default_factory=dict, compare=False, repr=False)
     """By identity, the ``callees`` of the lineages learned: ``lineage.learn`` gives
     all traces whose call trees are of one shape the same object. Kept, so that no other object
@@ -43,12 +45,16 @@ class Topology:
         self._learned[id(lineage.callees)] = lineage.callees
         for point in lineage.called:
             system = lineage.callees.get(point) or Point.parse(point).peer
-            if system:
+            if system and self.callees.get(point) != system:
                 self.callees[point] = system
+                self.changes += 1
         pending = [(call, frozenset[str]()) for call in lineage.tree.calls]
         while pending:
             call, above = pending.pop()
-            self.paths[call.point].add(above - {call.point})
+            path, paths = above - {call.point}, self.paths[call.point]
+            if path not in paths:
+                paths.add(path)
+                self.changes += 1
             pending.extend((inner, above | {call.point}) for inner in call.calls)
 
     def merge(self, other: Topology) -> None:
@@ -56,6 +62,7 @@ class Topology:
         self.callees |= other.callees
         for point, paths in other.paths.items():
             self.paths[point] |= paths
+        self.changes += 1
 
     def knows(self, name: str) -> bool:
         """Whether a point or a system of this name was ever reached."""

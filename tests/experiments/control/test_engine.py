@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.control.engine import AT_ONCE, Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
@@ -55,6 +55,28 @@ def experiments_of(db: Database) -> list[ExperimentRow]:
 def findings_of(db: Database) -> dict[tuple[str, ...], str]:
     with db.read() as session:
         return {tuple(row.faults): row.state for row in session.scalars(select(FindingRow))}
+
+
+def test_a_class_knows_what_ends_minutes_after_its_requests(db: Database) -> None:
+    # Given a class of requests that each send a message
+    engine = Engine(db, now=0.0, outcomes="root")
+    for number in range(30):
+        trace = f"{number + 1:032x}"
+        entry = span("root", None, "server", "api", trace=trace, method="POST", path="/orders")
+        point = "api>message:send:kafka/orders"
+        send = span("send", "root", "producer", "api", trace=trace, point=point)
+        engine.receive_spans([entry, send], now=1.0)
+    engine.tick(1.0 + AT_ONCE.patience)  # so long nobody knows whether consumers write spans
+    # When a consumer of one is done minutes later
+    engine.receive_spans([span("pack", "send", "consumer", "store", trace=f"{1:032x}")], now=400.0)
+    engine.tick(401.0)
+    # Then it is counted, and the class says that it is not looked at
+    assert engine.drops()["span_late"] == 1
+    (known,) = engine.catalogue.classes.values()
+    assert known.traffic.not_looked_at() == {
+        "api>message:send:kafka/orders": "what became of its messages was not seen",
+        "store: pack": "ended after its trace was judged",
+    }
 
 
 def test_from_traffic_to_findings(db: Database) -> None:
@@ -167,7 +189,9 @@ def test_schedulers_that_race_share_one_budget_and_one_slot_for_each_class(db: D
 def test_many_classes_at_once_and_no_device_in_two_experiments(db: Database) -> None:
     fragile = Call("root", (Step("critical", (Call("one"), Call("two"))),))
     world = World(db, {f"/p{n}": fragile for n in range(6)}, edges=2)
-    campaign = start(world, replace(SETTINGS, concurrency=4, treatment=0.1, control=0.1))
+    campaign = start(
+        world, replace(SETTINGS, concurrency=4, treatment=0.1, control=0.1, window=60.0)
+    )
     most = 0
     for _ in range(500):
         if campaign.state == "finished":
@@ -188,7 +212,7 @@ def test_an_edge_that_is_cut_off_blocks_its_class_until_its_lease_has_run_out(
     db: Database,
 ) -> None:
     world = a_world(db, edges=2)
-    start(world)
+    start(world, replace(SETTINGS, admission="all"))  # each edge has its part at once
     first = world.until_armed()
     world.step()
     world.edges[1].cut_off = True
@@ -620,7 +644,7 @@ def test_a_database_that_fails_now_and_then_loses_nothing(
     db: Database, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     world = a_world(db)
-    campaign = start(world)
+    campaign = start(world, replace(SETTINGS, admission="all"))  # short ones: some must get through
     # Given a database of which every fifth transaction fails
     flaky = Flaky(db, seed, share=0.2)
     monkeypatch.setattr(db, "change", flaky.change)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ldfi.experiments.control.rules_board import RulesBoard
-from ldfi.fit.allowance import Allowances
+from ldfi.fit.allowance import Allowances, Enrolled
+from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.rules import Lease, Rule, read_lease
 from tests.experiments.simulated import BOOT
@@ -34,6 +35,7 @@ class Edge:
     lease: Lease = field(default_factory=Lease)
     allowances: Allowances = field(default_factory=Allowances)
     treated: dict[str, set[int]] = field(default_factory=dict)
+    control: dict[str, set[int]] = field(default_factory=dict)
 
     def poll(self, board: RulesBoard, now: float, *, answered: bool) -> None:
         """Report, and take the rules; ``answered`` False: the answer is lost on its way."""
@@ -46,12 +48,14 @@ class Edge:
             self.allowances.renew(self.lease.rules)
 
     def serve(self, device: int, now: float) -> None:
-        """A request of a device that every rule would have treated."""
+        """A request of a device that every rule has in one of its arms."""
         if now >= self.lease.ends:
             return
         for each in self.lease.rules:
-            if self.allowances.admit(each.experiment, "treatment", device):
-                self.treated.setdefault(each.experiment, set()).add(device)
+            arm: Arm = "control" if device % 3 == 0 else "treatment"
+            if self.allowances.admit(each.experiment, arm, device):
+                devices = self.treated if arm == "treatment" else self.control
+                devices.setdefault(each.experiment, set()).add(device)
 
 
 class Fleet(RuleBasedStateMachine):
@@ -93,11 +97,16 @@ class Fleet(RuleBasedStateMachine):
             if number in which:
                 edge.poll(self.board, self.now, answered=answered)
 
-    @rule(members=st.integers(0, 12))
-    def put(self, members: int) -> None:
+    @rule(members=st.integers(0, 12), allowed=st.none() | st.integers(0, 5))
+    def put(self, members: int, allowed: int | None) -> None:
         name = f"e{len(self.members)}"
         self.members[name] = members
-        self.board.put(a_rule(name), members, self.now)
+        self.board.put(a_rule(name), members, self.now, allowed)
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 99), total=st.integers(0, 20))
+    def allow(self, which: int, total: int) -> None:
+        self.board.allow(f"e{which % len(self.members)}", total, self.now)
 
     @precondition(lambda self: self.members)
     @rule(which=st.integers(0, 99))
@@ -137,6 +146,13 @@ class Fleet(RuleBasedStateMachine):
             assert self.board.used(name) <= used <= self.board.spent(name) <= members
 
     @invariant()
+    def what_is_said_of_control_is_true(self) -> None:
+        for name in self.members:
+            said = self.board.controls(name)
+            everybody = (*self.edges, *self.gone)
+            assert said is None or said == sum(len(e.control.get(name, ())) for e in everybody)
+
+    @invariant()
     def no_lease_reaches_beyond_what_is_on_record(self) -> None:
         for edge in (*self.edges, *self.gone):
             assert not edge.lease.rules or edge.lease.ends <= max(self.until, self.now) + 1e-6
@@ -169,9 +185,10 @@ def test_once_everybody_has_confirmed_what_is_spent_is_what_was_used() -> None:
     board.put(a_rule("e"), 7, now)
     for edge in edges:
         edge.poll(board, now, answered=True)
-    for device in range(3):
+    for device in (1, 2, 3, 4):  # three of them treated
         edges[0].serve(device, now)
     assert board.spent("e") == 7
+    assert board.controls("e") is None
 
     board.take_down("e")
     for edge in edges:
@@ -181,7 +198,52 @@ def test_once_everybody_has_confirmed_what_is_spent_is_what_was_used() -> None:
         edge.poll(board, now, answered=True)
 
     assert board.out_of_force("e", now)
-    assert (board.used("e"), board.spent("e")) == (3, 3)
+    assert (board.used("e"), board.spent("e"), board.controls("e")) == (3, 3, 1)
+
+
+def test_what_is_too_little_for_all_goes_to_those_that_ask() -> None:
+    board, edges, now = RulesBoard("b", LEASE), [Edge("one"), Edge("two")], 1_000.0
+
+    def poll() -> None:
+        for edge in edges:
+            edge.poll(board, now, answered=True)
+
+    board.renew(now + LEASE)
+    poll()
+    board.put(a_rule("e"), 7, now, allowed=1)
+    poll()
+    # Given that only the second edge has devices to treat
+    edges[1].serve(1, now)
+    poll()
+    edges[1].serve(1, now)
+    assert (edges[0].treated, edges[1].treated) == ({}, {"e": {1}})
+    # When more are allowed, nobody gets any who does not ask
+    poll()
+    edges[1].serve(2, now)
+    assert edges[1].treated == {"e": {1}}
+    board.allow("e", 2, now)
+    poll()
+    edges[1].serve(2, now)
+    assert edges[1].treated == {"e": {1, 2}}
+    # And never more than are reserved
+    board.allow("e", 99, now)
+    poll()
+    for device in range(100, 120):
+        edges[0].serve(device, now)
+        edges[1].serve(device, now)
+    assert sum(len(edge.treated["e"]) for edge in edges) == 7
+    poll()
+    assert board.exhausted("e")
+
+
+def test_an_edge_that_says_nothing_of_control_leaves_it_unknown() -> None:
+    board, now = RulesBoard("b", LEASE), 1_000.0
+    board.renew(now + LEASE)
+    board.heard("one", "", {}, now)
+    board.put(a_rule("e"), 7, now)
+    board.take_down("e")
+    board.heard("one", board.version, {"e": Enrolled(1)}, now, mute=True)
+    assert (board.out_of_force("e", now), board.controls("e")) == (True, None)
 
 
 def test_an_edge_that_vanishes_is_waited_for_until_its_lease_has_run_out() -> None:

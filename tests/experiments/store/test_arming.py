@@ -53,7 +53,7 @@ def try_arming(db: Database, order: Order, limits: Limits, now: float = NOW) -> 
 def end(db: Database, order: Order, spent: int, now: float = NOW) -> None:
     order.experiment.arm(now)
     order.experiment.abort("over", now)
-    order.experiment.settle(now + HOUR, disarmed=True)
+    assert order.experiment.settle(now + HOUR, disarmed=True)
     with db.change(now) as change:
         experiments.end(change, order.experiment, spent, None)
 

@@ -16,6 +16,7 @@ from ldfi.experiments.streams.wire import (
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.span import Trace
+from ldfi.testing.spans import TRACE, lineage, span
 from tests.experiments.streams.traffic import request
 
 HALVES = Halves(7, 8, 1, 2)
@@ -25,9 +26,9 @@ FIELDS = [name for name in Lineage.__slots__ if name != "trace"]
 def observation(trace_id: str, experiment: str = "") -> Observation:
     *spans, metric = request(trace_id, experiment=experiment)
     found = [span for each in spans for span in decode_protobuf(each.value).spans]
-    lineage = learn(Trace.of(trace_id, found))
-    assert lineage is not None
-    return Observation(lineage, read_outcome(metric.value))
+    learned = learn(Trace.of(trace_id, found))
+    assert learned is not None
+    return Observation(learned, read_outcome(metric.value))
 
 
 @pytest.mark.parametrize("experiment", ["", "an-experiment"])
@@ -46,6 +47,22 @@ def test_everything_that_is_known_of_a_request_comes_through(experiment: str) ->
         assert _tree(read.lineage) == _tree(written.lineage)
         assert read.lineage.support
         assert read.lineage.experiment == experiment
+
+
+def test_a_reply_that_was_taken_in_by_a_link_is_one_on_the_wire_too() -> None:
+    ms = 1_000_000
+    receive = span("receive", "root", "internal", at=(3 * ms, 8 * ms))
+    run = lineage(
+        span("root", kind="server", at=(0, 20 * ms)),
+        span("send", "root", "producer", at=(1, 2)),
+        span("take", "send", "consumer", "worker", at=(3, 10**12), point="take"),
+        span("reply", "take", "producer", "worker", at=(6 * ms, 7 * ms), point="reply"),
+        receive._replace(links=((TRACE, "reply"),)),
+    )
+    assert "reply" in run.support
+    written = Observation(run, Outcome(TRACE, "d", "m", True))
+    read = ObservationReader().read(ObservationWriter().write(written, HALVES)).observation
+    assert (read.lineage.support, read.lineage.detached) == (run.support, run.detached)
 
 
 RECORDED = (

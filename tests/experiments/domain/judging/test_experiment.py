@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar
 
 import pytest
+from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -60,9 +62,15 @@ def feed(experiment: Experiment, count: int, *, treated: bool, control: bool = T
         experiment.observe(seen(2 * number + 1, "treatment", success=treated))
 
 
+def settled(experiment: Experiment, now: float) -> bool:
+    """Whether it ends when everybody has had time to report since the last edge stopped."""
+    assert not experiment.settle(now, disarmed=True)
+    return experiment.settle(now + experiment.settings.settle, disarmed=True)
+
+
 def decide(experiment: Experiment, now: float = HOUR) -> str | None:
     experiment.review(now)
-    experiment.settle(now + HOUR, disarmed=True)
+    assert settled(experiment, now)
     assert experiment.state == "decided"
     return experiment.verdict
 
@@ -189,7 +197,7 @@ def test_a_harmful_one_is_put_down_to_what_fired() -> None:
     feed(experiment, 40, treated=False)
 
     assert experiment.review(5.0)
-    assert experiment.settle(5.1, disarmed=True)
+    assert settled(experiment, 5.1)
     assert (experiment.state, experiment.verdict) == ("decided", "harmful")
     lesson = lesson_of(experiment, frozenset({"a"}))
     assert lesson.succeeded is False
@@ -295,27 +303,29 @@ def test_the_window_ends_it_at_last() -> None:
     assert experiment.reason == "window over"
 
 
-def test_it_settles_until_the_rule_is_out_of_force_and_the_devices_have_reported() -> None:
+@pytest.mark.parametrize("treated", [True, False])
+def test_it_settles_until_everybody_has_had_time_since_the_last_edge_stopped(treated: bool) -> None:
+    """What hurts no less: a success that is slower than a failure has to be waited for."""
     experiment = an_experiment(Settings(window=25.0, settle=5.0))
-    experiment.used = 41
-    feed(experiment, 40, treated=True)
+    feed(experiment, 40, treated=treated)
     assert experiment.review(10.0)
+
+    assert not experiment.settle(99.0, disarmed=False)  # somebody may still inject
+    assert not experiment.settle(100.0, disarmed=True)  # and perhaps has until just now
+    assert not experiment.settle(104.9, disarmed=True)
+    assert experiment.settle(105.0, disarmed=True)
+    assert experiment.verdict == ("tolerated" if treated else "harmful")
+
+
+def test_what_is_called_off_waits_for_those_who_were_treated_and_no_longer() -> None:
+    experiment = an_experiment(Settings(settle=5.0))
+    experiment.used = 41
+    feed(experiment, 40, treated=False)
+    experiment.abort("halted", 10.0)
 
     assert not experiment.settle(10.1, disarmed=True)  # one has not reported
-    assert not experiment.settle(99.0, disarmed=False)  # somebody may still inject
     experiment.observe(seen(999, "treatment", success=True))
     assert experiment.settle(10.2, disarmed=True)
-    assert experiment.verdict == "tolerated"
-
-
-def test_what_hurts_waits_for_nobody() -> None:
-    experiment = an_experiment()
-    experiment.used = 80
-    feed(experiment, 40, treated=False)
-    assert experiment.review(10.0)
-
-    assert experiment.settle(10.1, disarmed=True)
-    assert experiment.verdict == "harmful"
 
 
 def test_an_abort_while_it_settles_takes_the_verdict_away() -> None:
@@ -331,9 +341,9 @@ def test_an_abort_while_it_settles_takes_the_verdict_away() -> None:
 # --- The verdict -------------------------------------------------------------------------------
 
 
-def late(experiment: Experiment, starts: Iterable[int]) -> None:
+def late(experiment: Experiment, starts: Iterable[int], *, success: bool) -> None:
     for start in starts:
-        experiment.observe(seen(10_000 + start, "treatment", success=False, start=start))
+        experiment.observe(seen(10_000 + start, "treatment", success=success, start=start))
 
 
 def test_failures_that_come_late_overturn_what_was_tolerated_too_early() -> None:
@@ -343,19 +353,56 @@ def test_failures_that_come_late_overturn_what_was_tolerated_too_early() -> None
     assert experiment.review(10.0)
     assert experiment.tests.verdict() == "tolerated"
     # When the failures of the same requests come later: they took longer
-    late(experiment, range(40))
+    late(experiment, range(40), success=False)
     # Then the order in which the requests began decides
-    assert experiment.settle(16.0, disarmed=True)
+    assert settled(experiment, 16.0)
     assert experiment.verdict != "tolerated"
+
+
+def test_successes_that_come_late_overturn_what_hurt_too_early() -> None:
+    # Given a fallback that is slow: what failed anyhow is the first to be heard of
+    experiment = an_experiment()
+    for number in range(30):
+        experiment.observe(seen(20 * number, "control", success=number % 5 > 0))
+        late(experiment, [20 * number + 1], success=False)
+    assert experiment.review(10.0)
+    assert experiment.tests.verdict() == "harmful"
+    # When those that went right have reported, too
+    late(experiment, (start for start in range(600) if start % 20 > 1), success=True)
+    # Then nothing hurt
+    assert settled(experiment, 16.0)
+    assert experiment.verdict != "harmful"
+
+
+@given(st.randoms(use_true_random=False), st.floats(0, 1), st.floats(0, 1))
+def test_who_reports_first_decides_nothing(
+    rng: random.Random, control: float, treated: float
+) -> None:
+    """Any order in which the same requests report gives the same verdict and the same evidence."""
+    arms: list[Arm] = ["control", "treatment"]
+    rates: dict[Arm, float] = {"control": control, "treatment": treated}
+    requests = []
+    for number in range(60):
+        arm = rng.choice(arms)
+        requests.append(seen(number, arm, success=rng.random() < rates[arm]))
+    decided = []
+    for _ in range(2):
+        rng.shuffle(requests)
+        experiment = an_experiment(Settings(guardrail=1.0))
+        for request in requests:
+            experiment.observe(request)
+        decide(experiment)
+        decided.append((experiment.verdict, experiment.tests.log_worse, experiment.tests.curve))
+    assert decided[0] == decided[1]
 
 
 def test_failures_of_requests_that_began_last_overturn_nothing() -> None:
     experiment = an_experiment()
     feed(experiment, 40, treated=True)
     experiment.review(10.0)
-    late(experiment, [10**9])
+    late(experiment, [10**9], success=False)
 
-    assert experiment.settle(16.0, disarmed=True)
+    assert settled(experiment, 16.0)
     assert experiment.verdict == "tolerated"
 
 
@@ -390,6 +437,7 @@ def test_it_settles_for_as_long_as_traces_take() -> None:
     feed(experiment, 2, treated=True)
     experiment.used = 3
     experiment.review(HOUR)
+    assert not experiment.settle(HOUR, disarmed=True, traces=14.0)
     assert not experiment.settle(HOUR + 6.0, disarmed=True, traces=14.0)
     assert experiment.settle(HOUR + 14.0, disarmed=True, traces=14.0)
 

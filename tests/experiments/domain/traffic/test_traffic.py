@@ -62,8 +62,40 @@ def needed(traffic: Traffic) -> list[object]:
         traffic.usually_called(),
         traffic.topology,
         traffic.topology.shared(),
+        traffic.not_looked_at(),
         [traffic.topology.behind(frozenset({a, b})) for a in points for b in points],
     ]
+
+
+def shop(worker_done: int) -> Lineage:
+    """An order: a message is sent, and its consumer is done after so many milliseconds."""
+    ms = 1_000_000
+    return lineage(
+        span("root", kind="server", at=(0, 20 * ms)),
+        span("send", "root", "producer", point="api>message:send:kafka/orders", at=(1, 2)),
+        span("take", "send", "consumer", "worker", at=(3, worker_done * ms), point="take"),
+        span("insert", "take", service="worker", at=(4, 5)),
+        span("audit", "root", "producer", point="api>message:send:kafka/audit", at=(1, 2)),
+    )
+
+
+def test_what_no_request_waits_for_is_named_and_survives_storage() -> None:
+    # Given requests whose consumer outlasts them, and one whose consumers nobody saw
+    traffic = observed([observation(shop(2_000), number=n) for n in range(3)])
+    wanted = {
+        "take": "no request waits for it",
+        "insert": "no request waits for it",
+        "api>message:send:kafka/audit": "what became of its messages was not seen",
+    }
+    # Then they are named, also after a restart; records without such names are read
+    kept = json.loads(json.dumps(traffic.to_json()))
+    assert traffic.not_looked_at() == Traffic.from_json(kept).not_looked_at() == wanted
+    del kept["aside"]
+    assert Traffic.from_json(kept).not_looked_at() == {}
+    # When one of them is over in time, it counts and is looked at
+    traffic.observe(observation(shop(10), number=4))
+    assert traffic.not_looked_at().keys() == {"api>message:send:kafka/audit"}
+    assert "insert" in traffic.reached()
 
 
 @given(observations(), observations())
