@@ -26,7 +26,8 @@ from ldfi.lineage.expectations import Expectations, Hole, Parts
 from ldfi.lineage.joining import Follows, grafts
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.waiting import outliving
+from ldfi.lineage.tree import beyond
+from ldfi.lineage.waiting import outlasts, outliving
 
 Drop = Literal["late", "evicted", "oversize", "linked_late", "linked_nowhere"]
 
@@ -326,6 +327,16 @@ class Assembler:
         self._follows.forget(trace_id)
         if len(self._gone) > POPPED_PER_OPEN * self.max_traces:
             self._gone.popitem(last=False)
+
+
+def concerns(trace: Trace, late: Sequence[Span]) -> bool:
+    """Tell whether what has come late may change what a trace says: not what was begun when the
+    request was over, and nobody waited for."""
+    request = _request(trace.spans)
+    if request is None:
+        return True
+    apart = beyond([*trace.spans, *late], request)
+    return any(s.span_id not in apart or not outlasts(s.start, request) for s in late)
 
 
 def _announced(hole: Hole | None) -> str:

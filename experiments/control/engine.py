@@ -29,7 +29,7 @@ from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.store import Database, classes
 from ldfi.experiments.telemetry import instruments
-from ldfi.lineage.assembly import FATES, Assembler
+from ldfi.lineage.assembly import FATES, Assembler, concerns
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.lineage import learn, unusable
 from ldfi.lineage.span import Span, Trace
@@ -118,9 +118,10 @@ class Engine:
         self.spans += len(spans)
         late = self._assembler.add(spans, now)
         for trace_id in {span[0] for span in late}:
-            lineage = self._join.withdraw(trace_id)
-            if lineage is not None:
-                mine = [span for span in late if span[0] == trace_id]
+            mine = [span for span in late if span[0] == trace_id]
+            lineage = self._join.waiting(trace_id)
+            if lineage is not None and concerns(lineage.trace, mine):
+                self._join.withdraw(trace_id)
                 self._assembler.reopen(lineage.trace, mine, now)
 
     def receive_outcomes(self, outcomes: Iterable[Outcome], now: float) -> None:

@@ -21,7 +21,7 @@ from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.streams.log_time import LogTime
 from ldfi.experiments.streams.wire import Halves
-from ldfi.lineage.assembly import Assembler, Fate
+from ldfi.lineage.assembly import Assembler, Fate, concerns
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.lineage import Lineage, learn, unusable
 from ldfi.lineage.span import Span, Trace
@@ -145,9 +145,10 @@ class PartitionWork:
         """Take spans of one trace."""
         now = self._times["spans"].now
         late = self._assembler.add(spans, now)
-        if late and trace_id in self._lineages:
-            _, lineage = self._lineages.pop(trace_id)
-            self._assembler.reopen(lineage.trace, late, now)
+        _, waiting = self._lineages.get(trace_id, (now, None))
+        if late and waiting is not None and concerns(waiting.trace, late):
+            del self._lineages[trace_id]
+            self._assembler.reopen(waiting.trace, late, now)
         if trace_id in self._assembler or trace_id in self._lineages or trace_id in self._joined:
             self._offsets["spans"].take(trace_id, offset)
 

@@ -256,3 +256,67 @@ def test_calls_of_functions_count_and_spans_that_are_no_calls_do_not() -> None:
     assert expected.hole(Parts(inside)) is None
     assert expected.hole(Parts([inside[0], span("work", "root", kind="internal")])) == Hole("call")
     assert expected.hole(Parts([serving("root", calls="rubbish")])) is None
+
+
+SEND = "api>message:send:kafka/orders"
+LATER = 10**12
+
+
+def sent() -> list[Span]:
+    return [serving("root"), span("send", "root", "producer", point=SEND)]
+
+
+def taking(end: int, calls: str = "0") -> Span:
+    return span("take", "send", "consumer", "worker", at=(1, end), calls=calls)
+
+
+def test_a_consumer_that_is_over_in_time_is_expected_and_one_that_is_not_is_not() -> None:
+    for end, expects in ((2, True), (LATER, False)):
+        expected = Expectations()
+        for _ in range(3):
+            expected.learn(Parts([*sent(), taking(end)]), waited=False)
+        assert expected.answered(sent()[1].operation) is expects
+        assert expected.hole(Parts(sent())) == (Hole("answer") if expects else None)
+
+
+def test_what_a_consumer_misses_that_goes_on_after_the_request_is_no_hole() -> None:
+    expected = taught(20)
+    call = span("call", "take", service="worker", point=POINT, at=(1, LATER))
+    soon, later = [[*sent(), taking(end, calls="2"), call] for end in (2, LATER)]
+    assert expected.hole(Parts(soon)) == Hole("call")
+    assert expected.hole(Parts(later)) is None
+    ongoing = [*sent(), call._replace(parent_id="has-not-ended")]
+    assert expected.hole(Parts(ongoing)) == Hole("answer", announced=False)  # of the message
+
+
+def test_a_call_in_time_within_a_consumer_that_goes_on_waits_for_the_answer() -> None:
+    """It may be the one that shows that somebody waited."""
+    call = span("call", "take", service="worker", point=POINT)
+    assert taught(20).hole(Parts([*sent(), taking(LATER), call])) == Hole("answer")
+
+
+def test_nothing_is_learned_of_what_goes_on_after_the_request() -> None:
+    expected = Expectations()
+    call = span("call", "take", service="worker", point=POINT, at=(1, LATER))
+    for _ in range(5):
+        expected.learn(Parts([*sent(), taking(LATER), call]), waited=True)
+    assert expected.answered(call.operation) is None
+
+
+def test_a_clock_that_is_wrong_makes_nothing_go_on() -> None:
+    # Given an inner service whose clock is ahead, and of which only a query has come
+    query = span("query", "served", service="titles", point="titles>db:SELECT:t", at=(LATER,) * 2)
+    assert taught(20).hole(Parts([*WHOLE[:2], query])) == Hole("parent", running=True)
+
+
+def test_a_span_that_has_reopened_its_trace_was_not_late() -> None:
+    given = assembler(taught(20))
+    given.add(WHOLE, 0.0)
+    (trace,) = given.pop(QUIET)
+    late = given.add([span("take", "call", "consumer", "worker")], 5.0)
+    given.reopen(trace, late, 5.0)
+    assert given.take_late() == []
+    given.pop(5.0 + QUIET)
+    # Only when it comes once more, and its trace is gone
+    given.add(late, 20.0)
+    assert [each.request for each in given.take_late()] == [WHOLE[0].operation]

@@ -56,6 +56,10 @@ class _Pending(Generic[Half]):
         found = self._halves.pop(trace_id, None)
         return found[1] if found else None
 
+    def get(self, trace_id: str) -> Half | None:
+        found = self._halves.get(trace_id)
+        return found[1] if found else None
+
     def expire(self, before: float) -> int:
         """Drop what is older than ``before``, and the oldest above the limit; say how many."""
         dropped = 0
@@ -115,6 +119,10 @@ class Join:
                 self.dropped["duplicate"] += 1
             return None
         return self._joined(lineage, outcome, now)
+
+    def waiting(self, trace_id: str) -> Lineage | None:
+        """Return a lineage that waits for its outcome."""
+        return self._lineages.get(trace_id)
 
     def withdraw(self, trace_id: str) -> Lineage | None:
         """Give back a lineage that waits for its outcome: more of its trace has come."""

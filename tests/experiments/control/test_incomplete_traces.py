@@ -151,6 +151,23 @@ def test_a_trace_that_waits_for_its_device_is_reopened_by_a_late_span(engine: En
     assert good(engine) == 61
 
 
+def test_what_is_begun_after_a_request_holds_its_trace_up_no_more(engine: Engine) -> None:
+    # Given a trace that was taken as whole, and whose device has not reported yet
+    trace = f"{1:032x}"
+    send = span("send", "root", "producer", "search", trace=trace)
+    engine.receive_spans([*request(1), send], START)
+    now = ticks(engine, START, START + 20)
+    # When a consumer makes a call minutes later by the clocks, and then the report comes
+    late = span("pack", "take", service="store", at=(10**12, 10**12), trace=trace)
+    engine.receive_spans([late], now)
+    engine.receive_outcomes([outcome(1)], now)
+    # Then the request is used at once
+    assert engine.open_traces == 0
+    assert engine.drops()["span_late"] == 1
+    ticks(engine, now, now + 40)
+    assert engine.fates()["unjoined"] == 0
+
+
 def test_a_treated_request_with_a_hole_is_held_against_its_experiment() -> None:
     with World.in_memory() as world:
         world.start(Settings(kinds=("error",), min_traffic=50))

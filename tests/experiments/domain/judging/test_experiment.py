@@ -442,6 +442,14 @@ def test_it_settles_for_as_long_as_traces_take() -> None:
     assert experiment.settle(HOUR + 14.0, disarmed=True, traces=14.0)
 
 
+def test_the_next_are_let_in_when_the_traces_of_those_before_may_have_come() -> None:
+    experiment = an_experiment(Settings(settle=5.0))
+    experiment.used = few = experiment.admission(HOUR, traces=14.0)
+    assert experiment.admission(HOUR, traces=14.0) == few
+    assert experiment.admission(HOUR + 6.0, traces=14.0) == few
+    assert experiment.admission(HOUR + 14.0, traces=14.0) > few
+
+
 def test_a_low_level_asks_for_more_evidence() -> None:
     def looks(level: float) -> int:
         experiment, number = an_experiment(level=level), 0
