@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from operator import attrgetter
+from typing import Final
 
 from ldfi.fit.features import Features
 from ldfi.lineage import evidence
@@ -87,6 +88,18 @@ def way_of(known: Lineage) -> Way:
     return partial(Lineage, *_shared(known))
 
 
+def unusable(trace: Trace, run: Lineage | None) -> str:
+    """Tell why a trace is no evidence: what it misses; empty where it may be used."""
+    missing = "root" if run is None else trace.missing or ("parent" if run.orphans else "")
+    return _UNUSABLE.get(missing, "")
+
+
+_UNUSABLE: Final = {
+    "root": "trace_without_root",
+    "parent": "trace_incomplete",
+    "answer": "trace_unanswered",
+    "call": "trace_short_of_calls",
+}
 _shelf = Shelf()
 _known: dict[tuple[int, int], Way] = {}
 

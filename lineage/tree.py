@@ -15,6 +15,7 @@ the request (:mod:`ldfi.lineage.waiting`).
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ldfi.fit.features import Features
@@ -118,6 +119,23 @@ def build(trace: Trace) -> Tree | None:
         orphans=len(orphans) + (not _may_enter(entry)),
         strangers=len(spans) - reached,
     )
+
+
+def beyond(spans: Sequence[Span], request: Span) -> frozenset[str]:
+    """Name the spans, by what is there of a trace, that the request did not wait for."""
+    given = tuple(spans)
+    links = _link(given)
+    order = _order(links)
+    detached = waits(given, links.parents, request, order).detached
+    ongoing = outliving(given, request)
+    found: set[int] = set()
+    for i in order:
+        above = links.parents.get(i)
+        apart = given[i].parent_id in ongoing if above is None else above in found
+        if apart or i in detached:
+            found.add(i)
+    kept = {given[i].span_id for i in order if i not in found}  # Zipkin: two halves have one id
+    return frozenset(given[i].span_id for i in found) - kept
 
 
 def _experiment(spans: tuple[Span, ...]) -> tuple[str, str]:

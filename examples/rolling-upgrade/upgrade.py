@@ -72,7 +72,7 @@ class Town:
         self.start(
             "ldfi",
             *(*serve, "--database", str(self.folder / "ldfi.sqlite3")),
-            env={"LDFI_TOKENS": tokens, "LDFI_QUIET": "0.4"},
+            env={"LDFI_TOKENS": tokens, "LDFI_EXPORT_INTERVAL": "0.1", "LDFI_QUIET": "0.4"},
         )
         for name in REPLICAS:
             self.start_replica(name, "release 1")

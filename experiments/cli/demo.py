@@ -185,7 +185,8 @@ def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str
         ],
         {
             "LDFI_TOKENS": secret.tokens(),
-            "LDFI_QUIET": "0.4",  # one machine: a trace is whole within milliseconds
+            "LDFI_EXPORT_INTERVAL": "0.1",  # as demo/telemetry.py has it
+            "LDFI_QUIET": "0.4",
             "LDFI_MEMBERS_PER_HOUR": "100000",
             "LDFI_MEMBERS_PER_DAY": "100000",
         },

@@ -62,7 +62,7 @@ class Passes:
                 reason = f"it could not be followed: {type(error).__name__}: {error}"
                 self._arming.abort(campaign, experiment, reason, now)
             out = self._board.out_of_force(experiment.id, now)
-            if experiment.settle(now, disarmed=out):
+            if experiment.settle(now, disarmed=out, traces=self._state.traces):
                 self._record.end(campaign, experiment, now)
                 self._state.next_pass = now
 
@@ -79,7 +79,8 @@ class Passes:
             experiment.suspect(named, now)
             self._arming.disarm(experiment, now)
         elif experiment.state == "observing":
-            self._board.allow(experiment.id, experiment.admission(now), now)
+            allowed = experiment.admission(now, traces=self._state.traces)
+            self._board.allow(experiment.id, allowed, now)
 
     def ask(self, campaign: Campaign, now: float) -> None:
         """Ask a campaign what to try next, and try it."""

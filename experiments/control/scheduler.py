@@ -34,7 +34,8 @@ SYNC_SECONDS = 1.0
 class Scheduler:
     """Runs campaigns over the classes of a catalogue: its parts, and the order of their steps.
 
-    ``lease``: seconds for which an edge may act without news.
+    ``lease``: seconds for which an edge may act without news. ``traces``: seconds that a trace may
+    take until it is whole.
 
     The database may fail at any moment, and then nobody knows whether a transaction was done. So
     what is decided is kept until it is on record, and written again; what was about to be armed is
@@ -50,8 +51,9 @@ class Scheduler:
         *,
         now: float,
         lease: float = 10.0,
+        traces: float = 0.0,
     ) -> None:
-        self.state = State(limits)
+        self.state = State(limits, traces=traces)
         self._board = board
         self._record = Record(db, board, catalogue)
         self._arming = Arming(db, board, self._record, self.state, lease)
@@ -70,6 +72,12 @@ class Scheduler:
                 self.state.late += experiment.over
                 return True
         return False
+
+    def lose(self, experiment_id: str, arm: str) -> None:
+        """Note that the trace of a request under experiment had a hole."""
+        for _, experiment in self.state.active():
+            if experiment.id == experiment_id:
+                experiment.lose(arm)
 
     def advance(self, now: float) -> None:
         """Move everything on by one step. Raises what the database raises."""

@@ -29,7 +29,8 @@ class State:
     ``next_pass``: when the campaigns are asked next (scheduler; whoever has made room for more
     brings it forward). ``unread``: whether campaigns may be on record that are not here (commands;
     the switch reads them). ``late``: requests that came in when their experiment was over: they
-    count for its members only (scheduler).
+    count for its members only (scheduler). ``traces``: seconds that a trace may take until it is
+    whole.
     """
 
     limits: Limits
@@ -41,6 +42,7 @@ class State:
     next_pass: float = 0.0
     unread: bool = True
     late: int = 0
+    traces: float = 0.0
 
     def active(self) -> Iterator[tuple[Campaign, Experiment]]:
         """Every experiment that may still inject something, with its campaign."""

@@ -145,6 +145,23 @@ class ObservationReader:
         return known
 
 
+def write_cut(experiment: str, arm: str) -> bytes:
+    """Write that the trace of a request under experiment had a hole. It stands among the
+    observations, of which it is none."""
+    return json.dumps({"cut": [experiment, arm]}, separators=(",", ":")).encode()
+
+
+def read_cut(value: bytes) -> tuple[str, str] | None:
+    """Read what :func:`write_cut` wrote; None for anything else."""
+    if not value.startswith(b'{"cut":'):
+        return None
+    try:
+        experiment, arm = json.loads(value)["cut"]
+    except (ValueError, TypeError):
+        return None
+    return str(experiment), str(arm)
+
+
 def _links(within: Sequence[str] = ()) -> Links:
     """Read links: within a trace that is joined already, the span says all."""
     return tuple(("", span_id) for span_id in within)

@@ -142,6 +142,9 @@ class Experiment:
     tests: Tests = field(init=False)
     elsewhere: Counts = field(default_factory=Counts)
     """What somebody else has counted so far (PromQL), instead of devices."""
+    cut: int = 0
+    """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
+    _treated: int = 0
     _counted: list[tuple[int, str, bool, bool]] = field(default_factory=list)
     """When each request began, its trace (so that no tie is broken by arm or outcome), whether it
     was treated, whether it failed."""
@@ -188,6 +191,7 @@ class Experiment:
         """Take in one request that carried this experiment's failure context."""
         lineage, outcome = observation.lineage, observation.outcome
         treated = lineage.arm == "treatment"
+        self._treated += treated
         if treated and lineage.fired:
             self.exposed.add(outcome.device)
             if not outcome.success:
@@ -207,6 +211,10 @@ class Experiment:
             failed = not outcome.success
             self._counted.append((lineage.start, lineage.trace_id, treated, failed))
             self.tests.add(treated=treated, failed=failed)
+
+    def lose(self, arm: str) -> None:
+        """Note that the trace of one request under this experiment had a hole."""
+        self.cut += arm == "treatment"
 
     def count(self, totals: Counts) -> None:
         """Take in what somebody else has counted so far in both arms (``settings.promql``).
@@ -232,10 +240,11 @@ class Experiment:
         heard = len(self.arms["control"].devices | self.spared)
         return None if self.enrolled is None else max(0, self.enrolled - heard)
 
-    def admission(self, now: float) -> int:
+    def admission(self, now: float, *, traces: float = 0.0) -> int:
         """How many devices may be treated in all, given how those so far have fared.
 
-        Who has not reported ``settle`` seconds after the last was let in is not waited for.
+        Who has not reported ``settle`` seconds after the last was let in, or ``traces`` if that is
+        longer, is not waited for.
         """
         settings, treated = self.settings, self.arms["treatment"]
         if settings.admission == "all" or settings.promql is not None:
@@ -245,7 +254,7 @@ class Experiment:
         if self.used < self._allowed:
             return self._allowed
         self._full_since = now if self._full_since is None else self._full_since
-        if not self.outstanding() or now >= self._full_since + settings.settle:
+        if not self.outstanding() or now >= self._full_since + max(settings.settle, traces):
             self._allowed = following(self.used, treated.total, treated.failures)
             self._full_since = None
         return min(self._allowed, settings.members)
@@ -291,22 +300,26 @@ class Experiment:
         """Take the verdict away: nothing can be made of what was seen."""
         self.state, self.verdict, self.reason, self.ended_at = "aborted", None, reason, now
 
-    def settle(self, now: float, *, disarmed: bool) -> bool:
+    def settle(self, now: float, *, disarmed: bool, traces: float = 0.0) -> bool:
         """End it when nothing is outstanding; True once, when it has just ended.
 
-        ``disarmed``: every edge has confirmed, or its lease has run out.
+        ``disarmed``: every edge has confirmed, or its lease has run out. ``traces``: seconds that
+        a trace may take until it is whole: whoever is awaited has as long.
         """
         if self.state != "settling" or self.disarmed_at is None or not disarmed:
             return False
         self._quiet_since = now if self._quiet_since is None else self._quiet_since
         everybody = not self.outstanding() and (self._aborting or self.awaited() == 0)
-        if not everybody and now < self._quiet_since + self.settings.settle:
+        if not everybody and now < self._quiet_since + max(self.settings.settle, traces):
             return False
         self.ended_at = now
         if self._aborting:
             self.state = "aborted"
             return True
         self.state, self.verdict = "decided", self._verdict()
+        if self.verdict == "inconclusive" and self.cut:
+            of = self.cut + self._treated
+            self.reason += f"; {self.cut} of {of} treated traces were cut: spans are missing"
         return True
 
     def comparison(self) -> Comparison:

@@ -420,6 +420,36 @@ def test_silence_is_no_success() -> None:
     assert decide(few) == "tolerated"
 
 
+def test_an_inconclusive_one_says_how_many_of_its_traces_were_cut() -> None:
+    experiment = an_experiment()
+    experiment.observe(seen(1, "treatment", success=True, fired=False))
+    for arm in ("treatment", "treatment", "control"):
+        experiment.lose(arm)
+
+    assert decide(experiment) == "inconclusive"
+    assert experiment.reason == (
+        "no fault fired; 2 of 3 treated traces were cut: spans are missing"
+    )
+
+
+def test_it_settles_for_as_long_as_traces_take() -> None:
+    experiment = an_experiment(Settings(settle=5.0))
+    feed(experiment, 2, treated=True)
+    experiment.used = 3
+    experiment.review(HOUR)
+    assert not experiment.settle(HOUR, disarmed=True, traces=14.0)
+    assert not experiment.settle(HOUR + 6.0, disarmed=True, traces=14.0)
+    assert experiment.settle(HOUR + 14.0, disarmed=True, traces=14.0)
+
+
+def test_the_next_are_let_in_when_the_traces_of_those_before_may_have_come() -> None:
+    experiment = an_experiment(Settings(settle=5.0))
+    experiment.used = few = experiment.admission(HOUR, traces=14.0)
+    assert experiment.admission(HOUR, traces=14.0) == few
+    assert experiment.admission(HOUR + 6.0, traces=14.0) == few
+    assert experiment.admission(HOUR + 14.0, traces=14.0) > few
+
+
 def test_a_low_level_asks_for_more_evidence() -> None:
     def looks(level: float) -> int:
         experiment, number = an_experiment(Settings(confirm=False), level), 0
