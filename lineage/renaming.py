@@ -77,6 +77,7 @@ def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
         called=each(run.called),
         failed=each(run.failed),
         timed_out=each(run.timed_out),
+        survived=faults(run.survived),
         fired=faults(run.fired),
         would_fire=faults(run.would_fire),
         relied_on=faults(run.relied_on),

@@ -125,7 +125,7 @@ class Shapes:
 def _key(shape: Shape) -> _Key:
     run = shape.lineage
     features = tuple(sorted(run.features.items()))
-    points = (run.support, run.called, run.failed, run.fired)
+    points = (run.support, run.called, run.survived, run.fired)
     return (run.service, features, shape.outcome, shape.hidden, shape.told, *points)
 
 
@@ -142,6 +142,6 @@ def _together(one: Shape, other: Shape) -> Shape:
 
 def _rank(shape: Shape) -> tuple[object, ...]:
     run = shape.lineage
-    sets = tuple(sorted(points) for points in (run.support, run.called, run.failed, run.fired))
+    sets = tuple(sorted(points) for points in (run.support, run.called, run.survived, run.fired))
     features = tuple(sorted(run.features.items()))
     return (run.service, features, shape.outcome, sets, shape.hidden, sorted(shape.told))

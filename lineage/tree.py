@@ -45,6 +45,8 @@ class Call:
     fired: tuple[str, ...]
     would_fire: tuple[str, ...]
     calls: tuple[Call, ...] = ()
+    failure: str = ""
+    """How it failed, as its caller could see: a kind of fault. Empty where it did not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,19 +198,21 @@ def _node(
         return inner
     inner.sort(key=_by_start)
     answered = answer.operation if answer else None
+    failed = _failed(what, answered)
     return [
         Call(
             point=point,
             service=caller,
             callee=answered.service if answered else _system(point, what),
             route=answered.route if answered else "",
-            failed=_failed(what, answered),
+            failed=failed,
             detached=what.detached,
             start=span.start,
             end=span.end,
             fired=what.fired,
             would_fire=what.would_fire,
             calls=tuple(inner),
+            failure=_failure(what, answered) if failed else "",
         )
     ]
 
@@ -236,6 +240,12 @@ def _failed(call: Operation, answered: Operation | None) -> bool:
     if answered is not None:
         return answered.failed is True
     return "delay" in call.fired and "http:" in (call.point or "")
+
+
+def _failure(call: Operation, answered: Operation | None) -> str:
+    """Say how a call failed: as its caller says, else as the callee does."""
+    silent = call.failure == "failed" and answered is not None
+    return answered.failure if silent and answered is not None else call.failure
 
 
 def _arrives(what: Operation, above: Operation | None) -> bool:

@@ -154,7 +154,7 @@ class _Search:
         What failed by itself is not put apart as nature's experiment: fakes answer every time as
         they do this time, and the test is about just that.
         """
-        undisturbed = replace(lineage, failed=frozenset())
+        undisturbed = replace(lineage, failed=frozenset(), survived=frozenset())
         outcome = Outcome(lineage.trace_id, "test", "", success=True)
         self._traffic.observe(Observation(undisturbed, outcome))
 
@@ -181,6 +181,7 @@ class _Search:
                 fired=lineage.fired,
                 relied_on=lineage.relied_on,
                 called=lineage.called,
+                survived=lineage.survived,
                 implications=implications,
                 purpose=plan.purpose,
             )

@@ -154,16 +154,13 @@ class Knowledge:
             seed=self.settings.seed,
             time_limit=SOLVER_SECONDS,
         )
-        for (relied_on, failed), trace_id in zip(around.supports, around.traces, strict=True):
-            support = self._within_bounds(relied_on)
-            self.explorer.observe(support, failed=failed, traces=(trace_id,))
         self._know_points()
         if "error" in self.settings.kinds:
             for delay, error in sorted(around.implications):
                 self.explorer.imply(delay, error)
         self._know_domains()
         self._know_nesting()
-        self._unproven.add(frozenset(), around.called)
+        self._know_nature()
         self._widen()
         for lesson in self.lessons:
             self._take(lesson)
@@ -176,7 +173,7 @@ class Knowledge:
 
     def _record(self, lesson: Lesson) -> None:
         if lesson.succeeded:
-            self._unproven.add(lesson.fired, lesson.called)
+            self._unproven.add(lesson.fired, lesson.called, lesson.survived)
             self._widen()  # before the record, which judges by it whether anything was closed
             self.explorer.record(
                 injected=lesson.injected,
@@ -231,6 +228,21 @@ class Knowledge:
     def injected(self, variables: Iterable[str]) -> frozenset[str]:
         """Return the faults that are injected for these variables."""
         return frozenset(map(str, self.expand(variables)))
+
+    def _know_nature(self) -> None:
+        """Take in what traffic relies on, and what it survives by itself."""
+        self._unproven.add(frozenset(), self._around.called)
+        for (relied_on, failed), trace_id in zip(
+            self._around.supports, self._around.traces, strict=True
+        ):
+            support = self._within_bounds(relied_on)
+            self.explorer.observe(support, failed=self._with_tokens(failed), traces=(trace_id,))
+            if failed:
+                for fault in sorted(failed - self._within_bounds(failed)):
+                    self.explorer.exclude({fault})  # nobody can inject what only nature does
+                waited = (fault.partition("@") for fault in relied_on)
+                called = frozenset(point for kind, _, point in waited if kind == "delay")
+                self._unproven.add(failed, called, failed)
 
     def _widen(self) -> None:
         """Let clauses hold what their runs leave unproved."""

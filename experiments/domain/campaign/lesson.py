@@ -29,7 +29,9 @@ class Lesson:
     """``succeeded`` is None for an inconclusive experiment. ``suspects`` (blame) and ``called``
     are points; the rest are faults.
 
-    ``implications``: pairs (delay, error) of a point where a delay made the call itself fail.
+    ``survived``: how calls failed with nothing failed above them (``kind@point``), by injection or
+    because something below them did. ``implications``: pairs (delay, error) of
+    a point where a delay made the call itself fail.
     """
 
     injected: frozenset[str]
@@ -37,6 +39,7 @@ class Lesson:
     fired: frozenset[str] = frozenset()
     relied_on: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
+    survived: frozenset[str] = frozenset()
     suspects: frozenset[str] = frozenset()
     implications: frozenset[tuple[str, str]] = frozenset()
     traces: tuple[str, ...] = ()
@@ -50,6 +53,7 @@ class Lesson:
             "fired": sorted(self.fired),
             "relied_on": sorted(self.relied_on),
             "called": sorted(self.called),
+            "survived": sorted(self.survived),
             "suspects": sorted(self.suspects),
             "implications": sorted(map(list, self.implications)),
             "traces": list(self.traces),
@@ -65,6 +69,7 @@ class Lesson:
             fired=frozenset(data["fired"]),
             relied_on=frozenset(data["relied_on"]),
             called=frozenset(data["called"]),
+            survived=frozenset(data.get("survived", data["fired"])),
             suspects=frozenset(data["suspects"]),
             implications=frozenset((delay, error) for delay, error in data["implications"]),
             traces=tuple(data["traces"]),
@@ -88,6 +93,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             fired=frozenset().union(*(lineage.fired for lineage in good)),
             relied_on=frozenset().union(*(lineage.relied_on for lineage in good)),
             called=frozenset().union(*(lineage.called for lineage in good)),
+            survived=frozenset().union(*(lineage.survived for lineage in good)),
             implications=implications,
             traces=tuple(lineage.trace_id for lineage in good[:MAX_TRACES]),
             purpose=experiment.purpose,

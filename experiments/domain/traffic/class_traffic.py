@@ -2,8 +2,8 @@
 
 Two unperturbed requests of one class may differ because one of them hit a cache. That is variety,
 not redundancy: the second request had no alternative. So good requests are grouped by the set of
-points that failed in them, by nature, and a group's frequent supports count as one (design,
-section 4, rules 3 and 4).
+points that failed in them, by nature, and how, and a group's frequent supports count as one
+(design, section 4, rules 3, 4 and 8).
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ fewer, a path taken by some (a cache miss, say) may by chance not be among them.
 
 STEADY_OUTCOMES = 200
 """Newest outcomes that make up the steady state."""
+
+RULES = 2
+"""Which rules made a record. Under the first ones every failure was taken for an error."""
 
 MOST = 1_000
 """Different groups, and different supports of one, that are kept. Traffic without structure must
@@ -164,6 +167,7 @@ class Traffic:
             for (support, called), count in self._undisturbed.items()
         ]
         return {
+            "rules": RULES,
             "good": self.good,
             "recent": "".join("01"[success] for success in self._recent),
             "groups": groups,
@@ -174,11 +178,17 @@ class Traffic:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Traffic:
-        """Read what :meth:`to_json` wrote. Raises KeyError, TypeError or IndexError otherwise."""
+        """Read what :meth:`to_json` wrote. Raises KeyError, TypeError or IndexError otherwise.
+
+        What nature had tried is left out where the record does not say how calls failed: traffic
+        will show it again.
+        """
         points = list(data["points"])
         traffic = cls(data["good"], Topology.from_json(data["topology"], points))
         traffic._recent.extend(success == "1" for success in data["recent"])
         for failed, supports in data["groups"]:
+            if failed and data.get("rules") != RULES:
+                continue
             group = traffic._groups[faults_at(points, failed)] = _Group()
             for faults, count, trace_id in supports:
                 relied_on = faults_at(points, faults)
@@ -191,7 +201,7 @@ class Traffic:
     def _learn(self, lineage: Lineage, count: int) -> None:
         """Good requests: what they relied on, and what failed in them."""
         self.good += count
-        failed = frozenset(f"error@{point}" for point in lineage.failed)
+        failed = lineage.lost
         group = self._groups.get(failed)
         if group is None and len(self._groups) < MOST:
             group = self._groups[failed] = _Group()
