@@ -34,8 +34,6 @@ class Operation:
     kind: str
     failed: bool | None
     """None: the span says nothing about it."""
-    failure: str
-    """How it failed, if it did (:func:`ldfi.lineage.outcome.kind`)."""
     refused: bool
     """A server's answer of the class 4xx: neither a failure nor the outcome that was asked for."""
     point: str | None
@@ -56,6 +54,11 @@ class Operation:
     """Nobody waits for it: a consumed message, a span that merely follows from its parent."""
     fields: Fields
     """What was read from the span."""
+
+    @property
+    def failure(self) -> str:
+        """How it failed, if it did (:func:`ldfi.lineage.outcome.kind`)."""
+        return outcome.kind(dict(self.fields))
 
     @property
     def serves(self) -> bool:
@@ -81,7 +84,6 @@ def operation(
         name=template_words(name),
         kind=kind,
         failed=outcome.failed(status, known, exception),
-        failure=outcome.kind(known),
         refused=kind == "server" and known.get("status", "").startswith("4"),
         point=naming.point_of(service or "unknown", name, kind, known),
         peer=naming.peer_of(known),

@@ -115,6 +115,10 @@ class Explorer:
         self._suspects = Suspects()
         self._snapshot: tuple[tuple[int, int, int, int], Hypotheses] | None = None
 
+    def learn(self, faults: Iterable[Hashable]) -> None:
+        """Get to know these faults: they may be tried from now on."""
+        self._language.learn(faults)
+
     def observe(
         self,
         support: Iterable[Hashable],
@@ -162,9 +166,10 @@ class Explorer:
     ) -> None:
         """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again.
 
-        ``support``: what the good outcome relied on; None if not known, then only this very set is
-        closed. ``fired``: those of the faults that took effect, all if None. ``blame``: the faults
-        suspected of the failure. Raises InvalidRecord for a bad run with a support.
+        ``support``: what the good outcome relied on; None if not known, then only what fired is
+        closed, and less than that if more faults never help. ``fired``: those of the faults that
+        took effect, all if None. ``blame``: the faults suspected of the failure. Raises
+        InvalidRecord for a bad run with a support.
         """
         injected = frozenset(injected)
         took_effect = injected if fired is None else frozenset(fired)
@@ -173,7 +178,7 @@ class Explorer:
         self.experiments += 1
         if succeeded is not None:
             self._rechecks.count(injected, self._now(), succeeded=succeeded)
-        if succeeded and (support is not None or took_effect >= injected):
+        if succeeded and (support is not None or took_effect or not injected):
             known = None if support is None else frozenset(support)
             self._equation.add_good(took_effect, known, "injected", traces)
         elif succeeded is False:

@@ -51,12 +51,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request."""
+    """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request.
+    ``degraded``: it said that it accepts an answer from which something is missing."""
 
     passed: Passed
     lineage: Lineage
     error: str = ""
     asked: Asked | None = None
+    degraded: bool = False
 
 
 Execute = Callable[[tuple[Fault, ...]], Run]
@@ -184,6 +186,7 @@ class _Search:
                 survived=lineage.survived,
                 implications=implications,
                 purpose=plan.purpose,
+                degraded=run.degraded,
             )
         self._failed[lineage.fired] = run
         return Lesson(

@@ -172,7 +172,15 @@ class Knowledge:
             self._record(lesson)
 
     def _record(self, lesson: Lesson) -> None:
-        if lesson.succeeded:
+        if lesson.succeeded and lesson.degraded:
+            self.explorer.learn(self._within_bounds(lesson.relied_on))
+            self.explorer.record(
+                injected=lesson.injected,
+                succeeded=True,
+                fired=self._with_tokens(lesson.fired),
+                traces=lesson.traces,
+            )
+        elif lesson.succeeded:
             self._unproven.add(lesson.fired, lesson.called, lesson.survived)
             self._widen()  # before the record, which judges by it whether anything was closed
             self.explorer.record(

@@ -1,9 +1,11 @@
 """What a run teaches (design, section 4), in the solver's words.
 
 A tolerated experiment makes one clause: the union of what its successful requests relied on, less
-the faults that fired and were survived. A harmful one is put down to the faults that *fired* in
-its failed requests, not to those that were armed. An inconclusive one teaches nothing about the
-hypothesis.
+the faults that fired and were survived. Where an answer was accepted although something was missing
+from it (*degraded*), what was not called because of that has not been shown to be dispensable: it
+proves that what fired does not hurt, and no more. A harmful one is put down to the faults that
+*fired* in its failed requests, not to those that were armed. An inconclusive one teaches nothing
+about the hypothesis.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class Lesson:
 
     ``survived``: how calls failed with nothing failed above them (``kind@point``), by injection or
     because something below them did. ``implications``: pairs (delay, error) of
-    a point where a delay made the call itself fail.
+    a point where a delay made the call itself fail. ``degraded``: some answer was accepted although
+    something was missing from it.
     """
 
     injected: frozenset[str]
@@ -44,6 +47,7 @@ class Lesson:
     implications: frozenset[tuple[str, str]] = frozenset()
     traces: tuple[str, ...] = ()
     purpose: LessonPurpose = "explore"
+    degraded: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""
@@ -58,6 +62,7 @@ class Lesson:
             "implications": sorted(map(list, self.implications)),
             "traces": list(self.traces),
             "purpose": self.purpose,
+            "degraded": self.degraded,
         }
 
     @classmethod
@@ -74,6 +79,7 @@ class Lesson:
             implications=frozenset((delay, error) for delay, error in data["implications"]),
             traces=tuple(data["traces"]),
             purpose=data["purpose"],
+            degraded=data.get("degraded", False),
         )
 
 
@@ -97,6 +103,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             implications=implications,
             traces=tuple(lineage.trace_id for lineage in good[:MAX_TRACES]),
             purpose=experiment.purpose,
+            degraded=any(each.outcome.degraded for each in experiment.good),
         )
     if experiment.verdict == "harmful":
         return _harm(experiment, usual_support, implications)

@@ -104,10 +104,11 @@ class Traffic:
         return traffic
 
     def observe(self, observation: Observation) -> None:
-        """Take in one request of the class."""
+        """Take in one request of the class. One that was degraded shows what nobody relied on only
+        because something else was missing."""
         self._recent.append(observation.outcome.success)
         self.topology.learn(observation.lineage)
-        if observation.outcome.success:
+        if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
