@@ -173,11 +173,11 @@ class Knowledge:
 
     def _record(self, lesson: Lesson) -> None:
         if lesson.succeeded and lesson.degraded:
-            self.explorer.learn(self._within_bounds(lesson.relied_on))
             self.explorer.record(
                 injected=lesson.injected,
                 succeeded=True,
                 fired=self._with_tokens(lesson.fired),
+                met=self._within_bounds(lesson.relied_on),
                 traces=lesson.traces,
             )
         elif lesson.succeeded:
@@ -220,7 +220,8 @@ class Knowledge:
 
     def superseded(self, faults: Hypothesis) -> bool:
         """Say whether less than all of these was found to hurt."""
-        return self.explorer.superseded(faults)
+        whole = self._brought_about(faults)
+        return any(self._brought_about(found) < whole for found, _ in self.findings())
 
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """Return the minimal failing sets found so far, each with exemplar traces."""
@@ -301,6 +302,11 @@ class Knowledge:
         late = {f"error@{p}" for p in self._around.given_up if f"delay@{p}" in fired}
         down = [name for name in self._domains if self._errors(name) <= fired | late]
         return fired | {token(name.removeprefix(DOWN)) for name in down}
+
+    def _brought_about(self, hypothesis: Hypothesis) -> Hypothesis:
+        injected = self.injected(hypothesis)
+        late = {p for p in self._around.given_up if f"delay@{p}" in injected}
+        return injected | {f"error@{point}" for point in late}
 
     def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
         kinds = (*self.settings.kinds, "shared")
