@@ -122,6 +122,7 @@ _ASKED: Final[_Table] = {
 _ASKING: Final[_Table] = {
     "url": (template_called_url, ("url.full", "http.url")),
     "template": (plain, ("url.template",)),
+    "error_type": (plain, ("error.type",)),
     "host": (plain, ("server.address", "net.peer.name", "peer.hostname", "http.host", "peer.ipv4")),
     "port": (plain, ("server.port", "net.peer.port", "peer.port")),
     "peer": (plain, ("peer.service", "service.peer.name")),

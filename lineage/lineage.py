@@ -38,6 +38,8 @@ class Lineage:
     """Every point that was called and waited for, also below calls that failed."""
     failed: frozenset[str]
     """Points that failed with nothing failed above them."""
+    survived: frozenset[str]
+    """The same with how they failed (``kind@point``); if the run was good, that was survived."""
     fired: frozenset[str]
     """Faults (``kind@point``) that were injected and fired."""
     would_fire: frozenset[str]
@@ -65,6 +67,11 @@ class Lineage:
     """Seconds."""
     spans: int
     trace: Trace
+
+    @property
+    def lost(self) -> frozenset[str]:
+        """What was survived, as ``kind@point``. A retry that succeeded lost nothing."""
+        return frozenset(f for f in self.survived if f.partition("@")[2] not in self.support)
 
     @property
     def tree(self) -> Tree:
@@ -140,6 +147,7 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         support=evidence.support(tree),
         called=evidence.called(tree),
         failed=evidence.failed(tree),
+        survived=evidence.survived(tree),
         fired=evidence.fired(tree),
         would_fire=evidence.would_fire(tree),
         timed_out=evidence.timed_out(tree),

@@ -62,6 +62,11 @@ class Operation:
         return any(name == "edge" for name, _ in self.fields)
 
     @property
+    def failure(self) -> str:
+        """How it failed, if it did (:func:`ldfi.lineage.outcome.kind`)."""
+        return outcome.kind(dict(self.fields))
+
+    @property
     def serves(self) -> bool:
         """Whether this is the callee's side of a call."""
         return self.kind in SERVING

@@ -56,6 +56,8 @@ class ObservationWriter:
         """Write one observation as bytes."""
         run, seen = observation.lineage, observation.outcome
         outcome = [seen.device, seen.member, seen.success, seen.error_code, seen.duration]
+        if seen.degraded:
+            outcome.append(True)
         head = [run.trace_id, run.start, run.duration, run.spans, outcome, halves]
         return json.dumps(head, separators=(",", ":")).encode() + b"\n" + self._shape(run)
 
@@ -179,6 +181,7 @@ def read_outcome(value: bytes) -> Outcome:
         given = json.loads(value)
         trace_id, device, member = (str(given[name]) for name in ("trace_id", "device", "member"))
         code, duration = given.get("error_code"), float(given.get("duration", 0.0))
-        return Outcome(trace_id, device, member, bool(given["success"]), code, duration)
+        degraded = bool(given.get("degraded", False))
+        return Outcome(trace_id, device, member, bool(given["success"]), code, duration, degraded)
     except (ValueError, TypeError, LookupError) as error:
         raise UnreadableMessage(f"no device metric: {error!r}") from error

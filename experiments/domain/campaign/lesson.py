@@ -1,9 +1,11 @@
 """What a run teaches (design, section 4), in the solver's words.
 
 A tolerated experiment makes one clause: the union of what its successful requests relied on, less
-the faults that fired and were survived. A harmful one is put down to the faults that *fired* in
-its failed requests, not to those that were armed. An inconclusive one teaches nothing about the
-hypothesis.
+the faults that fired and were survived. Where an answer was accepted although something was missing
+from it (*degraded*), what was not called because of that has not been shown to be dispensable: it
+proves that what fired does not hurt, and no more. A harmful one is put down to the faults that
+*fired* in its failed requests, not to those that were armed. An inconclusive one teaches nothing
+about the hypothesis.
 """
 
 from __future__ import annotations
@@ -31,9 +33,11 @@ class Lesson:
     """``succeeded`` is None for an inconclusive experiment. ``suspects`` (blame) and ``called``
     are points; the rest are faults.
 
-    An inconclusive one of a union that was stopped at its first failure has the faults that are to
-    be tried alone in ``fired``. ``implications``: pairs (delay, error) of a point where a delay
-    made the call itself fail.
+    ``survived``: how calls failed with nothing failed above them (``kind@point``), by injection or
+    because something below them did. ``implications``: pairs (delay, error) of a point where a
+    delay made the call itself fail. ``degraded``: some answer was accepted although something was
+    missing from it. An inconclusive one of a union that was stopped at its first failure has the
+    faults that are to be tried alone in ``fired``.
     """
 
     injected: frozenset[str]
@@ -41,12 +45,14 @@ class Lesson:
     fired: frozenset[str] = frozenset()
     relied_on: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
+    survived: frozenset[str] = frozenset()
     suspects: frozenset[str] = frozenset()
     implications: frozenset[tuple[str, str]] = frozenset()
     traces: tuple[str, ...] = ()
     purpose: LessonPurpose = "explore"
     opening: Opening | None = None
     """Of a harmful one: what it leaves to a second slot."""
+    degraded: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""
@@ -56,11 +62,13 @@ class Lesson:
             "fired": sorted(self.fired),
             "relied_on": sorted(self.relied_on),
             "called": sorted(self.called),
+            "survived": sorted(self.survived),
             "suspects": sorted(self.suspects),
             "implications": sorted(map(list, self.implications)),
             "traces": list(self.traces),
             "purpose": self.purpose,
             "opening": None if self.opening is None else asdict(self.opening),
+            "degraded": self.degraded,
         }
 
     @classmethod
@@ -72,11 +80,13 @@ class Lesson:
             fired=frozenset(data["fired"]),
             relied_on=frozenset(data["relied_on"]),
             called=frozenset(data["called"]),
+            survived=frozenset(data.get("survived", data["fired"])),
             suspects=frozenset(data["suspects"]),
             implications=frozenset((delay, error) for delay, error in data["implications"]),
             traces=tuple(data["traces"]),
             purpose=data["purpose"],
             opening=Opening(**data["opening"]) if data.get("opening") else None,
+            degraded=data.get("degraded", False),
         )
 
 
@@ -96,9 +106,11 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             fired=frozenset().union(*(lineage.fired for lineage in good)),
             relied_on=frozenset().union(*(lineage.relied_on for lineage in good)),
             called=frozenset().union(*(lineage.called for lineage in good)),
+            survived=frozenset().union(*(lineage.survived for lineage in good)),
             implications=implications,
             traces=tuple(lineage.trace_id for lineage in good[:MAX_TRACES]),
             purpose=experiment.purpose,
+            degraded=any(each.outcome.degraded for each in experiment.good),
         )
     if experiment.verdict == "harmful":
         return _harm(experiment, usual_support, implications)

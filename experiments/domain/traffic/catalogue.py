@@ -308,7 +308,8 @@ class Catalogue:
             entry.began.setdefault(*at)
         entry.requests += 1
         entry.last_seen = now
-        entry.shapes.add(lineage, observation.outcome.success)
+        if not observation.outcome.degraded:
+            entry.shapes.add(lineage, observation.outcome.success)
         known = _holding(entry.classes, lineage.features)
         if known is None and entry.asleep:
             known = self._woken(entry, lineage, now)

@@ -2,8 +2,8 @@
 
 Two unperturbed requests of one class may differ because one of them hit a cache. That is variety,
 not redundancy: the second request had no alternative. So good requests are grouped by the set of
-points that failed in them, by nature, and a group's frequent supports count as one (design,
-section 4, rules 3 and 4).
+points that failed in them, by nature, and how, and a group's frequent supports count as one
+(design, section 4, rules 3, 4 and 8).
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ STEADY_SECONDS = 600.0
 
 RATE_OUTCOMES, RATE_SECONDS = 10, 60.0
 """Outcomes, over so many seconds, that it takes to say how many come; or else a full house."""
+
+RULES = 2
+"""Which rules made a record. Under the first ones every failure was taken for an error."""
 
 MOST = 1_000
 """Different groups, and different supports of one, that are kept. Traffic without structure must
@@ -137,10 +140,11 @@ class Traffic:
         return traffic
 
     def observe(self, observation: Observation, now: float) -> None:
-        """Take in one request of the class."""
+        """Take in one request of the class. One that was degraded shows what nobody relied on only
+        because something else was missing."""
         self._recent.append((now, observation.outcome.success))
         self.topology.learn(observation.lineage)
-        if observation.outcome.success:
+        if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
@@ -234,6 +238,7 @@ class Traffic:
             for (support, called), count in self._undisturbed.items()
         ]
         return {
+            "rules": RULES,
             "good": self.good,
             "recent": "".join("01"[success] for _, success in self._recent),
             "recent_at": [at for at, _ in self._recent],
@@ -246,7 +251,11 @@ class Traffic:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Traffic:
-        """Read what :meth:`to_json` wrote. Raises KeyError, TypeError or IndexError otherwise."""
+        """Read what :meth:`to_json` wrote. Raises KeyError, TypeError or IndexError otherwise.
+
+        What nature had tried is left out where the record does not say how calls failed: traffic
+        will show it again.
+        """
         points = list(data["points"])
         traffic = cls(data["good"], Topology.from_json(data["topology"], points))
         times = data.get("recent_at") or [0.0] * len(data["recent"])  # once nobody noted when
@@ -254,6 +263,8 @@ class Traffic:
             (at, good == "1") for at, good in zip(times, data["recent"], strict=True)
         )
         for failed, supports in data["groups"]:
+            if failed and data.get("rules") != RULES:
+                continue
             group = traffic._groups[faults_at(points, failed)] = _Group()
             for faults, count, trace_id in supports:
                 relied_on = faults_at(points, faults)
@@ -270,7 +281,7 @@ class Traffic:
         self.good += count
         self.set_aside("detached", lineage.detached, count)
         self.set_aside("unseen", lineage.unseen, count)
-        failed = frozenset(f"error@{point}" for point in lineage.failed)
+        failed = lineage.lost
         group = self._groups.get(failed)
         if group is None and len(self._groups) < MOST:
             group = self._groups[failed] = _Group()

@@ -19,7 +19,8 @@ Half = TypeVar("Half")
 class Outcome:
     """What a device saw of one request. ``device`` and ``member`` are hashed before they get here.
 
-    ``duration`` is in seconds, as the user waited.
+    ``duration`` is in seconds, as the user waited. ``degraded``: accepted, but something was
+    missing from it; never beside a failure.
     """
 
     trace_id: str
@@ -28,6 +29,7 @@ class Outcome:
     success: bool
     error_code: str | None = None
     duration: float = 0.0
+    degraded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,17 @@ def observation(run: Lineage, success: bool = True, number: int = 1) -> Observat
     return Observation(replace(run, trace_id=trace_id), Outcome(trace_id, "d", "m", success))
 
 
+def test_a_degraded_answer_is_no_evidence() -> None:
+    run = lineage(span("root", kind="server"), span("a", "root"))
+    whole, degraded = observation(run), observation(run)
+    degraded = replace(degraded, outcome=replace(degraded.outcome, degraded=True))
+
+    traffic = observed([degraded] * 30)
+    assert (traffic.good, list(traffic.frequent())) == (0, [])
+    assert traffic.success_rate() == 1
+    assert observed([whole]).good == 1
+
+
 @st.composite
 def observations(draw: st.DrawFn) -> list[Observation]:
     """Requests to one program, in which nature makes calls fail."""
