@@ -52,6 +52,7 @@ class Passes:
         """
         for experiment in campaign.active():
             experiment.used = self._board.used(experiment.id)
+            experiment.controls = self._board.enrolled(experiment.id)
             experiment.enrolled = self._board.controls(experiment.id)
             try:
                 self._follow(campaign, experiment, now)

@@ -155,7 +155,10 @@ class Campaign:
 
         None while nobody has failed, or most have not, and where their traces name nothing new.
         """
-        exploration, treated = self.explorations.get(experiment.request_class), experiment.treated
+        exploration, treated = (
+            self.explorations.get(experiment.request_class),
+            experiment.arms["treatment"],
+        )
         hurts = experiment.bad and 2 * treated.failures >= treated.total
         if exploration is None or not hurts or not experiment.united:
             return None

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ldfi.experiments.domain.gates.facts import Facts
-from ldfi.experiments.domain.judging.experiment import GUARDRAIL_SAMPLES
 from ldfi.experiments.domain.traffic.class_traffic import STEADY_OUTCOMES, STEADY_SECONDS
 from ldfi.experiments.domain.traffic.patterns import matching
 
@@ -177,7 +176,7 @@ GUARDS: Final = (
 
 CONTROL_GROUP: Final = (
     "control group",
-    f"Once {GUARDRAIL_SAMPLES} devices of the control group were seen, no larger share of them "
-    "fails than the campaign's `guardrail`.",
+    "No more devices of the control group fail than the campaign's `guardrail` would explain: "
+    "one time in a hundred at most it is stopped by chance.",
 )
 """An experiment watches its own control group (``Experiment.review``): name and meaning."""

@@ -31,8 +31,15 @@ from typing import Literal
 
 from ldfi.experiments.domain.judging import slots
 from ldfi.experiments.domain.judging.admission import first, following
-from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare, differ
+from ldfi.experiments.domain.judging.comparison import (
+    ArmSample,
+    Comparison,
+    compare,
+    exceeds,
+)
 from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.ordered import Ordered
+from ldfi.experiments.domain.judging.silence import Heard, silence
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
@@ -48,9 +55,6 @@ Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]
 
 ACTIVE: frozenset[ExperimentState] = frozenset({"armed", "observing", "settling"})
 """The states in which something may still be injected somewhere."""
-
-GUARDRAIL_SAMPLES = 10
-"""Control devices to see before their failures mean that something else is wrong."""
 
 MAX_DURATIONS = 1_000
 """Durations kept of each arm, for its percentiles: an arm is far smaller."""
@@ -124,8 +128,10 @@ class Experiment:
     approved_by: str | None = None
     used: int = 0
     """Devices that the edges have treated."""
+    controls: int = 0
+    """Devices that the edges have enrolled in control, as far as they have said."""
     enrolled: int | None = None
-    """Devices that the edges have enrolled in control; None where some of them do not say."""
+    """The same when it is over; None where some of them do not say."""
     arms: dict[Arm, ArmCount] = field(
         default_factory=lambda: {"treatment": ArmCount(), "control": ArmCount()}
     )
@@ -139,15 +145,11 @@ class Experiment:
     bad: list[Observation] = field(default_factory=list)
     undisturbed: Observation | None = None
     """A control request that went right although a fault would have fired: what to compare with."""
-    tests: Tests = field(init=False)
     elsewhere: Counts = field(default_factory=Counts)
     """What somebody else has counted so far (PromQL), instead of devices."""
     cut: int = 0
     """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
     _treated: int = 0
-    _counted: list[tuple[int, str, bool, bool]] = field(default_factory=list)
-    """When each request began, its trace (so that no tie is broken by arm or outcome), whether it
-    was treated, whether it failed."""
     _aborting: bool = False
     _quiet_since: float | None = None
     """When the last edge had stopped for sure."""
@@ -155,18 +157,20 @@ class Experiment:
     _full_since: float | None = None
     """When it was seen that as many are treated as may be."""
 
+    _order: Ordered = field(init=False)
+
     def __post_init__(self) -> None:
-        self.tests = self._fresh_tests()
+        self._order = Ordered(self._fresh_tests)
+
+    @property
+    def tests(self) -> Tests:
+        """The tests, fed with what has been counted so far."""
+        return self._order.tests
 
     @property
     def active(self) -> bool:
         """Whether it may still be injected somewhere."""
         return self.state in ACTIVE
-
-    @property
-    def treated(self) -> ArmCount:
-        """What is known of the treated."""
-        return self.arms["treatment"]
 
     @property
     def over(self) -> bool:
@@ -180,7 +184,7 @@ class Experiment:
     def arm(self, now: float, level: float = 1.0) -> None:
         """Note that it is armed: a false ``harmful`` has a chance of at most ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
-        self.tests = self._fresh_tests()
+        self._order = Ordered(self._fresh_tests)
 
     def taken(self) -> None:
         """Note that an edge has fetched its rule."""
@@ -209,8 +213,7 @@ class Experiment:
             return
         if self.arms["treatment" if treated else "control"].add(observation):
             failed = not outcome.success
-            self._counted.append((lineage.start, lineage.trace_id, treated, failed))
-            self.tests.add(treated=treated, failed=failed)
+            self._order.take((lineage.start, lineage.trace_id, treated, failed))
 
     def lose(self, arm: str) -> None:
         """Note that the trace of one request under this experiment had a hole."""
@@ -251,11 +254,12 @@ class Experiment:
             return settings.members
         if not self._allowed:
             self._allowed = first(len(self.hypothesis), settings.max_size)
-        if self.used < self._allowed:
-            return self._allowed
+        if self.used < self._allowed or self._order.calm:
+            return min(self._allowed, settings.members)
         self._full_since = now if self._full_since is None else self._full_since
         if not self.outstanding() or now >= self._full_since + max(settings.settle, traces):
-            self._allowed = following(self.used, treated.total, treated.failures)
+            failed = treated.failures if self.tests.log_worse > 0 else 0  # as many as in control
+            self._allowed = following(self.used, treated.total, failed)
             self._full_since = None
         return min(self._allowed, settings.members)
 
@@ -267,9 +271,12 @@ class Experiment:
         if self.state not in {"armed", "observing"} or self.armed_at is None:
             return False
         control = self.arms["control"]
-        if control.total >= GUARDRAIL_SAMPLES and control.rate() > self.settings.guardrail:
+        if exceeds(control.failures, max(control.total, self.controls), self.settings.guardrail):
             return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
-        if self.tests.verdict() is not None:
+        heard = len(control.devices | self.spared)
+        everybody = not self.outstanding() and heard >= self.controls > 0
+        everybody |= self.settings.promql is not None  # who counts elsewhere waits for nobody
+        if self._order.enough(now, everybody=everybody, patience=self.settings.settle):
             return self._disarm("evidence", now)
         if exhausted and not self.outstanding():
             return self._disarm("members used up", now)
@@ -331,33 +338,18 @@ class Experiment:
         if not self.arms["treatment"].total or not (self.good or self.bad):
             self.reason = "no fault fired"
             return "inconclusive"
-        if self.settings.promql is None:
-            self.tests = self._fresh_tests()
-            for _, _, treated, failed in sorted(self._counted):
-                self.tests.add(treated=treated, failed=failed)
+        self._order.verdict()
         verdict = self.tests.final()
         if self.settings.promql is None and verdict != "inconclusive":
-            silent = self._silent(level=0.05 if verdict == "tolerated" else 0.001)
-            if silent is not None:
-                self.reason = silent
+            said = silence(
+                Heard(self.outstanding(), self.used, self.awaited(), self.enrolled),
+                self.settings.delta,
+                level=0.05 if verdict == "tolerated" else 0.001,
+            )
+            if said is not None:
+                self.reason = said
                 return "inconclusive"
         return verdict
-
-    def _silent(self, level: float) -> str | None:
-        """Say what keeps a verdict from being given because devices never reported.
-
-        Silence is no success. Where it is as frequent in control it has other causes than the
-        faults; where it is not, or where control is not known, whoever was silent may have been
-        hurt. Silence in control alone would make *harmful* of nothing, too. ``level``: how seldom
-        equal shares may be taken for different ones.
-        """
-        lost, awaited = self.outstanding(), self.awaited()
-        treated = f"{lost} of {self.used} treated devices never reported"
-        if awaited is None or self.enrolled is None:
-            return treated if lost > self.used * self.settings.delta else None
-        if not differ(lost, self.used, awaited, self.enrolled, level):
-            return None
-        return f"{treated}, {awaited} of {self.enrolled} in control"
 
     def _fresh_tests(self) -> Tests:
         settings, thresholds = self.settings, self._thresholds()
