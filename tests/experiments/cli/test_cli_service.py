@@ -26,7 +26,7 @@ from tests.experiments.cli.test_cli import ldfi
 
 QUICK = (
     *("--set", "treatment=0.3", "--set", "control=0.3"),
-    *("--set", "settle=0.5", "--set", "min_traffic=50"),
+    *("--set", "settle=0.5", "--set", "apart=0", "--set", "min_traffic=50"),
 )
 BOOT = "GET /boot"
 
