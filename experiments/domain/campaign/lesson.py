@@ -159,7 +159,10 @@ def _harm(
         implications=implications,
         traces=tuple(lineage.trace_id for lineage in alike[:MAX_TRACES]),
         purpose=experiment.purpose,
-        opening=Opening(experiment.tests.log_worse, experiment.alone),
+        opening=Opening(
+            experiment.tests.log_worse,
+            min(experiment.level or 1.0, experiment.settings.alpha_harmful),
+        ),
     )
 
 

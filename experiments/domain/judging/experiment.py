@@ -358,7 +358,7 @@ class Experiment:
         return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
 
     @property
-    def alone(self) -> float:
+    def _alone(self) -> float:
         """The chance of a false ``harmful`` that it may run when nothing else proves the same."""
         level = 1.0 if self.level is None else self.level
         return min(level, self.settings.alpha_harmful)
@@ -368,13 +368,16 @@ class Experiment:
         """Whether it tries more faults at once than a finding may have."""
         return len(self.hypothesis) > self.settings.max_size
 
-    def _thresholds(self) -> Thresholds:
-        settings = self.settings
-        if not settings.confirm or self.purpose == "verify" or settings.promql:
-            return replace(settings, alpha_harmful=self.alone)
+    @property
+    def alpha(self) -> float:
+        """The chance of a false ``harmful`` that this experiment runs."""
+        if not self.settings.confirm or self.purpose == "verify" or self.settings.promql:
+            return self._alone
         confirms = self.purpose == "confirm"
-        alpha = slots.alpha(self.alone, confirms=confirms, opening=self.opening)
-        return replace(settings, alpha_harmful=alpha)
+        return slots.alpha(self._alone, confirms=confirms, opening=self.opening)
+
+    def _thresholds(self) -> Thresholds:
+        return replace(self.settings, alpha_harmful=self.alpha)
 
     def _disarm(self, reason: str, now: float) -> bool:
         self.state, self.reason, self.disarmed_at = "settling", reason, now

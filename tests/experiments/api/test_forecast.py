@@ -58,7 +58,7 @@ def test_too_little_traffic_is_refused_with_the_figures(app: FastAPI, client: ht
 def test_a_profile_chooses_shares_and_window_by_the_traffic(
     app: FastAPI, client: httpx.Client
 ) -> None:
-    traffic(app, minutes=20, per_minute=60)
+    traffic(app, minutes=20, per_minute=20)
     asked = {"profile": "production"}
     assert problem(client.post(CAMPAIGNS, json=asked)) == "cannot-decide"
     staging = client.post(CAMPAIGNS, json={"profile": "staging", "control": 0.25}).json()
