@@ -115,14 +115,14 @@ class Simply:
     def __init__(self) -> None:
         self.classes: dict[str, Traffic] = {}
 
-    def observe(self, observation: Observation, _now: float) -> None:
+    def observe(self, observation: Observation, now: float) -> None:
         """Take in one request."""
         features = observation.lineage.features
         name = f"{features['method']} {features['path']}"
         traffic = self.classes.get(name)
         if traffic is None:
             traffic = self.classes[name] = Traffic()
-        traffic.observe(observation)
+        traffic.observe(observation, now)
 
 
 def cost(observe: Callable[[Observation, float], None], requests: Iterator[Observation]) -> float:

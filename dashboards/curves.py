@@ -19,9 +19,16 @@ from ldfi.experiments.domain.traffic.catalogue import Look
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 240, 44, 28, 12, 12
 
 
-def thresholds_of(thresholds: Thresholds, level: float | None) -> tuple[float, float]:
-    """Compute log₁₀ of the evidence that decides: for harmful, and for tolerated."""
-    alpha = thresholds.alpha_harmful if level is None else min(level, thresholds.alpha_harmful)
+def thresholds_of(
+    thresholds: Thresholds, level: float | None, alpha: float | None = None
+) -> tuple[float, float]:
+    """Compute log₁₀ of the evidence that decides: for harmful, and for tolerated.
+
+    ``alpha``: how seldom this one may be called harmful by chance, where that is on record; else it
+    was the campaign's, or ``level`` if that is less.
+    """
+    if alpha is None:
+        alpha = thresholds.alpha_harmful if level is None else min(level, thresholds.alpha_harmful)
     return -math.log10(alpha), -math.log10(thresholds.alpha_tolerated)
 
 

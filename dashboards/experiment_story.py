@@ -102,7 +102,7 @@ def thresholds(settings: Settings | None, view: ExperimentView) -> Thresholds | 
     """Say what the evidence had to reach; None where it was not weighed (rule ``threshold``)."""
     if settings is None or settings.rule != "sequential":
         return None
-    return Thresholds(*thresholds_of(settings, view.level))
+    return Thresholds(*thresholds_of(settings, view.level, view.counts.get("alpha")))
 
 
 def evidence_of(now: Now, decides: Thresholds | None) -> Markup | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.domain.campaign.knowledge import DOWN
 from ldfi.fit.points import Point
 from ldfi.fit.predicate import Condition, Predicate
 
-_HAPPENS: Final = {"error": "fails", "delay": "hangs"}
 _CALLS: Final = {
     "http": ("call to", "{operation} {template}"),
     "rpc": ("call to", "{operation} {template}"),
@@ -41,10 +41,9 @@ def said_point(point: str, callees: Mapping[str, str] | None = None) -> str:
 def said_fault(fault: str, callees: Mapping[str, str] | None = None) -> str:
     """Say ``api's call to ratings (GET /titles/*) fails``; a fault domain ``is down``."""
     kind, _, where = fault.partition("@")
-    kind = kind.partition(":")[0]
     if fault.startswith(DOWN):
         return f"all of {where} is down"
-    return f"{said_point(where, callees)} {_HAPPENS.get(kind, kind)}"
+    return f"{said_point(where, callees)} {happens(kind)}"
 
 
 def said_together(faults: Iterable[str], callees: Mapping[str, str] | None = None) -> str:

@@ -5,6 +5,7 @@ LdfiError
     ├── NotFound        there is no such campaign, experiment or finding
     ├── Halted          everything is halted until ``ldfi resume``
     ├── Conflict        what is asked for contradicts what is there
+    │   └── CannotDecide    with the traffic there is, no verdict could be reached
     ├── Deposed         this process led, and another one does now
     ├── InvalidMetric   a device metric that cannot be read
     ├── Unreachable     the service does not answer
@@ -43,6 +44,11 @@ class Halted(ExperimentsError):  # noqa: N818
 
 class Conflict(ExperimentsError):  # noqa: N818
     """Raised when what is asked for contradicts what is there."""
+
+
+class CannotDecide(Conflict):
+    """Raised for a campaign that could not decide anything. The message has the figures, and what
+    would do."""
 
 
 class Deposed(ExperimentsError):  # noqa: N818

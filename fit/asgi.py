@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from ldfi.fit import runtime
+from ldfi.fit.arrival import leave_word
 from ldfi.fit.edge import DEVICE_HEADER, Edge
 from ldfi.fit.features import HEADERS, Features, request_features
 from ldfi.fit.poll import RulesPoll
@@ -51,6 +52,8 @@ class EdgeMiddleware:
         await self._app(scope, receive, send)
 
     def _admitted(self, scope: Scope) -> Scope:
+        with suppress(Exception):
+            leave_word()
         inbound = _header(scope, _BAGGAGE)
         if scope["type"] == "http":
             device = _header(scope, _DEVICE)

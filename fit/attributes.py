@@ -27,5 +27,12 @@ EXPERIMENT: Final = "fit.experiment"
 ARM: Final = "fit.arm"
 """Beside ``fit.experiment``: ``treatment`` or ``control``."""
 
+CALLS: Final = "fit.calls"
+"""On a span of a request under experiment: how many spans of calls were begun right inside it. So
+many are to come, and a trace without them has a hole."""
+
+EDGE: Final = "fit.edge"
+"""On the span of a request that came in at an edge: whoever sent it, no service of ours has."""
+
 EVENT: Final = "fit.fault"
 """Name of the span event that marks the instant of injection."""

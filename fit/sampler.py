@@ -1,21 +1,23 @@
 """A sampler that keeps every request under experiment, whatever the sampler inside it says.
 
 An experiment whose traces were sampled away proves nothing. The first span of each service that
-such a request enters also says which experiment and which arm it belongs to.
+such a request enters also says which experiment and which arm it belongs to, and every span of it
+how many calls were begun inside it: a trace in which one of them is missing is no evidence.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanKind
 from opentelemetry.trace.span import TraceState
 
-from ldfi.fit import attributes, runtime
+from ldfi.fit import arrival, attributes, runtime
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.sampling import Sampler as SdkSampler
@@ -26,6 +28,9 @@ else:
 
 
 _log = logging.getLogger("fit")
+_CALLING: Final = frozenset({SpanKind.CLIENT, SpanKind.PRODUCER})
+_one_by_one: Final = threading.Lock()
+"""A span may make calls from several threads, and each adds to what the ones before have told."""
 
 
 class Sampler(SdkSampler):
@@ -50,7 +55,12 @@ class Sampler(SdkSampler):
         )
         try:
             marks = _marks(parent_context)
-            return result if marks is None else _kept(result, attributes, marks)
+            edge = _at_the_edge(parent_context) if kind is SpanKind.SERVER else {}
+            if marks is not None:
+                if not marks and _is_call(kind, attributes):
+                    _announce(trace.get_current_span(parent_context))
+                return _kept(result, attributes, {**marks, **edge})
+            return _with(result, attributes, edge) if edge else result
         except Exception:
             runtime.swallow()
             return result
@@ -91,8 +101,38 @@ def _marks(parent_context: Context | None) -> dict[str, str] | None:
     return {attributes.EXPERIMENT: context.experiment, attributes.ARM: context.arm}
 
 
-def _kept(result: Any, given: Attributes, marks: dict[str, str]) -> SamplingResult:
-    from opentelemetry.sdk.trace.sampling import Decision, SamplingResult
+def _at_the_edge(parent_context: Context | None) -> dict[str, bool]:
+    """Say what a request shall carry that has just come in at the edge."""
+    if runtime.active() is None:
+        return {}
+    parent = trace.get_current_span(parent_context).get_span_context()
+    return {attributes.EDGE: True} if arrival.taken(parent) else {}
+
+
+def _is_call(kind: SpanKind | None, given: Attributes) -> bool:
+    return kind in _CALLING or attributes.POINT in (given or {})
+
+
+def _announce(around: Any) -> None:
+    """Write on a span that one call more was begun inside it: its span will come, or was lost."""
+    if not around.is_recording():
+        return
+    with _one_by_one:
+        told = (getattr(around, "attributes", None) or {}).get(attributes.CALLS, 0)
+        around.set_attribute(attributes.CALLS, told + 1)
+
+
+def _kept(result: Any, given: Attributes, marks: Mapping[str, Any]) -> SamplingResult:
+    from opentelemetry.sdk.trace.sampling import Decision
+
+    return _with(result, given, marks, Decision.RECORD_AND_SAMPLE)
+
+
+def _with(
+    result: Any, given: Attributes, marks: Mapping[str, Any], decision: Any = None
+) -> SamplingResult:
+    """Return a decision with ``marks`` beside all that the span is given anyway."""
+    from opentelemetry.sdk.trace.sampling import SamplingResult
 
     described = {**(given or {}), **(result.attributes or {}), **marks}
-    return SamplingResult(Decision.RECORD_AND_SAMPLE, described, result.trace_state)
+    return SamplingResult(decision or result.decision, described, result.trace_state)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from wsgiref.util import request_uri
 
 from ldfi.fit import runtime
+from ldfi.fit.arrival import leave_word
 from ldfi.fit.edge import DEVICE_HEADER, Edge
 from ldfi.fit.features import HEADERS, Features, request_features
 from ldfi.fit.poll import RulesPoll
@@ -41,6 +42,8 @@ class WSGIEdgeMiddleware:
         return self._app(environ, start_response)
 
     def _admit(self, environ: Environ) -> None:
+        with suppress(Exception):
+            leave_word()
         inbound = environ.get(_BAGGAGE, "")
         device = environ.get(_variable(DEVICE_HEADER), "")
         onward = self._edge.baggage_onward(inbound, device, partial(_features, environ))

@@ -1,12 +1,17 @@
 """Assembly: spans in any order, in any batches, twice or late, become traces.
 
 Nobody announces the end of a trace. It is taken to be whole when it has been quiet for a while and
-no call in it is still inside something not yet heard of (a span ends after those inside it, and may
-end seconds later); it is handed over as it stands when it has been open for too long. Memory is
-bounded whatever arrives: a flood of traces that never finish pushes out those that have been quiet
-longest. A trace that follows others by links waits for them, and they for it to be quiet
-(:mod:`ldfi.lineage.joining`). What is lost is counted by reason, for a trace with a hole must not
-pass for evidence.
+nothing that is known to belong to it is still to come (:mod:`ldfi.lineage.expectations`). When
+patience is over it is handed over all the same, and says what it misses: a trace with a hole must
+not pass for evidence. Memory is bounded whatever arrives: a flood of traces that never finish
+pushes out those that have been quiet longest. What is lost is counted by reason.
+
+A trace that follows others by links waits for them, and they for it to be quiet
+(:mod:`ldfi.lineage.joining`); what they miss is looked for in all that is joined.
+
+A span that comes after its trace was handed over is late. While nobody has used that trace it can
+be given back (:meth:`Assembler.reopen`); else somebody may want to know what it was
+(:meth:`Assembler.take_late`).
 
 No clock in here: callers say what time it is, in seconds that never run backwards.
 """
@@ -14,15 +19,22 @@ No clock in here: callers say what time it is, in seconds that never run backwar
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Container, Iterable
-from typing import Final, Literal, NamedTuple
+from collections.abc import Container, Iterable, Sequence
+from typing import Final, Literal, NamedTuple, get_args
 
+from ldfi.lineage.expectations import Expectations, Hole, Parts
 from ldfi.lineage.joining import Follows, grafts
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Span, Trace
-from ldfi.lineage.waiting import outliving
+from ldfi.lineage.tree import beyond
+from ldfi.lineage.waiting import outlasts, outliving
 
 Drop = Literal["late", "evicted", "oversize", "linked_late", "linked_nowhere"]
+
+Fate = Literal["whole", "rootless", "cut", "late"]
+"""What became of a trace. ``late``: it had passed as whole when another span of it came."""
+
+FATES: Final = get_args(Fate)
 
 POPPED_PER_OPEN: Final = 4
 """Traces handed over are remembered, to recognise late spans: so many for each that may be open."""
@@ -38,25 +50,39 @@ class Late(NamedTuple):
     span: Span
 
 
+class _Gone(NamedTuple):
+    """A trace that was handed over: the request that it is of, and whether it passed as whole."""
+
+    request: Operation | None = None
+    whole: bool = False
+
+
 class _Open:
-    __slots__ = ("first", "heard", "last", "spans")
+    __slots__ = ("first", "handed_on", "heard", "last", "reopened", "spans")
 
     def __init__(self, now: float) -> None:
         self.first = now
-        self.heard = now
-        self.last = now
+        self.heard = now  # when a span has come
+        self.last = now  # the same, or when it was last found unfinished
+        self.reopened = False
+        self.handed_on: list[Span] = []  # what those did that followed it, and are gone
         self.spans: list[Span] = []
 
 
 class Assembler:
     """Collects spans into traces.
 
-    ``quiet``: seconds without a span after which a trace is whole. ``max_age``: seconds after its
-    first span at which it is handed over regardless. ``dropped`` counts lost spans by reason:
-    ``late`` (its trace is gone), ``evicted`` (too many traces open), ``oversize`` (its trace has
-    more spans than ``max_spans_per_trace`` and is given up as a whole). Links of consumers with a
-    trace of their own are counted where they lead nowhere: to a trace that is gone
-    (``linked_late``) or never came (``linked_nowhere``).
+    ``quiet``: seconds without a span after which a trace is whole, where nothing is missing.
+    ``patience``: seconds without a span after which what can only be on its way is given up, by
+    default ``max_age``. ``max_age``: seconds after its first span at which a trace is handed over
+    regardless, for a span that has not ended may end at any time. ``expected``: what is known of
+    the system; without it only missing parents are missed, as of files, which nobody waits for.
+
+    ``dropped`` counts lost spans by reason: ``late`` (its trace is gone), ``evicted`` (too many
+    traces open), ``oversize`` (its trace has more spans than ``max_spans_per_trace`` and is given
+    up as a whole). ``fates`` counts traces.
+    Links of consumers with a trace of their own are counted where they lead nowhere: to a trace
+    that is gone (``linked_late``) or never came (``linked_nowhere``).
     """
 
     def __init__(
@@ -65,21 +91,29 @@ class Assembler:
         max_age: float = 60.0,
         max_traces: int = 50_000,
         max_spans_per_trace: int = 10_000,
+        *,
+        patience: float | None = None,
+        expected: Expectations | None = None,
     ) -> None:
-        if quiet < 0 or max_age < quiet or max_traces < 1 or max_spans_per_trace < 1:
+        patience = max_age if patience is None else patience
+        if not 0 <= quiet <= patience <= max_age or max_traces < 1 or max_spans_per_trace < 1:
             raise ValueError(
-                f"quiet={quiet}, max_age={max_age}, max_traces={max_traces},"
-                f" max_spans_per_trace={max_spans_per_trace}: all positive, quiet <= max_age"
+                f"quiet={quiet}, patience={patience}, max_age={max_age}, max_traces={max_traces},"
+                f" max_spans_per_trace={max_spans_per_trace}: all positive,"
+                " quiet <= patience <= max_age"
             )
         self.quiet = quiet
+        self.patience = patience
         self.max_age = max_age
         self.max_traces = max_traces
         self.max_spans_per_trace = max_spans_per_trace
         self.dropped: Counter[Drop] = Counter()
+        self.fates: Counter[Fate] = Counter()
+        self._expected = expected
         self._by_activity: OrderedDict[str, _Open] = OrderedDict()
         self._by_age: dict[str, _Open] = {}  # in the order in which they were opened
-        self._gone: OrderedDict[str, Operation | None] = OrderedDict()
-        self._late: list[Late] = []
+        self._gone: OrderedDict[str, _Gone] = OrderedDict()
+        self._late: list[tuple[str, Late]] = []
         self._follows = Follows()
 
     def __len__(self) -> int:
@@ -95,14 +129,16 @@ class Assembler:
         """When the oldest open trace got its first span; None where nothing is open."""
         return next(iter(self._by_age.values())).first if self._by_age else None
 
-    def add(self, spans: Iterable[Span], now: float) -> None:
-        """Take spans that have just arrived."""
+    def add(self, spans: Iterable[Span], now: float) -> list[Span]:
+        """Take spans that have just arrived; returns those that come too late for their traces."""
         find, limit = self._by_age.get, self.max_spans_per_trace
+        late: list[Span] = []
         for span in spans:
             trace = find(span[0])
             if trace is None or trace.last != now:
                 trace = self._touch(span, trace, now)
                 if trace is None:
+                    late.append(span)
                     continue
             collected = trace.spans
             collected.append(span)
@@ -110,36 +146,81 @@ class Assembler:
                 self._follow(span)
             if len(collected) > limit and not self._compact(span[0], trace):
                 self._drop(span[0], "oversize")
+        return late
+
+    def reopen(self, trace: Trace, late: Iterable[Span], now: float) -> None:
+        """Take back a whole trace that nobody has used, and what :meth:`add` has found late: it is
+        late no longer."""
+        late = list(late)
+        self._late = [each for each in self._late if each[0] != trace.trace_id]
+        del self._gone[trace.trace_id]
+        self.fates["late"] -= 1
+        self.dropped["late"] -= len(late)
+        again = self._open(trace.trace_id, now)
+        again.reopened = True
+        again.spans.extend((*trace.spans, *late))
 
     def pop(self, now: float) -> list[Trace]:
-        """Hand over the traces that are quiet or too old, in the order in which they began."""
-        due: dict[str, _Open] = {}
+        """Hand over the traces that are whole or too old, in the order in which they began."""
+        due: dict[str, str] = {}
         unfinished: list[str] = []
         for trace_id, trace in self._by_activity.items():
             if now - trace.last < self.quiet:
                 break
-            if _finished(trace.spans) and self._joins(trace_id, due, now):
-                due[trace_id] = trace
-            else:
+            missing = self._judged(trace_id, trace, due, now)
+            if missing is None:
                 unfinished.append(trace_id)
+            else:
+                due[trace_id] = missing
         for trace_id in unfinished:  # look again when it has been quiet for as long once more
             self._by_age[trace_id].last = now
             self._by_activity.move_to_end(trace_id)
         for trace_id, trace in self._by_age.items():
             if now - trace.first < self.max_age:
                 break
-            due[trace_id] = trace
+            if trace_id not in due:
+                due[trace_id] = self._missing(trace_id, trace)
         return self._take(due)
 
     def take_late(self) -> list[Late]:
         """Take what has come too late since the last time, of what processes serve; at most
         :data:`MOST_LATE`. All of it is counted."""
         late, self._late = self._late, []
-        return late
+        return [each for _, each in late]
 
     def flush(self) -> list[Trace]:
         """Hand over everything that is open, as at the end of a file."""
-        return self._take(dict(self._by_age))
+        return self._take(dict.fromkeys(self._by_age, ""))
+
+    def _judged(self, trace_id: str, trace: _Open, due: Container[str], now: float) -> str | None:
+        """Tell what a quiet trace misses: nothing where it is whole; None where it shall wait."""
+        if not self._joins(trace_id, trace, due, now):
+            return None
+        if self._expected is None:
+            return "" if _finished(trace.spans, _request(trace.spans)) else None
+        parts, hole = self._hole(trace_id, trace, self._expected)
+        waited = now - trace.heard >= self.patience
+        if hole is not None and (hole.running or not waited):
+            return None
+        self._expected.learn(parts, waited=waited)
+        return _announced(hole)
+
+    def _missing(self, trace_id: str, trace: _Open) -> str:
+        """Tell what a trace misses that is too old to wait any longer."""
+        if self._expected is None:
+            return ""
+        parts, hole = self._hole(trace_id, trace, self._expected)
+        self._expected.learn(parts, waited=False)
+        return _announced(hole)
+
+    def _hole(
+        self, trace_id: str, trace: _Open, expected: Expectations
+    ) -> tuple[Parts, Hole | None]:
+        """Sort out a trace's own spans, from which alone is learned what usually comes in a trace,
+        and find out what it misses with all that is joined to it."""
+        parts = Parts(trace.spans)
+        joined = self._joined(trace_id, trace)
+        return parts, expected.hole(parts if joined is trace.spans else Parts(joined))
 
     def _touch(self, span: Span, trace: _Open | None, now: float) -> _Open | None:
         """Note that a trace has got a span; None where that span comes too late."""
@@ -150,6 +231,9 @@ class Assembler:
             return trace
         if trace_id in self._gone:
             self.dropped["late"] += 1
+            gone = self._gone[trace_id]
+            self.fates["late"] += gone.whole
+            self._gone[trace_id] = gone._replace(whole=False)  # a trace is late once
             self._note_late(trace_id, span)
             return None
         return self._open(trace_id, now)
@@ -169,41 +253,42 @@ class Assembler:
 
     def _note_late(self, trace_id: str, span: Span) -> None:
         if span.operation.serves and len(self._late) < MOST_LATE:
-            self._late.append(Late(self._gone[trace_id], span))
+            self._late.append((trace_id, Late(self._gone[trace_id].request, span)))
 
-    def _joins(self, trace_id: str, due: Container[str], now: float) -> bool:
+    def _joins(self, trace_id: str, trace: _Open, due: Container[str], now: float) -> bool:
         """Tell whether all has come that follows a trace, and all that it follows is handed over
         or follows it in turn."""
         followers = self._follows.followers(trace_id)
-        for each in followers:
-            trace = self._by_age.get(each)
-            if trace and (now - trace.heard < self.quiet or not _finished(trace.spans)):
-                return False
+        if followers:
+            request = _request(trace.spans, self._expected)
+            for each in followers:
+                other = self._by_age.get(each)
+                if other and (
+                    now - other.heard < self.quiet or not _finished(other.spans, request)
+                ):
+                    return False
         return all(
             each in followers or each in self._gone or each in due
             for each in self._follows.followed(trace_id)
         )
 
-    def _joined(self, trace_id: str, spans: list[Span]) -> Trace:
-        """Join what followed a trace to it, as far as there is room."""
-        more = self._follows.joined(trace_id, self._spans)
-        if len(spans) + len(more) > self.max_spans_per_trace:
-            self.dropped["oversize"] += len(more)
-            more = []
-        return Trace.of(trace_id, [*spans, *more] if more else spans)
+    def _joined(self, trace_id: str, trace: _Open) -> list[Span]:
+        """Join what followed a trace to it; its own spans where nothing did."""
+        more = [*trace.handed_on, *self._follows.joined(trace_id, self._spans)]
+        return [*trace.spans, *more] if more else trace.spans
 
-    def _hand_on(self, trace_id: str, spans: list[Span], due: Container[str]) -> None:
+    def _hand_on(self, trace_id: str, due: Container[str]) -> None:
         """Leave what a trace did with those that it follows and that are still open."""
         for each in self._follows.followed(trace_id):
             followed = self._by_age.get(each)
             if followed is None and each not in self._gone:
                 self.dropped["linked_nowhere"] += 1
             elif followed is not None and each not in due:
-                followed.spans += grafts(spans, each, each)
+                followed.handed_on += grafts(self._spans(trace_id), each, each)
 
     def _spans(self, trace_id: str) -> list[Span]:
         trace = self._by_age.get(trace_id)
-        return trace.spans if trace is not None else []
+        return [*trace.spans, *trace.handed_on] if trace is not None else []
 
     def _compact(self, trace_id: str, trace: _Open) -> bool:
         """Make room by removing duplicates; False where there are too few of them to help."""
@@ -214,28 +299,51 @@ class Assembler:
         trace = self._by_age.pop(trace_id)
         del self._by_activity[trace_id]
         self.dropped[reason] += len(trace.spans)
-        self._forget(trace_id)
+        self._forget(trace_id, _Gone())
 
-    def _take(self, due: dict[str, _Open]) -> list[Trace]:
-        oldest_first = sorted(due.items(), key=lambda item: item[1].first)
-        taken = [self._joined(trace_id, trace.spans) for trace_id, trace in oldest_first]
-        for trace_id, trace in due.items():
-            self._hand_on(trace_id, trace.spans, due)
-        for trace_id, trace in due.items():
-            del self._by_age[trace_id]
+    def _take(self, due: dict[str, str]) -> list[Trace]:
+        oldest_first = sorted(due.items(), key=lambda item: self._by_age[item[0]].first)
+        taken = []
+        for trace_id, missing in oldest_first:
+            own = self._by_age[trace_id]
+            spans = self._joined(trace_id, own)
+            if len(spans) > self.max_spans_per_trace:  # there is no room for what followed it
+                self.dropped["oversize"] += len(spans) - len(own.spans)
+                spans = own.spans
+            taken.append(Trace.of(trace_id, spans, missing))
+        for trace_id in due:
+            self._hand_on(trace_id, due)
+        for trace_id, missing in due.items():
+            trace = self._by_age.pop(trace_id)
             del self._by_activity[trace_id]
-            request = _request(trace.spans)
-            self._forget(trace_id, request.operation if request else None)
+            request = _request(trace.spans, self._expected)
+            self._forget(trace_id, _Gone(request.operation if request else None, not missing))
+            if missing or not trace.reopened:  # else it was counted when it was whole first
+                self.fates["rootless" if missing == "root" else "cut" if missing else "whole"] += 1
         return taken
 
-    def _forget(self, trace_id: str, request: Operation | None = None) -> None:
-        self._gone[trace_id] = request
+    def _forget(self, trace_id: str, gone: _Gone) -> None:
+        self._gone[trace_id] = gone
         self._follows.forget(trace_id)
         if len(self._gone) > POPPED_PER_OPEN * self.max_traces:
             self._gone.popitem(last=False)
 
 
-def _finished(spans: Iterable[Span]) -> bool:
+def concerns(trace: Trace, late: Sequence[Span]) -> bool:
+    """Tell whether what has come late may change what a trace says: not what was begun when the
+    request was over, and nobody waited for."""
+    request = _request(trace.spans)
+    if request is None:
+        return True
+    apart = beyond([*trace.spans, *late], request)
+    return any(s.span_id not in apart or not outlasts(s.start, request) for s in late)
+
+
+def _announced(hole: Hole | None) -> str:
+    return hole.missing if hole is not None and hole.announced else ""
+
+
+def _finished(spans: Iterable[Span], request: Span | None) -> bool:
     """Tell whether nothing is still going on, as far as the spans themselves can tell.
 
     A call whose parent is missing was made by a process that has not yet exported that parent.
@@ -249,11 +357,12 @@ def _finished(spans: Iterable[Span]) -> bool:
         for span in spans
         if span.parent_id is not None and span.parent_id not in known and not span.operation.serves
     }
-    request = _request(spans) if going_on else None
     return not going_on or (request is not None and going_on <= outliving(spans, request))
 
 
-def _request(spans: Iterable[Span]) -> Span | None:
+def _request(spans: Sequence[Span], expected: Expectations | None = None) -> Span | None:
     """Find the span of the request itself; None where it has not come."""
-    entries = (s for s in spans if s.parent_id is None and s.operation.kind == "server")
+    entries = [s for s in spans if s.parent_id is None and s.operation.kind == "server"]
+    if not entries and expected is not None:
+        return expected.request(Parts(spans))
     return min(entries, key=lambda span: (span.start, span.span_id), default=None)

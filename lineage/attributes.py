@@ -103,6 +103,7 @@ _BOTH: Final[_Table] = {
     ),
     "messaging_operation": (plain, ("messaging.operation.type", "messaging.operation")),
     "point": (plain, (fit.POINT,)),
+    "calls": (plain, (fit.CALLS,)),
     "fired": (plain, (fit.FIRED,)),
     "would_fire": (plain, (fit.WOULD_FIRE,)),
     "let_through": (plain, (fit.LET_THROUGH,)),
@@ -113,6 +114,7 @@ _ASKED: Final[_Table] = {
     "url": (template_url, ("url.full", "http.url")),
     "query": (template_query, ("url.query",)),
     "route": (plain, ("http.route",)),
+    "edge": (plain, (fit.EDGE,)),
     "graphql_type": (plain, ("graphql.operation.type",)),
     "graphql_name": (template_words, ("graphql.operation.name",)),
     **{f"header.{name}": (plain, (f"http.request.header.{name}",)) for name in HEADERS},
@@ -120,6 +122,7 @@ _ASKED: Final[_Table] = {
 _ASKING: Final[_Table] = {
     "url": (template_called_url, ("url.full", "http.url")),
     "template": (plain, ("url.template",)),
+    "error_type": (plain, ("error.type",)),
     "host": (plain, ("server.address", "net.peer.name", "peer.hostname", "http.host", "peer.ipv4")),
     "port": (plain, ("server.port", "net.peer.port", "peer.port")),
     "peer": (plain, ("peer.service", "service.peer.name")),

@@ -1,6 +1,6 @@
 """Clauses: what the good runs of one request class teach together.
 
-Runs are grouped by what failed in them, by nature or by injection, and by the delays they
+Runs are grouped by what failed in them and how, by nature or by injection, and by the delays they
 outlasted; each group makes one clause, the union of what its runs relied on, less the faults that
 fired in them and were survived. The union, because variety is not redundancy: of two unperturbed
 runs one may have found its answer in a cache and had no alternative.
@@ -9,12 +9,14 @@ runs one may have found its answer in a cache and had no alternative.
 below it is reached, and a good run says nothing about how slow that might have been. Monotony
 ("more faults never help") does not hold there; a delay that hurts where an error is handled is
 the plainest case. So a group also relies on the *swiftness* of every point that some group with
-fewer failures called and this one did not. Errors need no such care: a call that fails is no
-worse than the failure above it that was survived.
+fewer failures called and this one did not. Errors below a call that was answered with an error need
+no such care: the answer would be an error again.
 
 **What remains unsound**, and is why a sample of what was inferred is tried all the same: an error
-below a call that failed here could have brought in a fallback never seen, which hangs; and
-whatever is not deterministic.
+below a call that failed here could have brought in a fallback never seen, which hangs; an error
+below a call that was refused, for what its callee answers then is another kind of failure
+(campaigns know what is behind what, and try it: ``unproven`` in ``experiments``); and whatever is
+not deterministic.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ class Clause:
     """``injected``: faults of ours fired in its runs. ``observed``: nature's own experiment."""
     failed: frozenset[str]
     """Points that failed in every one of its runs, whenever called, and were survived."""
+    survived: frozenset[str]
+    """The same with how they failed (``kind@point``)."""
     outlasted: frozenset[str]
     """Delays (``delay@point``) that fired in its runs and were survived."""
     runs: int
@@ -63,7 +67,7 @@ class Lessons:
     def add(self, run: Lineage, count: int = 1) -> None:
         """Take a good run (or ``count`` that look the same)."""
         delays = frozenset(fault for fault in run.fired if fault.startswith("delay@"))
-        lost = run.failed - run.support  # a retry that succeeded lost nothing
+        lost = run.lost
         group = self._groups.get((lost, delays))
         if group is None:
             origin: Origin = "injected" if run.fired else "observed"
@@ -78,7 +82,8 @@ class Lessons:
             Clause(
                 faults=frozenset(group.faults | self._masked(key)),
                 origin=group.origin,
-                failed=key[0],
+                failed=frozenset(fault.partition("@")[2] for fault in key[0]),
+                survived=key[0],
                 outlasted=key[1],
                 runs=group.runs,
                 trace_id=group.trace_id,

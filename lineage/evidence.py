@@ -4,17 +4,26 @@
 succeeded too: what happened below a call that failed was thrown away. A point reached several
 times counts if any of its calls counts: the retry that succeeded was needed.
 
+**Surviving.** A call that failed and was survived proves its own kind of failure and no other,
+whether that was injected, came by itself or came of something below: who masks an answer 500 may
+know nothing of a refused connection. What nature shows of the kind that an injected fault would
+have is the same evidence as that fault.
+
 **Relying.** The clause of a good run is made of the faults that might have hurt it:
 
-    error@p   for every p in its support
+    error@p   for every p in its support, and every p that failed otherwise than by an error
     delay@p   for every p that was called at all
 
 Delays need more than the support. A call below a failed call was thrown away, but its caller
 *waited* for it: had it hung, the failure would have come late, and late may be too late. An
 optional call with a slow first step, whose second step happened to fail, is such a finding. And
-a call that failed fast could have hung instead. What a failure *prevents* from being called at
-all is a matter of several runs: see :mod:`ldfi.lineage.clauses`, which is where a clause is
-finished.
+a call that failed fast could have hung instead.
+
+What is below a call that was *answered* with an error needs no clause: whatever fails there, the
+answer is an error again (of the same kind, as far as anyone knows), and that was survived. Below a
+call that was refused it is otherwise: what that service answers when something fails below it
+has not been seen. What a failure *prevents* from being called at all is a matter of several runs:
+see :mod:`ldfi.lineage.clauses` and ``unproven`` in ``experiments``, where clauses are finished.
 
 What nobody waits for is no part of any of this (:mod:`ldfi.lineage.waiting`).
 """
@@ -65,6 +74,16 @@ def failed(tree: Tree) -> frozenset[str]:
     return frozenset(call.point for call in frontier(tree.calls) if call.failed)
 
 
+def survived(tree: Tree) -> frozenset[str]:
+    """List what failed although everything above it succeeded, and how (``kind@point``)."""
+    return frozenset(f"{c.failure}@{c.point}" for c in frontier(tree.calls) if c.failed)
+
+
+def _unproved(tree: Tree) -> frozenset[str]:
+    """Find the points of which it is not known what happens when they are gone."""
+    return frozenset(call.point for call in frontier(tree.calls) if call.failure != "error")
+
+
 def called(tree: Tree) -> frozenset[str]:
     """List every point that was called and waited for, whatever became of it."""
     return frozenset(call.point for call in walk(tree.calls))
@@ -93,7 +112,7 @@ def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
 
     Those that were injected into it and survived are still among them.
     """
-    points = {"error": support, "delay": called}
+    points = {"error": _unproved, "delay": called}
     return frozenset(str(Fault(point, kind)) for kind in kinds for point in points[kind](tree))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from operator import attrgetter
+from typing import Final
 
 from ldfi.fit.features import Features
 from ldfi.lineage import evidence
@@ -37,6 +38,8 @@ class Lineage:
     """Every point that was called and waited for, also below calls that failed."""
     failed: frozenset[str]
     """Points that failed with nothing failed above them."""
+    survived: frozenset[str]
+    """The same with how they failed (``kind@point``); if the run was good, that was survived."""
     fired: frozenset[str]
     """Faults (``kind@point``) that were injected and fired."""
     would_fire: frozenset[str]
@@ -66,6 +69,11 @@ class Lineage:
     trace: Trace
 
     @property
+    def lost(self) -> frozenset[str]:
+        """What was survived, as ``kind@point``. A retry that succeeded lost nothing."""
+        return frozenset(f for f in self.survived if f.partition("@")[2] not in self.support)
+
+    @property
     def tree(self) -> Tree:
         """Build the call tree, anew each time: few traces are ever looked at that closely."""
         tree = build(self.trace)
@@ -87,6 +95,18 @@ def way_of(known: Lineage) -> Way:
     return partial(Lineage, *_shared(known))
 
 
+def unusable(trace: Trace, run: Lineage | None) -> str:
+    """Tell why a trace is no evidence: what it misses; empty where it may be used."""
+    missing = "root" if run is None else trace.missing or ("parent" if run.orphans else "")
+    return _UNUSABLE.get(missing, "")
+
+
+_UNUSABLE: Final = {
+    "root": "trace_without_root",
+    "parent": "trace_incomplete",
+    "answer": "trace_unanswered",
+    "call": "trace_short_of_calls",
+}
 _shelf = Shelf()
 _known: dict[tuple[int, int], Way] = {}
 
@@ -127,6 +147,7 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         support=evidence.support(tree),
         called=evidence.called(tree),
         failed=evidence.failed(tree),
+        survived=evidence.survived(tree),
         fired=evidence.fired(tree),
         would_fire=evidence.would_fire(tree),
         timed_out=evidence.timed_out(tree),

@@ -57,6 +57,16 @@ class Operation:
     """What was read from the span."""
 
     @property
+    def edge(self) -> bool:
+        """Whether this is a request as it came in at the edge: ``fit`` says so there."""
+        return any(name == "edge" for name, _ in self.fields)
+
+    @property
+    def failure(self) -> str:
+        """How it failed, if it did (:func:`ldfi.lineage.outcome.kind`)."""
+        return outcome.kind(dict(self.fields))
+
+    @property
     def serves(self) -> bool:
         """Whether this is the callee's side of a call."""
         return self.kind in SERVING
@@ -92,6 +102,13 @@ def operation(
         detached=follows or kind == "consumer",
         fields=fields,
     )
+
+
+@lru_cache(maxsize=CACHE)
+def calls_inside(what: Operation) -> int:
+    """Tell how many calls a span says that were made right inside it; 0 where it says nothing."""
+    said = next((value for name, value in what.fields if name == "calls"), "")
+    return int(said) if said.isdecimal() else 0
 
 
 @lru_cache(maxsize=CACHE)

@@ -30,6 +30,19 @@ _GRPC_ANSWERS = frozenset(
     }
 )
 
+_GRPC_GONE = frozenset({"14", "unavailable"})
+_GONE = frozenset({"ClientConnectorError", "KafkaTimeoutError", "InjectedFault"})
+"""Names of the exceptions that ``fit`` raises for an ``error``, besides that of redis. SQLAlchemy's
+OperationalError is not among them: it is raised for a lock that was waited for too long, too."""
+_NOBODY_THERE = frozenset(
+    {
+        *("status:408", "status:429", "status:502", "status:504"),
+        *("grpc:1", "grpc:cancelled", "grpc:4", "grpc:deadline_exceeded"),
+        *("grpc:8", "grpc:resource_exhausted"),
+    }
+)
+"""Kinds that a proxy, a limit or the caller itself may stand behind, and not the callee's work."""
+
 
 def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | None:
     """Tell whether a span failed; None where it says nothing about it.
@@ -47,6 +60,37 @@ def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | No
     if status == STATUS_OK:
         return False
     return True if exception else None
+
+
+def kind(fields: Mapping[str, str]) -> str:
+    """Tell how a call failed that did fail: which kind of fault its caller could take it for.
+
+    ``error`` is what an injected error looks like: the dependency is gone. Nature shows that as
+    503 (what proxies answer for it, and what ``fit`` does where a library lets one build an
+    answer), as gRPC's UNAVAILABLE, and as the exceptions that ``fit`` raises elsewhere. Everything
+    else is a kind of its own, and so is a failure that says nothing of itself: no evidence is lost
+    by that but the free one, while a handler of one exception taken for a handler of all hides
+    what hurts. 500, 502 and 504 are answers of somebody who was there.
+    """
+    if "error" in fields.get("fired", ""):
+        return "error"
+    rpc = fields.get("rpc_status", "").lower()
+    if rpc and rpc not in _GRPC_ANSWERS:
+        return "error" if rpc in _GRPC_GONE else f"grpc:{rpc}"
+    status = fields.get("status", "")
+    if status.isdecimal() and int(status) >= 400:
+        return "error" if status == "503" else f"status:{status}"
+    if "delay" in fields.get("fired", ""):
+        return "timeout"
+    exception = fields.get("error_type", "").rpartition(".")[2]
+    if exception in _GONE or (exception == "ConnectionError" and "db" in fields):
+        return "error"
+    return f"exception:{exception}" if exception.isidentifier() else "failed"
+
+
+def answered(kind: str) -> bool:
+    """Tell whether a failure of this kind is an answer of somebody who tried and failed."""
+    return kind.startswith(("status:", "grpc:")) and kind not in _NOBODY_THERE
 
 
 def _by_code(fields: Mapping[str, str]) -> bool | None:

@@ -79,6 +79,7 @@ def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
         detached=each(run.detached),
         unseen=each(run.unseen),
         timed_out=each(run.timed_out),
+        survived=faults(run.survived),
         fired=faults(run.fired),
         would_fire=faults(run.would_fire),
         relied_on=faults(run.relied_on),

@@ -125,7 +125,7 @@ class Shapes:
 def _key(shape: Shape) -> _Key:
     run = shape.lineage
     features = tuple(sorted(run.features.items()))
-    points = (run.support, run.called, run.failed, run.fired, run.detached, run.unseen)
+    points = (run.support, run.called, run.survived, run.fired, run.detached, run.unseen)
     return (run.service, features, shape.outcome, shape.hidden, shape.told, *points)
 
 
@@ -142,7 +142,7 @@ def _together(one: Shape, other: Shape) -> Shape:
 
 def _rank(shape: Shape) -> tuple[object, ...]:
     run = shape.lineage
-    ways = (run.support, run.called, run.failed, run.fired, run.detached, run.unseen)
+    ways = (run.support, run.called, run.survived, run.fired, run.detached, run.unseen)
     sets = tuple(sorted(points) for points in ways)
     features = tuple(sorted(run.features.items()))
     return (run.service, features, shape.outcome, sets, shape.hidden, sorted(shape.told))

@@ -40,9 +40,12 @@ class Trace:
 
     trace_id: str
     spans: tuple[Span, ...]
+    missing: str = ""
+    """What was known to belong to it and has not come (:mod:`ldfi.lineage.expectations`): such a
+    trace is no evidence."""
 
     @classmethod
-    def of(cls, trace_id: str, spans: Iterable[Span]) -> Trace:
+    def of(cls, trace_id: str, spans: Iterable[Span], missing: str = "") -> Trace:
         """Collect spans; duplicates go. Of contradicting duplicates the longest is kept."""
         given = list(spans)
         if len({span[1] for span in given}) < len(given):
@@ -50,7 +53,7 @@ class Trace:
             given.sort(key=_order)
         else:
             given.sort(key=_start_and_id)
-        return cls(trace_id, tuple(given))
+        return cls(trace_id, tuple(given), missing)
 
 
 _start_and_id = itemgetter(3, 1)

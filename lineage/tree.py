@@ -15,6 +15,7 @@ the request (:mod:`ldfi.lineage.waiting`).
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ldfi.fit.features import Features
@@ -47,6 +48,8 @@ class Call:
     fired: tuple[str, ...]
     would_fire: tuple[str, ...]
     calls: tuple[Call, ...] = ()
+    failure: str = ""
+    """How it failed, as its caller could see: a kind of fault. Empty where it did not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +121,23 @@ def build(trace: Trace) -> Tree | None:
         orphans=len(orphans) + (not _may_enter(entry)),
         strangers=len(spans) - reached,
     )
+
+
+def beyond(spans: Sequence[Span], request: Span) -> frozenset[str]:
+    """Name the spans, by what is there of a trace, that the request did not wait for."""
+    given = tuple(spans)
+    links = _link(given)
+    order = _order(links)
+    detached = waits(given, links.parents, request, order).detached
+    ongoing = outliving(given, request)
+    found: set[int] = set()
+    for i in order:
+        above = links.parents.get(i)
+        apart = given[i].parent_id in ongoing if above is None else above in found
+        if apart or i in detached:
+            found.add(i)
+    kept = {given[i].span_id for i in order if i not in found}  # Zipkin: two halves have one id
+    return frozenset(given[i].span_id for i in found) - kept
 
 
 def _experiment(spans: tuple[Span, ...]) -> tuple[str, str]:
@@ -234,20 +254,22 @@ def _node(
         return inner
     inner.sort(key=_by_start)
     callee = answer.operation if answer else None
+    # it had answered: if it failed, it was later, or the answer said so
+    failed = not answered and _failed(what, callee)
     return [
         Call(
             point=point,
             service=caller,
             callee=callee.service if callee else _system(point, what),
             route=callee.route if callee else "",
-            # it had answered: if it failed, it was later, or the answer said so
-            failed=not answered and _failed(what, callee),
+            failed=failed,
             detached=False,
             start=span.start,
             end=span.end,
             fired=what.fired,
             would_fire=what.would_fire,
             calls=tuple(inner),
+            failure=_failure(what, callee) if failed else "",
         )
     ]
 
@@ -275,6 +297,12 @@ def _failed(call: Operation, answered: Operation | None) -> bool:
     if answered is not None:
         return answered.failed is True
     return "delay" in call.fired and "http:" in (call.point or "")
+
+
+def _failure(call: Operation, answered: Operation | None) -> str:
+    """Say how a call failed: as its caller says, else as the callee does."""
+    silent = call.failure == "failed" and answered is not None
+    return answered.failure if silent and answered is not None else call.failure
 
 
 def _arrives(what: Operation, above: Operation | None) -> bool:

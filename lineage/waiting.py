@@ -64,7 +64,9 @@ def outliving(spans: Sequence[Span], request: Span) -> frozenset[str]:
     """Name the parents that have not come and that outlast a request.
 
     Whoever makes a call that ends after the request was not over in time either. Where something
-    of it came back while the request was going on, it may have been waited for all the same.
+    of it came back while the request was going on, it may have been waited for all the same. A
+    clock that is wrong looks the same, so there must be something that can go on for longer: work
+    in a service that the request is known to have been in, a message, a call that was given up.
     """
     by_id = {span.span_id: span for span in spans}
     missing: dict[str, str] = {}
@@ -82,7 +84,28 @@ def outliving(spans: Sequence[Span], request: Span) -> frozenset[str]:
         elif _may_have_answered(span, request):
             answered.add(above)
     answered |= {missing.get(taken, "") for span in spans for _, taken in span.links}
+    late = late if _goes_on(spans) else late & _in_known_services(spans, missing)
     return frozenset(late - answered - by_id.keys() - {""})
+
+
+def _goes_on(spans: Sequence[Span]) -> bool:
+    """Tell whether somebody has sent something on, or has given up on something."""
+    above = {span.parent_id for span in spans}
+    return any(
+        span.operation.kind in {"producer", "consumer"}
+        or (span.operation.failed is True and span.span_id not in above)
+        for span in spans
+    )
+
+
+def _in_known_services(spans: Sequence[Span], missing: Mapping[str, str]) -> set[str]:
+    """Name the missing parents of what was done by services that are in the request otherwise."""
+    known = {span.operation.service for span in spans if not missing[span.span_id]}
+    return {
+        span.parent_id
+        for span in spans
+        if span.parent_id == missing[span.span_id] and span.operation.service in known
+    }
 
 
 def _may_have_answered(span: Span, request: Span) -> bool:

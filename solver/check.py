@@ -110,7 +110,14 @@ class _Check:
         """Tell whether a good run shows that these are survived."""
         expansion = self.expand(faults)
         touched = expansion | self.down
-        return expansion - self.down in self.survived or bool(self.unhit(touched))
+        return self.seen(expansion - self.down) or bool(self.unhit(touched))
+
+    def seen(self, faults: frozenset[str]) -> bool:
+        """Tell whether these, or more of them if more faults never help, were seen to be survived
+        by a run of which nobody knows what it relied on."""
+        return faults in self.survived or (
+            bool(self.data["monotone"]) and any(faults <= each for each in self.survived)
+        )
 
     def unhit(self, touched: frozenset[str]) -> list[frozenset[str]]:
         """List the supports that these leave alone; if more faults may help, of subsets' runs
@@ -210,7 +217,7 @@ class _Check:
                 continue
             touched = self.expand(faults) | self.down
             unhit = self.unhit(touched)
-            if not unhit and touched - self.down not in self.survived:
+            if not unhit and not self.seen(touched - self.down):
                 yield f"{sorted(faults)} is neither tried, nor inferred, nor listed as open"
                 continue
             if self.max_size is not None and len(faults) >= self.max_size:
@@ -220,7 +227,7 @@ class _Check:
             ]
             for fault in min(offers, key=len, default=self.variables):
                 more = faults | {fault}
-                if fault not in left_out and not any(
+                if fault not in left_out | faults and not any(
                     self.excluded(more, each) for each in excluding[fault]
                 ):
                     todo.append((more, left_out))

@@ -81,7 +81,8 @@ class Equation:
         """The clauses hit by what is down."""
         self.failing: list[int] = []
         self.closed: set[int] = set()
-        """Expansions seen to be survived in runs whose support is not known."""
+        """Expansions seen to be survived in runs whose support is not known: they prove themselves,
+        and what is inside them if more faults never help."""
         self.version = 0
         self._position: dict[tuple[int, int], int] = {}
         self._down = frozenset(down)
@@ -110,7 +111,10 @@ class Equation:
     def is_safe(self, expansion: int) -> bool:
         """Tell whether some good run shows that these point faults are survived."""
         touched = expansion | self.down
-        if expansion & ~self.down in self.closed:
+        alone = expansion & ~self.down
+        if alone in self.closed:
+            return True
+        if self.monotone and any(not alone & ~each for each in self.closed):
             return True
         return self.missed(touched) != 0
 

@@ -158,22 +158,26 @@ class Explorer:
         support: Iterable[Hashable] | None = None,
         fired: Iterable[Hashable] | None = None,
         blame: Iterable[Hashable] | None = None,
+        met: Iterable[Hashable] = (),
         traces: Iterable[str] = (),
     ) -> None:
         """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again.
 
-        ``support``: what the good outcome relied on; None if not known, then only this very set is
-        closed. ``fired``: those of the faults that took effect, all if None. ``blame``: the faults
-        suspected of the failure. Raises InvalidRecord for a bad run with a support.
+        ``support``: what the good outcome relied on; None if not known, then only what fired is
+        closed, and less than that if more faults never help. ``fired``: those of the faults that
+        took effect, all if None. ``blame``: the faults suspected of the failure. ``met``:
+        faults that were possible in it, to be tried from now on. Raises InvalidRecord for a bad run
+        with a support.
         """
         injected = frozenset(injected)
         took_effect = injected if fired is None else frozenset(fired)
         self._language.learn(injected)
+        self._language.learn(met)
         self._suspects.acquit(self._language.variables(injected), self._language.expand(injected))
         self.experiments += 1
         if succeeded is not None:
             self._rechecks.count(injected, self._now(), succeeded=succeeded)
-        if succeeded and (support is not None or took_effect >= injected):
+        if succeeded and (support is not None or took_effect or not injected):
             known = None if support is None else frozenset(support)
             self._equation.add_good(took_effect, known, "injected", traces)
         elif succeeded is False:
@@ -191,12 +195,6 @@ class Explorer:
         """Return minimal failing sets up to ``max_size``, none said better by another one."""
         now = self._now()
         return self._as_faults(exact_findings(now, minimal_failing_sets(now)))
-
-    def superseded(self, faults: Iterable[Hashable]) -> bool:
-        """Say whether some finding brings about less than these do, and nothing else."""
-        whole = self._language.expand(faults)
-        parts = [self._language.expand(finding) for finding in self.findings]
-        return any(part != whole and not part & ~whole for part in parts)
 
     @property
     def larger_findings(self) -> tuple[Faults, ...]:
@@ -256,10 +254,6 @@ class Explorer:
     def exclude(self, faults: Iterable[Hashable]) -> None:
         """Never propose these together; a single one: never by itself, only inside a domain."""
         self._language.exclude(faults)
-
-    def allow(self, faults: Iterable[Hashable]) -> None:
-        """Take an exclusion back: these may be proposed together after all."""
-        self._language.allow(faults)
 
     def protect(self, faults: Iterable[Hashable]) -> None:
         """Never propose these, nor a domain that contains one of them."""

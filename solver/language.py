@@ -90,12 +90,6 @@ class Language:
             self.exclusions.add(together)
             self.restrictions += 1
 
-    def allow(self, faults: Iterable[Fault]) -> None:
-        """Take an exclusion back; nothing happens where there is none of just these faults."""
-        if frozenset(faults) in self.exclusions:
-            self.exclusions.remove(frozenset(faults))
-            self.restrictions += 1
-
     def expand(self, faults: Iterable[Fault]) -> int:
         """Expand a set of variables to a mask; new faults are numbered."""
         known = faults if isinstance(faults, (frozenset, set)) else frozenset(faults)

@@ -88,7 +88,7 @@ def live_service(
         made = Service(
             Tokens(",".join(f"{role}:{token}" for role, token in given.items())),
             database or f"sqlite:///{Path(folder) / 'ldfi.sqlite3'}",
-            **{"lease": 3.0, "quiet": 0.1, "limits": _LIMITS, **settings},
+            **{"lease": 20.0, "quiet": 0.1, "limits": _LIMITS, **settings},
         )
         with served(_with_traffic(create_app(made), service)) as service.url:
             yield service

@@ -3,8 +3,9 @@
 Declared as call trees, or written as functions. Small enough to try every set of faults, rich
 enough to hold what makes lineage hard: calls one after the other or side by side; critical,
 optional, with a fallback, retried; callers that wait for ever or give up; errors and delays
-anywhere; nature failing calls late, after they did their work. The request fails on an error that
-reaches it, or when it takes longer than its budget.
+anywhere; nature failing calls late, after they did their work; handlers that know some kinds of
+failure only. The request fails on an error that reaches it, or when it takes longer than its
+budget.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ from ldfi.testing.spans import span
 
 DELAY, PATIENCE, BUDGET = 100_000, 1_000, 2_500
 """A delay outlasts every patience, and the budget; two timeouts fit into it, three do not."""
+
+
+REFUSED, ANSWERED, GAVE_UP = "refused", "answered", "gave up"
+"""How a call fails, as its caller sees it: nobody was there (an injected error); it was answered
+with an error, because something failed in there; the caller's patience was over."""
 
 
 class CallFailed(Exception):  # noqa: N818 - reads as what it is
@@ -45,10 +51,15 @@ class Call:
 
 @dataclass(frozen=True)
 class Step:
-    """``mode``: critical, optional, fallback (``calls`` in turn until one succeeds), retry."""
+    """``mode``: critical, optional, fallback (``calls`` in turn until one succeeds), retry.
+
+    ``masks``: the failures that an optional step or a fallback knows what to do about; with any
+    other one the step fails.
+    """
 
     mode: str
     calls: tuple[Call, ...]
+    masks: tuple[str, ...] = (REFUSED, ANSWERED, GAVE_UP)
 
 
 Application = Call | Callable[["Caller"], object]
@@ -130,36 +141,41 @@ class Run:
 
     def _step(self, step: Step, above: str, start: int) -> tuple[bool, int]:
         attempts = step.calls * 2 if step.mode == "retry" else step.calls
-        failed = True
+        failure = ""
         for call in attempts:
-            failed, start = self.call(call, above, start)
-            if not failed:
+            failure, start = self.call(call, above, start)
+            if not failure or failure not in step.masks:
                 break
-        return failed and step.mode != "optional", start
+        handled = step.mode == "optional" and failure in step.masks
+        return bool(failure) and not handled, start
 
-    def call(self, call: Call, above: str, start: int) -> tuple[bool, int]:
-        """Make one call at ``start``; returns whether it failed, and when it ended."""
+    def call(self, call: Call, above: str, start: int) -> tuple[str, int]:
+        """Make one call at ``start``; returns how it failed (empty: it did not), and when it
+        ended."""
         name = str(len(self.spans))
         self.spans.append(span(name, above))  # holds the place, and the id
         where = len(self.spans) - 1
         fired, begun = "", start + 1
         if f"error@{call.point}" in self.faults:
-            fired, failed, end = "error", True, begun
+            fired, failure, end = "error", REFUSED, begun
         else:
             if f"delay@{call.point}" in self.faults:
                 fired, begun = "delay", begun + (PATIENCE if call.impatient else DELAY)
             if fired and call.impatient:
-                failed, end = True, begun
+                failure, end = GAVE_UP, begun
             else:
                 failed, end = self._inside(call, name, begun)
                 failed = failed or f"nature@{call.point}" in self.nature
+                failure = ANSWERED if failed else ""
         if call.impatient and end > start + 1 + PATIENCE:
-            failed, end = True, start + 1 + PATIENCE
+            failure, end = GAVE_UP, start + 1 + PATIENCE
         marks = {"fired": fired} if fired else {}
+        if failure == ANSWERED:
+            marks["status"] = "500"
         self.spans[where] = span(
-            name, above, at=(start, end), failed=failed, point=call.point, **marks
+            name, above, at=(start, end), failed=bool(failure), point=call.point, **marks
         )
-        return failed, end
+        return failure, end
 
 
 def faults_of(points: list[str]) -> list[str]:

@@ -154,6 +154,13 @@ INGEST = [
         unit=SECONDS,
     ),
     lines(
+        "What becomes of traces",
+        "cut, rootless: they missed something when patience was over. late: of the whole ones, a "
+        "span came afterwards. unjoined: no device reported.",
+        Query(f"sum by (fate) (rate(ldfi_traces_total[{_RATE}]))", "{{fate}}"),
+        unit=PER_SECOND,
+    ),
+    lines(
         "Spans lost",
         "Late, oversize, unreadable, or pushed out because there was no room.",
         _dropped("span_.*|trace_.*"),

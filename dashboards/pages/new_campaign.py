@@ -60,11 +60,12 @@ def _sizes() -> tuple[str, ...]:
 MAX_SIZE: Final = replace(_field("max_size"), choices=_sizes())
 KINDS: Final = _field("kinds")
 WHO: Final = _fields(
-    *("members", "member_budget", "treatment", "control", "concurrency", "approve_above")
+    *("members", "member_budget", "treatment", "control", "admission"),
+    *("concurrency", "approve_above"),
 )
 HOW: Final = _fields(
     *("strategy", "max_union", "rule", "delta", "alpha_harmful", "alpha_tolerated"),
-    *("min_samples", "fdr", "window", "settle", "delay", "guardrail", "min_traffic"),
+    *("min_samples", "fdr", "window", "settle", "apart", "delay", "guardrail", "min_traffic"),
     *("min_consistency", "rechecks", "on_drift", "seed"),
 )
 CHECKS: Final = _fields("confirm", "verify")

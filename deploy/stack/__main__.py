@@ -41,6 +41,7 @@ CAMPAIGN: Final = {
     "settle": 8.0,  # the Collector judges a trace after a second, then it is to become quiet
 }
 OPTIONS: Final = {
+    "LDFI_EXPORT_INTERVAL": "0.7",
     "LDFI_QUIET": "1",
     "LDFI_MEMBERS_PER_HOUR": "100000",
     "LDFI_MEMBERS_PER_DAY": "100000",

@@ -34,7 +34,10 @@ HERE = Path(__file__).parent
 REPLICAS = ("store-1", "store-2", "store-3")
 STRICT = "--strict" in sys.argv
 SPARE = "0" if STRICT else "1"
-QUICK = ("treatment=0.4", "control=0.4", "settle=0.2", "rechecks=0", "min_traffic=50")
+QUICK = (
+    *("treatment=0.4", "control=0.4", "settle=1", "apart=0", "admission=all"),
+    *("rechecks=0", "min_traffic=50"),
+)
 
 
 def say(text: str) -> None:
@@ -72,7 +75,7 @@ class Town:
         self.start(
             "ldfi",
             *(*serve, "--database", str(self.folder / "ldfi.sqlite3")),
-            env={"LDFI_TOKENS": tokens, "LDFI_QUIET": "0.4"},
+            env={"LDFI_TOKENS": tokens, "LDFI_EXPORT_INTERVAL": "0.1", "LDFI_QUIET": "0.4"},
         )
         for name in REPLICAS:
             self.start_replica(name, "release 1")

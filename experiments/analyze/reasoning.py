@@ -58,8 +58,8 @@ def _hypotheses(good: Iterable[Shape], max_size: int) -> tuple[tuple[str, ...], 
     explorer = Explorer(max_size=max_size, time_limit=None)
     for clause in clauses:
         errors = {fault for fault in clause.faults if fault.startswith("error@")}
-        lost = {f"error@{point}" for point in clause.failed}
-        explorer.observe(errors, failed=lost | clause.outlasted, traces=[clause.trace_id])
+        failed = clause.survived | clause.outlasted
+        explorer.observe(errors, failed=failed, traces=[clause.trace_id])
     found = explorer.open_hypotheses(MOST_HYPOTHESES + 1)
     ordered = sorted((tuple(sorted(map(str, each))) for each in found), key=lambda h: (len(h), h))
     return tuple(each for each in ordered if each)
@@ -107,7 +107,7 @@ def _tolerated(good: list[Shape]) -> tuple[Tolerated, ...]:
 
 def _survived(shape: Shape) -> tuple[tuple[str, ...], str]:
     run = shape.lineage
-    lost = {f"error@{point}" for point in run.failed - run.support}
+    lost = run.lost
     if run.fired:
         natural = {f for f in lost if f"delay@{f.partition('@')[2]}" not in run.fired}
         return tuple(sorted(run.fired | natural)), "injected"

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-_VERBS = {"error": "fails", "delay": "hangs"}
+_VERBS = {"error": "fails", "delay": "hangs", "failed": "fails", "timeout": "is given up"}
+_SAYING = {"status": "answers {}", "grpc": "answers gRPC's {}", "exception": "raises {}"}
+
+
+def happens(kind: str) -> str:
+    """Say what a call does that fails in this way: a kind of fault, or one that nature showed."""
+    how, _, what = kind.partition(":")
+    return _SAYING[how].format(what) if how in _SAYING and what else _VERBS.get(how, kind)
 
 
 def fault_in_words(fault: str, callees: Mapping[str, str]) -> str:
@@ -13,7 +20,7 @@ def fault_in_words(fault: str, callees: Mapping[str, str]) -> str:
     kind, _, point = fault.partition("@")
     callee = callees.get(point, "")
     reached = f" [{callee}]" if callee and callee not in point else ""
-    return f"{point}{reached} {_VERBS.get(kind, kind)}"
+    return f"{point}{reached} {happens(kind)}"
 
 
 def counted(number: int, what: str) -> str:

@@ -16,7 +16,14 @@ from ldfi.experiments.api.documents import Document, Id, Line, Reason
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
-from ldfi.experiments.api.service import Db, Running, check_promql, live_campaign, live_experiments
+from ldfi.experiments.api.service import (
+    Db,
+    Running,
+    check_promql,
+    forecast_of,
+    live_campaign,
+    live_experiments,
+)
 from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.store import campaigns as stored
@@ -37,9 +44,10 @@ class ClassName(Document):
 async def start(
     new: NewCampaign, request: Request, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
-    """Start a campaign, now or when its schedule says."""
+    """Start a campaign, now or when its schedule says; none that could not decide anything."""
     check_promql(request, new)
-    campaign = engine.scheduler.commands.start(new.definition(), caller.name, time.time())
+    definition = forecast_of(engine, new.definition(), new).checked()
+    campaign = engine.scheduler.commands.start(definition, caller.name, time.time())
     return _view(db, campaign.id, campaign)
 
 

@@ -15,7 +15,14 @@ from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.new_campaign import NewExperiment
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.problems import Problem
-from ldfi.experiments.api.service import Db, Running, check_promql, live_campaign, live_experiments
+from ldfi.experiments.api.service import (
+    Db,
+    Running,
+    check_promql,
+    forecast_of,
+    live_campaign,
+    live_experiments,
+)
 from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.judging.experiment import ExperimentState
@@ -46,7 +53,8 @@ async def try_one(
         raise Problem(
             422, "unknown-point", f"{new.request_class} never reaches {', '.join(unknown)}"
         )
-    campaign = engine.scheduler.commands.start(new.definition(), caller.name, time.time())
+    definition = forecast_of(engine, new.definition(), new).checked()
+    campaign = engine.scheduler.commands.start(definition, caller.name, time.time())
     with db.read() as session:
         row = stored.load(session, campaign.id)
         return CampaignView.of(row, (0, 0, 0), campaign)

@@ -203,7 +203,11 @@ class DeviceMetric(BaseModel):
         str, Field(pattern="^[0-9A-Fa-f]{32}$", description="The trace of the request.")
     ]
     outcome: Annotated[
-        Literal["success", "failure"], Field(description="What the user got in the end.")
+        Literal["success", "degraded", "failure"],
+        Field(
+            description="What the user got in the end. `degraded`: it was accepted, but something "
+            "was missing from it."
+        ),
     ]
     member: Annotated[
         str, Field(max_length=200, description="Whose device it is. Hashed like `device`.")
@@ -265,7 +269,8 @@ def _outcome(item: object, key: bytes) -> Outcome | None:
         trace_id=metric.trace_id.lower(),
         device=_hashed(metric.device, key),
         member=_hashed(metric.member, key),
-        success=metric.outcome == "success",
+        success=metric.outcome != "failure",
+        degraded=metric.outcome == "degraded",
         error_code=metric.error_code,
         duration=metric.duration_ms / 1000,
     )

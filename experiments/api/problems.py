@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ldfi.experiments.errors import (
+    CannotDecide,
     Conflict,
     Deposed,
     ExperimentsError,
@@ -56,6 +57,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "method-not-allowed": Kind(405, "The path exists, but not with this method."),
     "conflict": Kind(409, "What is asked for contradicts what is there; `detail` says in what."),
+    "cannot-decide": Kind(
+        409, "With the traffic there is, no experiment could decide anything; `detail` says why."
+    ),
     "halted": Kind(409, "Everything is halted until somebody runs `ldfi resume`."),
     "idempotency-in-progress": Kind(
         409, "The first request with this idempotency key is still being worked on; try later."
@@ -127,6 +131,7 @@ _OF_ERROR: Final[tuple[tuple[type[ExperimentsError], str], ...]] = (
     (NotFound, "not-found"),
     (Deposed, "no-leader"),
     (Halted, "halted"),
+    (CannotDecide, "cannot-decide"),
     (Conflict, "conflict"),
     (Invalid, "invalid"),
     (PrometheusError, "prometheus"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -10,7 +11,8 @@ from ldfi.experiments.api.forward import engine_of
 from ldfi.experiments.api.new_campaign import Bounds
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.control.estimating import Forecast, forecast
+from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.store import Database
 
@@ -52,3 +54,10 @@ def live_experiments(engine: Engine) -> dict[str, Experiment]:
         for campaign in engine.scheduler.state.campaigns.values()
         for experiment in campaign.running.values()
     }
+
+
+def forecast_of(engine: Engine, definition: Definition, given: Bounds) -> Forecast:
+    """Say how a campaign would start now, by the traffic there is."""
+    fdr = engine.scheduler.state.fdr
+    named = given.model_fields_set
+    return forecast(definition, named, engine.catalogue, fdr, engine.waits, time.time())

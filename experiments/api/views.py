@@ -6,8 +6,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ldfi.experiments.control.estimating import Forecast
 from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.campaign.ending import EndKind
 from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.gates.feasibility import Decides
 from ldfi.experiments.domain.gates.gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
@@ -46,6 +49,32 @@ class ClassProgress(View):
             waiting=campaign.waiting.get(name),
             running=None if running is None else ExperimentView.live(running, campaign),
         )
+
+
+class LeftOpenView(View):
+    """What a run left open of one request class."""
+
+    request_class: str = Field(examples=["GET /boot"])
+    why: dict[str, int] = Field(
+        description="Of how many minimal hypotheses nothing is known for this reason.",
+        examples=[{"window over": 2}],
+    )
+    named: list[list[str]] = Field(description="Some of these hypotheses.")
+    silent: list[str] = Field(
+        description="Points at which nothing ever fired; they were not tried again in this run."
+    )
+    words: str = Field(description="The same, for people.")
+
+
+class EndingView(View):
+    """How the last run ended, and what it left open."""
+
+    kind: EndKind = Field(
+        description="`complete`: nothing is left to try within the bounds. `open`: experiments "
+        "gave no answer. `out of time`: the solver. `out of budget`: the members of the run."
+    )
+    left: list[LeftOpenView]
+    held: list[str] = Field(description="Classes that are held since their lineage changed.")
 
 
 class ExperimentView(View):
@@ -121,6 +150,10 @@ class CampaignView(View):
     run_started_at: float | None
     next_run_at: float | None
     ended_at: float | None
+    ending: EndingView | None = Field(
+        None,
+        description="How the last run ended; null while one goes on, and where it was stopped.",
+    )
     experiments: int = Field(0, description="Experiments armed in this run.")
     exposed_members: int = Field(0, description="Members charged to this run's experiments.")
     failed_members: int = Field(0, description="Those of them whose devices reported a failure.")
@@ -136,6 +169,7 @@ class CampaignView(View):
         experiments, exposed, failed = totals
         view = cls(
             **{name: getattr(row, name) for name in _CAMPAIGN_COLUMNS},
+            ending=None if row.ending is None else EndingView(**row.ending),
             experiments=experiments,
             exposed_members=exposed,
             failed_members=failed,
@@ -167,6 +201,36 @@ def _certified(item: dict[str, Any]) -> ClassProgress:
         findings=[sorted(map(str, faults)) for faults in certificate["findings"]],
         waiting=None,
     )
+
+
+class EstimateView(View):
+    """What a campaign could decide on one request class, by the traffic that was seen."""
+
+    request_class: str = Field(examples=["GET /boot"])
+    per_minute: float = Field(description="Requests of which the outcome came to be known.")
+    expected: float = Field(description="Treated outcomes to be expected within one window.")
+    harmful: int | None = Field(description="Treated outcomes that `harmful` takes; null: never.")
+    tolerated: int | None = Field(description="The same for `tolerated`.")
+    seconds: float | None = Field(description="Until either verdict is reached, on average.")
+    decides: Decides
+    words: str = Field(description="The same, for people.")
+
+
+class ForecastView(View):
+    """How a campaign would start now."""
+
+    why_not: str | None = Field(description="Why it may not start; null: it may.")
+    settings: dict[str, Any] = Field(description="With what the profile has chosen.")
+    classes: list[EstimateView] = Field(description="Those that were seen for long enough.")
+
+    @classmethod
+    def of(cls, forecast: Forecast) -> ForecastView:
+        """Show it in the words of the API."""
+        return cls(
+            why_not=forecast.why_not,
+            settings=forecast.definition.settings.to_json(),
+            classes=[EstimateView(**each.to_json()) for each in forecast.estimates],
+        )
 
 
 class FindingView(View):

@@ -10,7 +10,13 @@ from rich.text import Text
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.calendar import Blackouts, Cron, Days, Hours, Timezone, times
-from ldfi.experiments.cli.campaign_view import overview, result
+from ldfi.experiments.cli.campaign_view import (
+    forecast_shown,
+    left_open,
+    overview,
+    result,
+    undecided,
+)
 from ldfi.experiments.cli.control import (
     HERE,
     All,
@@ -49,7 +55,7 @@ OPTIONS: Final = {
     "Who is exposed": (
         *("treatment", "control", "members", "member_budget", "concurrency", "approve_above"),
     ),
-    "How it is judged": ("window", "delta", "confirm"),
+    "How it is judged": ("profile", "window", "delta", "confirm"),
 }
 """The settings that have an option of their own, as ``--help`` shows them; --set has the others."""
 
@@ -82,20 +88,32 @@ def start(
     ] = None,
     settings: Set = None,
     watch: Watch = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it could decide, and start nothing.")
+    ] = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Start a campaign, now or when its schedule says.
+    """Start a campaign, now or when its schedule says; none that could not decide anything.
 
-    With --watch: exit code 1 when something open was found, 0 when nothing was, 3 when it was
-    stopped before its end.
+    With --dry-run: exit code 3 when it may not start.
+
+    With --watch: exit code 1 when something open was found; else 3 when something stayed undecided
+    or it was stopped before its end; else 0.
     """
     given = {"name": name, "classes": classes or None, **asked}
     when_ = times(cron, timezone, days, hours, blackout)
     document = _document(read(file), given, when_, pairs(settings))
     with connected(url, token) as client:
+        forecast = client.post("/forecast", document)
+        if dry_run:
+            show(forecast, forecast_shown(forecast), as_json=as_json)
+            raise typer.Exit(exits.FINE if forecast["why_not"] is None else exits.INCONCLUSIVE)
         after = newest_event(client) if watch else None
         campaign = client.post("/campaigns", document)
+        for each in forecast["classes"]:
+            if each["decides"] != "both":
+                console(stderr=True).print(undecided(each), soft_wrap=True)
         if watch:
             _watch(client, campaign, after, as_json=as_json)
         show(campaign, _started(campaign), as_json=as_json)
@@ -217,7 +235,8 @@ def _watch(client: Client, campaign: dict[str, Any], after: int | None, *, as_js
         screen.print(result(campaign, findings))
     if any(each["state"] in HURTING for each in findings):
         raise typer.Exit(exits.FOUND)
-    raise typer.Exit(exits.INCONCLUSIVE if campaign["state"] == "stopped" else exits.FINE)
+    undecided = campaign["state"] == "stopped" or left_open(campaign)
+    raise typer.Exit(exits.INCONCLUSIVE if undecided else exits.FINE)
 
 
 def _document(

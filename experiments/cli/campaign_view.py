@@ -9,11 +9,26 @@ from rich.table import Table
 from rich.text import Text
 
 from ldfi.experiments.cli.terminal import columns
-from ldfi.experiments.cli.words import STYLES, clock, failures, length, short, styled, when
+from ldfi.experiments.cli.words import (
+    NOTHING,
+    STYLES,
+    clock,
+    failures,
+    length,
+    percent,
+    short,
+    styled,
+    when,
+)
 
 if TYPE_CHECKING:
     from ldfi.experiments.cli.stream import Event
 
+_DECIDES: Final = {
+    "both": ("decides", "green"),
+    "harm": ("can find harm, but not that there is none", "yellow"),
+    "nothing": ("cannot decide anything", "yellow"),
+}
 HEAD: Final = 5
 """Lines around the table of classes."""
 
@@ -34,9 +49,38 @@ def overview(campaign: dict[str, Any]) -> RenderableType:
     if campaign["next_run_at"]:
         facts.add_row("next run", f"{when(campaign['next_run_at'])} UTC, run {campaign['run']}")
     facts.add_row("this run", _totals(campaign))
+    for left in (campaign["ending"] or {}).get("left", ()):
+        said = f"{left['request_class']}: {left['words']}"
+        facts.add_row("left open", Text(said, "yellow"))
     for name, why in campaign["not_yet"].items():
         facts.add_row("not yet", f"{name}: {why}")
     return Group(facts, class_table(campaign["classes"])) if campaign["classes"] else facts
+
+
+def forecast_shown(forecast: dict[str, Any]) -> RenderableType:
+    """Tell what a campaign could decide on each class, before it starts."""
+    settings = forecast["settings"]
+    shares = f"{percent(settings['treatment'])} treated, {percent(settings['control'])} in control"
+    line = Text(f"{shares}, {settings['window']:g} s for each experiment.")
+    table = columns("request class", "a minute", "treated", "harmful", "tolerated", "takes", "")
+    for each in forecast["classes"]:
+        table.add_row(
+            each["request_class"],
+            f"{each['per_minute']:,.0f}",
+            f"{each['expected']:,.1f}",
+            *(str(each[verdict] or NOTHING) for verdict in ("harmful", "tolerated")),
+            length(each["seconds"]),
+            Text(*_DECIDES[each["decides"]]),
+        )
+    seen = table if forecast["classes"] else Text("No class has been seen for long enough.")
+    why = forecast["why_not"]
+    last = Text(f"It would not start: {why}", "yellow") if why else Text("It may start.", "green")
+    return Group(line, seen, last)
+
+
+def undecided(estimate: dict[str, Any]) -> Text:
+    """Tell of one class that it can decide little or nothing."""
+    return Text(f"{_DECIDES[estimate['decides']][0]}: {estimate['words']}", "yellow")
 
 
 def class_table(classes: list[dict[str, Any]]) -> Table:
@@ -118,7 +162,19 @@ def result(campaign: dict[str, Any], findings: list[dict[str, Any]]) -> Renderab
         return Group(line, finding_table(findings))
     if campaign["state"] == "stopped":
         return Group(line, Text("Nothing was found until then.", "yellow"))
+    if left_open(campaign):
+        return Group(line, Text("Nothing was found in what was decided.", "yellow"))
     return Group(line, Text("Nothing was found that hurts.", "green"))
+
+
+def left_open(campaign: dict[str, Any]) -> bool:
+    """Say whether a run that is over left something undecided.
+
+    Records from before runs said so tell it by what their certificates list.
+    """
+    if campaign["ending"] is None:
+        return any(each["open"] for each in campaign["classes"])
+    return bool(campaign["ending"]["kind"] != "complete")
 
 
 def finding_table(findings: list[dict[str, Any]]) -> Table:
@@ -138,7 +194,9 @@ def _now(item: dict[str, Any]) -> Text:
         return shown.append(f" {short(running['hypothesis'], 1)}", "default")
     if item["waiting"]:
         return Text(item["waiting"], "yellow")
-    return Text("nothing left to try", "green") if item["finished"] else Text("…")
+    if not item["finished"]:
+        return Text("…")
+    return Text("stays open", "yellow") if item["open"] else Text("nothing left to try", "green")
 
 
 def _how(event: Event, news: str, experiment: dict[str, Any]) -> str:

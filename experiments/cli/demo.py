@@ -44,9 +44,10 @@ are survived look as if they hurt."""
 CAMPAIGN = {
     "max_size": 2,
     "max_union": None,  # simulated members feel no pain; on live traffic keep the cap
-    "treatment": 0.2,
-    "control": 0.2,
-    "window": 25.0,
+    "treatment": 0.08,
+    "control": 0.5,
+    "window": 45.0,
+    "apart": 15.0,  # a minute on live traffic
     "min_traffic": 60,
     "delay": 3.0,
     "delta": 0.4,  # what is planted hurts every request, so a coarse look is enough
@@ -184,7 +185,8 @@ def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str
         ],
         {
             "LDFI_TOKENS": secret.tokens(),
-            "LDFI_QUIET": "0.4",  # one machine: a trace is whole within milliseconds
+            "LDFI_EXPORT_INTERVAL": "0.1",  # as demo/telemetry.py has it
+            "LDFI_QUIET": "0.4",
             "LDFI_MEMBERS_PER_HOUR": "100000",
             "LDFI_MEMBERS_PER_DAY": "100000",
         },

@@ -15,6 +15,7 @@ from ldfi.experiments.api.app import create_app
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.experiments.domain.traffic.waiting import EXPORT
 from ldfi.experiments.errors import InvalidConfig
 from ldfi.experiments.notify.slack import Slack
 from ldfi.experiments.notify.target import Target
@@ -27,6 +28,8 @@ from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.experiments.telemetry.tracing import traced, wanted
+
+_log = logging.getLogger("ldfi")
 
 
 def run(config: Config, role: ProcessRole) -> None:
@@ -41,6 +44,13 @@ def run(config: Config, role: ProcessRole) -> None:
     logging.getLogger("kafka").setLevel(logging.WARNING)  # each rebalance is a page otherwise
     check_role(role, config)
     check_extras(config)
+    if config.hasty():
+        _log.warning(
+            "quiet is %g s: right only where every service exports its spans more often than that "
+            "(OpenTelemetry's default is %g s; see docs/howto/collector.md)",
+            config.quiet,
+            EXPORT,
+        )
     service = service_of(config, role)
     if role == "ingest":
         ingest = Ingest(lambda: worker_of(service))
@@ -101,7 +111,8 @@ def service_of(config: Config, role: ProcessRole = "all") -> Service:
         tokens=Tokens(config.tokens.get_secret_value() or _made_token()),
         database=config.database_url.get_secret_value(),
         lease=config.lease,
-        quiet=config.quiet,
+        quiet=config.waiting().quiet,
+        patience=config.patience,
         limits=config.limits(),
         member_key=key.get_secret_value().encode() if key else secrets.token_bytes(32),
         outcomes=config.outcomes,

@@ -15,6 +15,7 @@ from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.gates.guards import BYSTANDERS, objection
+from ldfi.experiments.domain.gates.waits import RENEWED
 from ldfi.experiments.domain.judging.bystanders import Bystanders, systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.reach import Share
@@ -76,7 +77,7 @@ class Arming:
             return
         if order.exploration is not None:
             _look_before(experiment, order.exploration.knowledge.traffic)
-            self._state.near.append(experiment)
+            self._state.nearby.experiments.append(experiment)
         first = experiment.purpose in {"explore", "recheck"}
         experiment.arm(now, campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0)
         if len(self._board.armed()) == 0:
@@ -121,16 +122,17 @@ class Arming:
             return
         if against.guard is not BYSTANDERS:
             self.abort(campaign, experiment, against.reason, now)
-        elif experiment.stop(now):
+        elif experiment.used and experiment.state == "observing":  # which is a verdict
+            experiment.stop("bystanders are hurt", now)
             self.disarm(experiment, now)
-        elif experiment.state != "settling":
+        elif experiment.state != "settling":  # nobody was treated who could have hurt them
             self.abort(campaign, experiment, against.reason, now)
 
     def renew(self, now: float) -> None:
         """Keep on record that what is armed is alive; what is not ours any more is disarmed."""
         if now < self._next_renewal:
             return
-        self._next_renewal = now + self._lease / 3
+        self._next_renewal = now + self._lease * RENEWED
         running = [e for c in self._state.campaigns.values() for e in c.running.values()]
         kept = [each for each in running if each.active or each.state == "waiting"]
         until = now + self._lease
@@ -145,10 +147,14 @@ class Arming:
 
 
 def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: float) -> None:
-    """One that was approved goes on waiting; any other is forgotten, and its class asked later."""
+    """One that was approved goes on waiting; any other is forgotten, and its class asked later.
+
+    Members of the run that are spent do not come back, but for those of what still runs.
+    """
     if experiment.state == "proposed":
         retry_at = now + (SPENT_SECONDS if refused.spent else RETRY_SECONDS)
         campaign.hold(experiment, refused.reason, retry_at, all_classes=refused.spent)
+        campaign.spent = refused.for_good and not campaign.running
 
 
 def _look_before(experiment: Experiment, traffic: Traffic) -> None:

@@ -22,19 +22,24 @@ from typing import Literal
 from ldfi.experiments.control.replays import Replays
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.scheduler import Scheduler
+from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
+from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.store import Database, classes
 from ldfi.experiments.telemetry import instruments
-from ldfi.lineage.assembly import Assembler
-from ldfi.lineage.lineage import learn
-from ldfi.lineage.span import Span
+from ldfi.fit.poll import ARMED_WAIT_SECONDS
+from ldfi.lineage.assembly import FATES, Assembler, concerns
+from ldfi.lineage.expectations import Expectations
+from ldfi.lineage.lineage import learn, unusable
+from ldfi.lineage.span import Span, Trace
 
 _log = logging.getLogger("ldfi")
 
 TICK_SECONDS = 0.05
+AT_ONCE = Waiting.of(0.4)
 
 OutcomeSource = Literal["devices", "root"]
 """Who says how a request went: the users' devices, or, as a last resort, its root span."""
@@ -43,8 +48,9 @@ OutcomeSource = Literal["devices", "root"]
 class Engine:
     """Owns everything that changes while the service runs.
 
-    ``lease``: seconds for which an edge may act without news. ``quiet``: seconds without a span
-    after which a trace counts as whole. ``outcomes``: with ``root`` nobody waits for devices.
+    ``lease``: seconds for which an edge may act without news. ``waiting``: how long for what, by
+    default as where services export many times a second. ``outcomes``: with ``root`` nobody waits
+    for devices.
     """
 
     def __init__(
@@ -53,7 +59,7 @@ class Engine:
         *,
         now: float,
         lease: float = 10.0,
-        quiet: float = 0.4,
+        waiting: Waiting = AT_ONCE,
         limits: Limits | None = None,
         outcomes: OutcomeSource = "devices",
     ) -> None:
@@ -61,16 +67,28 @@ class Engine:
         self.spans = 0
         self.outcomes = 0
         self.ticked_at = now
+        self.waits = ServiceTimes(lease, waiting.quiet, ARMED_WAIT_SECONDS)
         self.board = RulesBoard(secrets.token_hex(4), lease)
         with db.read() as session:
             self.catalogue = Catalogue.from_json(classes.load(session))
         self.scheduler = Scheduler(
-            db, self.board, self.catalogue, limits or Limits(), now=now, lease=lease
+            db,
+            self.board,
+            self.catalogue,
+            limits or Limits(),
+            now=now,
+            lease=lease,
+            traces=waiting.settle,
         )
         self.replays = Replays()
         self._believes_root = outcomes == "root"
-        self._assembler = Assembler(quiet=quiet, max_age=60.0)
-        self._join = Join()
+        self._assembler = Assembler(
+            waiting.quiet,
+            waiting.request,
+            patience=waiting.patience,
+            expected=Expectations(),
+        )
+        self._join = Join(waiting.report, trace=waiting.outcome)
 
     def drops(self) -> dict[str, int]:
         """Everything that was received and could not be used, by reason."""
@@ -81,6 +99,11 @@ class Engine:
             "late": self.scheduler.state.late,
             **self.dropped,
         }
+
+    def fates(self) -> dict[str, int]:
+        """Count traces by what became of them; ``unjoined``: whole, and no device reported."""
+        unjoined = self._join.dropped["no_outcome"]
+        return {**dict.fromkeys(FATES, 0), **self._assembler.fates, "unjoined": unjoined}
 
     @property
     def open_traces(self) -> int:
@@ -96,7 +119,13 @@ class Engine:
         """Spans have arrived, in any order."""
         spans = list(spans)
         self.spans += len(spans)
-        self._assembler.add(spans, now)
+        late = self._assembler.add(spans, now)
+        for trace_id in {span[0] for span in late}:
+            mine = [span for span in late if span[0] == trace_id]
+            lineage = self._join.waiting(trace_id)
+            if lineage is not None and concerns(lineage.trace, mine):
+                self._join.withdraw(trace_id)
+                self._assembler.reopen(lineage.trace, mine, now)
 
     def receive_outcomes(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Devices have reported."""
@@ -118,17 +147,7 @@ class Engine:
     def tick(self, now: float) -> None:
         """Move everything on by one step."""
         for trace in self._assembler.pop(now):
-            lineage = learn(trace)
-            if lineage is None:
-                self.dropped["trace_without_root"] += 1
-            elif self.replays.take(lineage, now):
-                pass  # nobody's experiment, and evidence of nothing
-            elif lineage.orphans:
-                self.dropped["trace_incomplete"] += 1
-            elif self._believes_root:
-                self._route(Observation(lineage, root_outcome(lineage)), now)
-            else:
-                self._route(self._join.add_lineage(lineage, now), now)
+            self._learn(trace, now)
         self._name_late()
         self._join.expire(now)
         self.scheduler.advance(now)
@@ -149,6 +168,22 @@ class Engine:
                 self.board.clear()
             due = max(time.time(), started + TICK_SECONDS)
             await asyncio.sleep(due - time.time())
+
+    def _learn(self, trace: Trace, now: float) -> None:
+        """Take a trace that was handed over."""
+        lineage = learn(trace)
+        if lineage is not None and self.replays.take(lineage, now):
+            return  # nobody's experiment, and evidence of nothing
+        reason = unusable(trace, lineage)
+        if lineage is None or reason:
+            self.dropped[reason] += 1
+            self._join.give_up(trace.trace_id, now)
+            if lineage is not None and lineage.experiment:
+                self.scheduler.lose(lineage.experiment, lineage.arm)
+        elif self._believes_root:
+            self._route(Observation(lineage, root_outcome(lineage)), now)
+        else:
+            self._route(self._join.add_lineage(lineage, now), now)
 
     def _name_late(self) -> None:
         """Let each class know what happens in its requests after they were judged."""

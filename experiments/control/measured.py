@@ -21,6 +21,14 @@ DROPPED = Metric(
     "What was received and could not be used; `reason` begins with what it was.",
     ("reason",),
 )
+TRACES = Metric(
+    "ldfi_traces_total",
+    "counter",
+    "Traces by what became of them: `whole`; `cut` or `rootless`, which missed something when "
+    "patience was over; of the whole ones `late`, of which a span came afterwards, and `unjoined`, "
+    "on which no device reported.",
+    ("fate",),
+)
 OPEN_TRACES = Metric("ldfi_traces_open", "gauge", "Traces that are being put together.")
 OLDEST_TRACE = Metric(
     "ldfi_traces_oldest_seconds",
@@ -43,8 +51,8 @@ HALTED = Metric("ldfi_halted", "gauge", "1 while everything is halted.")
 BREACHED = Metric("ldfi_guardrail_breached", "gauge", "1 while a guardrail does not hold.")
 WINDOWS = Metric("ldfi_maintenance_windows", "gauge", "Maintenance windows that are open.")
 IN_MEMORY: Final = (
-    SPANS, OUTCOMES, DROPPED, OPEN_TRACES, OLDEST_TRACE, TICK_AGE, CLASSES, EDGES, ARMED, LIVE,
-    HALTED, BREACHED, WINDOWS,
+    SPANS, OUTCOMES, DROPPED, TRACES, OPEN_TRACES, OLDEST_TRACE, TICK_AGE, CLASSES, EDGES, ARMED,
+    LIVE, HALTED, BREACHED, WINDOWS,
 )  # fmt: skip
 _OVER: Final = frozenset({"decided", "aborted"})
 
@@ -59,6 +67,7 @@ def of_engine(engine: Engine, now: float) -> Iterator[Family]:
     yield family(SPANS, {(): engine.spans})
     yield family(OUTCOMES, {(): engine.outcomes})
     yield family(DROPPED, {(reason,): count for reason, count in engine.drops().items()})
+    yield family(TRACES, {(fate,): count for fate, count in engine.fates().items()})
     yield family(OPEN_TRACES, {(): engine.open_traces})
     yield family(OLDEST_TRACE, {(): 0.0 if oldest is None else max(0.0, now - oldest)})
     yield family(TICK_AGE, {(): max(0.0, now - engine.ticked_at)})

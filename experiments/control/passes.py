@@ -52,6 +52,7 @@ class Passes:
         """
         for experiment in campaign.active():
             experiment.used = self._board.used(experiment.id)
+            experiment.controls = self._board.enrolled(experiment.id)
             experiment.enrolled = self._board.controls(experiment.id)
             try:
                 self._follow(campaign, experiment, now)
@@ -62,7 +63,7 @@ class Passes:
                 reason = f"it could not be followed: {type(error).__name__}: {error}"
                 self._arming.abort(campaign, experiment, reason, now)
             out = self._board.out_of_force(experiment.id, now)
-            if experiment.settle(now, disarmed=out):
+            if experiment.settle(now, disarmed=out, traces=self._state.traces):
                 self._record.end(campaign, experiment, now)
                 self._state.next_pass = now
 
@@ -73,8 +74,16 @@ class Passes:
         self._arming.guard(campaign, experiment, now)
         if experiment.review(now, exhausted=self._board.exhausted(experiment.id)):
             self._arming.disarm(experiment, now)
+            return
+        lead = campaign.lead_of(experiment)
+        if lead is not None:
+            experiment.lead = lead
+            alone = ", ".join(sorted(lead))
+            experiment.stop(f"stopped at the first failure, to try {alone} alone", now)
+            self._arming.disarm(experiment, now)
         elif experiment.state == "observing":
-            self._board.allow(experiment.id, experiment.admission(now), now)
+            allowed = experiment.admission(now, traces=self._state.traces)
+            self._board.allow(experiment.id, allowed, now)
 
     def ask(self, campaign: Campaign, now: float) -> None:
         """Ask a campaign what to try next, and try it."""
@@ -91,8 +100,9 @@ class Passes:
         campaign.waiting.pop("", None)
         self._try_approved(campaign, now)
         self._try_proposed(campaign, facts, now)
-        if campaign.complete(self._catalogue.classes):
-            campaign.end_run("nothing left to try within the bounds", now)
+        spent = campaign.spent and not campaign.running
+        if spent or campaign.complete(self._catalogue.classes):
+            campaign.end_run(now)
             self._record.save(campaign, now)
 
     def _begin_run(self, campaign: Campaign, now: float) -> None:

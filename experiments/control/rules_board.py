@@ -157,6 +157,10 @@ class RulesBoard:
         """How many devices the edges say they have treated for it, so far."""
         return sum(each.treatment for each in self._posted[experiment].heard.values())
 
+    def enrolled(self, experiment: str) -> int:
+        """How many devices the edges say they have enrolled in control, so far."""
+        return sum(each.control for each in self._posted[experiment].heard.values())
+
     def controls(self, experiment: str) -> int | None:
         """How many devices the edges have enrolled in control, when all have said so since the rule
         was taken down; None before, and where one of them never does."""
@@ -164,7 +168,7 @@ class RulesBoard:
         down = posted.down
         if down is None or not all(self._told_all(name, down) for name in posted.grants):
             return None
-        return sum(each.control for each in posted.heard.values())
+        return self.enrolled(experiment)
 
     def exhausted(self, experiment: str) -> bool:
         """Whether all is used up that was reserved, or that could be given to anybody."""

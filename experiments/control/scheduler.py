@@ -34,7 +34,8 @@ SYNC_SECONDS = 1.0
 class Scheduler:
     """Runs campaigns over the classes of a catalogue: its parts, and the order of their steps.
 
-    ``lease``: seconds for which an edge may act without news.
+    ``lease``: seconds for which an edge may act without news. ``traces``: seconds that a trace may
+    take until it is whole.
 
     The database may fail at any moment, and then nobody knows whether a transaction was done. So
     what is decided is kept until it is on record, and written again; what was about to be armed is
@@ -50,8 +51,9 @@ class Scheduler:
         *,
         now: float,
         lease: float = 10.0,
+        traces: float = 0.0,
     ) -> None:
-        self.state = State(limits)
+        self.state = State(limits, traces=traces)
         self._board = board
         self._catalogue = catalogue
         self._record = Record(db, board, catalogue)
@@ -74,11 +76,17 @@ class Scheduler:
 
     def pass_by(self, observation: Observation) -> None:
         """Take in a request that nobody injected into, before its class does."""
-        if self.state.near:
+        if self.state.nearby.experiments:
             lineage = observation.lineage
             known = self._catalogue.class_of(lineage.features, lineage.service)
             if known is not None:
-                self.state.pass_by(observation, known)
+                self.state.nearby.pass_by(observation, known)
+
+    def lose(self, experiment_id: str, arm: str) -> None:
+        """Note that the trace of a request under experiment had a hole."""
+        for _, experiment in self.state.active():
+            if experiment.id == experiment_id:
+                experiment.lose(arm)
 
     def advance(self, now: float) -> None:
         """Move everything on by one step. Raises what the database raises."""
@@ -96,7 +104,7 @@ class Scheduler:
                 self._passes.ask(campaign, now)
         self._drift.save_some(now)
         self._record.recount(now)
-        self.state.part_from(now)
+        self.state.nearby.part(now)
         self._drop_over()
 
     def shut_down(self, reason: str, now: float) -> None:

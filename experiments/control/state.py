@@ -9,16 +9,14 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from ldfi.experiments.control.nearby import Nearby
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.gates.facts import Facts, touches
 from ldfi.experiments.domain.gates.maintenance import Maintenance
-from ldfi.experiments.domain.judging.bystanders import COOL_SECONDS, LONGEST, MINUTE
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.domain.traffic.catalogue import KnownClass
-from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.errors import NotFound
 
 
@@ -32,8 +30,9 @@ class State:
     ``next_pass``: when the campaigns are asked next (scheduler; whoever has made room for more
     brings it forward). ``unread``: whether campaigns may be on record that are not here (commands;
     the switch reads them). ``late``: requests that came in when their experiment was over: they
-    count for its members only (scheduler). ``near``: experiments that are armed, or were so lately
-    that others may still feel it (arming adds them, the scheduler takes them away).
+    count for its members only (scheduler). ``nearby``: experiments that others may feel (arming
+    adds them, the scheduler takes them away). ``traces``: seconds that a trace may take until it
+    is whole.
     """
 
     limits: Limits
@@ -45,7 +44,8 @@ class State:
     next_pass: float = 0.0
     unread: bool = True
     late: int = 0
-    near: list[Experiment] = field(default_factory=list)
+    nearby: Nearby = field(default_factory=Nearby)
+    traces: float = 0.0
 
     def active(self) -> Iterator[tuple[Campaign, Experiment]]:
         """Every experiment that may still inject something, with its campaign."""
@@ -84,50 +84,14 @@ class State:
 
     def of_class(self, facts: Facts, exploration: Exploration, now: float) -> Facts:
         """Return what the guards have to know of a campaign, and of one of its classes."""
-        traffic = exploration.knowledge.traffic
-        shared = [each for each in self.near if traffic.topology.reaches(each.bystanders.systems)]
-        ended = [(each, now - each.disarmed_at) for each in shared if each.disarmed_at is not None]
-        felt = (each.bystanders.hurt for each, ago in ended if each.bystanders.felt(ago))
+        known = exploration.knowledge
+        steady = known.traffic.steady(now)
         return replace(
-            facts,
-            request_class=exploration.knowledge.name,
-            success_rate=traffic.success_rate(),
-            beside=next(felt, None),
-            cooling=next((each.id for each, ago in ended if ago < COOL_SECONDS), None),
-            alone=self._in_the_way(shared),
+            self.nearby.facts(facts, known.traffic, now),
+            request_class=known.name,
+            success_rate=steady.rate,
+            outcomes=steady.outcomes,
         )
-
-    def _in_the_way(self, shared: list[Experiment]) -> str | None:
-        """Name an armed experiment that keeps another one off: where bystanders were hurt lately,
-        nobody could tell by which of two that run at once."""
-        hurt = [each.bystanders for each in shared if each.bystanders.hurt is not None]
-        for each in self.near if hurt else ():
-            known = any(bystanders.knows(each.request_class) for bystanders in hurt)
-            if each.active and (known or each in shared):
-                return each.id
-        return None
-
-    def pass_by(self, observation: Observation, known: KnownClass) -> None:
-        """Take in a request that nobody injected into: it may be hurt by what is armed."""
-        for experiment in self.near:
-            bystanders = experiment.bystanders
-            if not bystanders.knows(known.name):
-                if experiment.over or not known.traffic.topology.reaches(bystanders.systems):
-                    continue
-                bystanders.note(known.name, *known.traffic.failing())
-            called, outcome = observation.lineage.called, observation.outcome
-            callees = known.traffic.topology.callees
-            reached = any(callees.get(point, point) in bystanders.systems for point in called)
-            bystanders.add(known.name, outcome.device, success=outcome.success, reached=reached)
-
-    def part_from(self, now: float) -> None:
-        """Forget experiments that nobody can feel any more."""
-        self.near = [each for each in self.near if not each.over or now < _near_until(each)]
-
-
-def _near_until(experiment: Experiment) -> float:
-    stays = MINUTE if experiment.bystanders.hurt is None else LONGEST
-    return (experiment.ended_at or 0.0) + stays
 
 
 def new_id() -> str:

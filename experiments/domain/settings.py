@@ -17,8 +17,27 @@ StrategyName = Literal["smallest", "likeliest", "union"]
 VerdictRule = Literal["sequential", "threshold"]
 Admission = Literal["staged", "all"]
 OnDrift = Literal["reopen", "pause", "ignore"]
+Profile = Literal["staging", "production"]
 
 _MANY: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """What a profile may choose: shares of devices from ``least`` to ``most`` in either arm, and
+    the longest window, in seconds. ``united``: faults that one experiment may unite. Some devices
+    are always left out of both arms, for the steady state is told by them."""
+
+    least: float
+    most: float
+    window: float
+    united: int | None
+
+
+PROFILES: Final[Mapping[Profile, Caution]] = {
+    "staging": Caution(least=0.4, most=0.4, window=600.0, united=None),
+    "production": Caution(least=0.001, most=0.05, window=120.0, united=10),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +96,20 @@ class Settings(Thresholds):
     many as the budget has room for. ``rechecks`` measure how far "more faults never help" holds.
     ``window``: when it is over the experiment is inconclusive. ``approve_above``: experiments
     that may hurt more members than this, as far as one can tell beforehand, wait for an operator.
+    ``profile``: chooses, as the campaign starts, those of shares, window and unions that were not
+    given (:mod:`ldfi.experiments.domain.gates.feasibility`).
     Raises ValueError for a value outside its bounds.
     """
 
+    profile: Annotated[
+        Profile | None,
+        About(
+            "What shares and window are chosen for, by the traffic seen",
+            "Choose shares and window for",
+            "Staging: large shares; production: the smallest that can decide.",
+            none="they are as given",
+        ),
+    ] = None
     max_size: Annotated[int, About("Faults at once, at most", "Faults at once", ge=1, le=4)] = 2
     kinds: Annotated[
         tuple[FaultKind, ...], About("Kinds of fault that are tried", "Kinds of fault")
@@ -205,6 +235,17 @@ class Settings(Thresholds):
         ),
     ] = 5.0
     confirm: Annotated[bool, About("Announce only what has hurt twice")] = True
+    apart: Annotated[
+        float,
+        About(
+            "How long after it has hurt a finding is confirmed",
+            "Confirm after",
+            "So that no single incident makes a finding.",
+            unit="seconds",
+            ge=0,
+            le=86_400,
+        ),
+    ] = 60.0
     verify: Annotated[bool, About("Try known findings again in every run")] = True
     rechecks: Annotated[
         int,

@@ -34,6 +34,7 @@ from sqlalchemy.exc import ArgumentError
 
 from ldfi.experiments.control.engine import OutcomeSource
 from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
 from ldfi.experiments.errors import InvalidConfig, InvalidGuardrail
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.telemetry.prometheus import check_guardrail
@@ -129,8 +130,26 @@ class Config(BaseSettings):
     lease: float = Field(
         10.0, ge=3, le=60, description="Seconds for which an edge may inject without news from us."
     )
-    quiet: float = Field(
-        2.0, ge=0.1, le=60, description="Seconds without a span after which a trace is whole."
+    export_interval: float = Field(
+        EXPORT,
+        ge=0.05,
+        le=60,
+        description="Seconds after which services export their spans at the latest: the longest "
+        "`OTEL_BSP_SCHEDULE_DELAY` there is, five by default, and a Collector's batches besides.",
+    )
+    quiet: float | None = Field(
+        None,
+        ge=0.1,
+        le=90,
+        description="Seconds without a span after which a trace is whole that misses nothing. By "
+        "default `export_interval` and two fifths of it more.",
+    )
+    patience: float | None = Field(
+        None,
+        ge=0.1,
+        le=600,
+        description="Seconds without a span after which a trace is given up that misses something. "
+        "By default twice `quiet`, and 10 at least.",
     )
     outcomes: OutcomeSource = Field(
         "devices",
@@ -237,6 +256,7 @@ class Config(BaseSettings):
 
     @model_validator(mode="after")
     def _together(self) -> Self:
+        self.waiting()
         if self.guardrails and self.prometheus_url is None:
             raise ValueError("guardrails need prometheus_url")
         if self.webhook_url is not None and self.webhook_secret is None:
@@ -282,6 +302,22 @@ class Config(BaseSettings):
             _Read(settings_cls, _secret_files),
             _Read(settings_cls, _config_file),
         )
+
+    def waiting(self) -> Waiting:
+        """Return how long is waited for what belongs to one request. Raises ValueError."""
+        quiet = quiet_for(self.export_interval) if self.quiet is None else self.quiet
+        if quiet < self.export_interval and "export_interval" in self.model_fields_set:
+            raise ValueError(
+                f"quiet ({quiet:g}) is shorter than export_interval ({self.export_interval:g}): a "
+                "trace would be taken as whole before all services have exported. Leave quiet out, "
+                "or have services export more often (OTEL_BSP_SCHEDULE_DELAY) and say so"
+            )
+        return Waiting.of(quiet, self.patience)
+
+    def hasty(self) -> bool:
+        """Tell whether ``quiet`` is right only where services export more often than by default,
+        and nobody has said that they do."""
+        return self.quiet is not None and self.quiet < self.export_interval
 
     def limits(self) -> Limits:
         """Return what holds for all campaigns together."""

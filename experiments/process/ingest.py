@@ -28,7 +28,7 @@ def worker_of(service: Service) -> Worker:
     return Worker(
         service.stream,
         service.topics,
-        Patience(quiet=service.quiet),
+        Patience.of(service.waiting),
         believes_root=service.outcomes == "root",
     )
 

@@ -35,7 +35,7 @@ class Leader:
             db,
             now=time.time(),
             lease=service.lease,
-            quiet=service.quiet,
+            waiting=service.waiting,
             limits=service.limits,
             outcomes=service.outcomes,
         )

@@ -10,6 +10,7 @@ from prometheus_client.metrics_core import Metric as Family
 from ldfi.experiments.process.ingest import Ingest
 from ldfi.experiments.telemetry.exposition import family
 from ldfi.experiments.telemetry.instruments import Metric
+from ldfi.lineage.assembly import FATES
 
 READY = Metric("ldfi_ingest_ready", "gauge", "1 where a worker is in touch with the brokers.")
 READ = Metric("ldfi_ingest_messages_total", "counter", "Messages that this worker has read.")
@@ -24,13 +25,19 @@ UNUSED = Metric(
     "What this worker has read and could not use; as in `ldfi_dropped_total`.",
     ("reason",),
 )
+FATE = Metric(
+    "ldfi_ingest_traces_total",
+    "counter",
+    "Traces that this worker has put together; as in `ldfi_traces_total`.",
+    ("fate",),
+)
 LAG = Metric(
     "ldfi_ingest_lag_messages", "gauge", "Messages written and not yet read, in its partitions."
 )
 UNFINISHED = Metric("ldfi_ingest_requests_open", "gauge", "Requests that are being put together.")
 PARTITIONS = Metric("ldfi_ingest_partitions", "gauge", "Partitions that are this worker's.")
 IN_WORKER: Final = (
-    READY, READ, READ_SPANS, WRITTEN, BURIED, UNUSED, LAG, UNFINISHED, PARTITIONS,
+    READY, READ, READ_SPANS, WRITTEN, BURIED, UNUSED, FATE, LAG, UNFINISHED, PARTITIONS,
 )  # fmt: skip
 
 
@@ -45,6 +52,9 @@ def of_worker(ingest: Ingest) -> Iterator[Family]:
     yield family(WRITTEN, {(): seen.observations})
     yield family(BURIED, {(): seen.dead_letters})
     yield family(UNUSED, {(reason,): count for reason, count in seen.dropped.items()})
+    unjoined = {"unjoined": seen.dropped["join_no_outcome"]}
+    fates = {**dict.fromkeys(FATES, 0), **seen.fates, **unjoined}
+    yield family(FATE, {(fate,): count for fate, count in fates.items()})
     yield family(LAG, {(): seen.lag})
     yield family(UNFINISHED, {(): seen.open})
     yield family(PARTITIONS, {(): seen.partitions})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ldfi.experiments.control.engine import OutcomeSource
 from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.process.role import ProcessRole
 from ldfi.experiments.process.tokens import Tokens
@@ -18,8 +19,9 @@ from ldfi.experiments.telemetry.prometheus import Prometheus
 class Service:
     """What one process of the service is made with.
 
-    ``lease``: seconds an edge may act without news. ``member_key`` hashes members and devices at
-    the door; made anew by default, and then nobody is recognised after a restart.
+    ``lease``: seconds an edge may act without news. ``quiet``, ``patience``: see
+    :class:`ldfi.experiments.domain.traffic.waiting.Waiting`. ``member_key`` hashes members and
+    devices at the door; made anew by default, and then nobody is recognised after a restart.
     ``trace_url``: where a trace can be looked at, with ``{trace_id}`` in it; empty: nowhere.
     ``advertise_url``: where the other processes reach this one while it leads. ``stream``: where
     spans and device metrics go and observations come from; None: they stay in the process.
@@ -29,6 +31,7 @@ class Service:
     database: str
     lease: float = 10.0
     quiet: float = 0.4
+    patience: float | None = None
     limits: Limits = field(default_factory=Limits)
     member_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     outcomes: OutcomeSource = "devices"
@@ -42,3 +45,8 @@ class Service:
     stream: Stream | None = None
     topics: Topics = field(default_factory=Topics)
     partitions: int = 12
+
+    @property
+    def waiting(self) -> Waiting:
+        """How long is waited for what belongs to one request. Raises ValueError."""
+        return Waiting.of(self.quiet, self.patience)

@@ -51,12 +51,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request."""
+    """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request.
+    ``degraded``: it said that it accepts an answer from which something is missing."""
 
     passed: Passed
     lineage: Lineage
     error: str = ""
     asked: Asked | None = None
+    degraded: bool = False
 
 
 Execute = Callable[[tuple[Fault, ...]], Run]
@@ -154,9 +156,9 @@ class _Search:
         What failed by itself is not put apart as nature's experiment: fakes answer every time as
         they do this time, and the test is about just that.
         """
-        undisturbed = replace(lineage, failed=frozenset())
+        undisturbed = replace(lineage, failed=frozenset(), survived=frozenset())
         outcome = Outcome(lineage.trace_id, "test", "", success=True)
-        self._traffic.observe(Observation(undisturbed, outcome))
+        self._traffic.observe(Observation(undisturbed, outcome), lineage.start / 1e9)
 
     def _try(self, plan: Plan) -> None:
         run = self._run(self._exploration.knowledge.expand(plan.hypothesis))
@@ -181,8 +183,10 @@ class _Search:
                 fired=lineage.fired,
                 relied_on=lineage.relied_on,
                 called=lineage.called,
+                survived=lineage.survived,
                 implications=implications,
                 purpose=plan.purpose,
+                degraded=run.degraded,
             )
         self._failed[lineage.fired] = run
         return Lesson(

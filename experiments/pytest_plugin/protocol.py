@@ -65,7 +65,8 @@ class _Tries:
         self.broken_teardowns += torn_down.excinfo is not None
         passed = _passed(called)
         lineage = recorder.lineage(failed=passed is False)
-        return Run(passed, lineage, _error(called), recorder.asked)
+        degraded = item.stash[PRESENT].was_degraded
+        return Run(passed, lineage, _error(called), recorder.asked, degraded)
 
     def phase(self, when: Any, **arguments: Any) -> pytest.CallInfo[None]:
         """Run one of pytest's three phases, not reported to anybody yet."""
@@ -167,7 +168,7 @@ def _verdict(item: pytest.Function, failure: str, started: float) -> pytest.Test
 def _anew(item: pytest.Function, faults: tuple[Fault, ...]) -> Iterator[None]:
     """Make the item as if it had never run, and again afterwards; as pytest does for plugins
     that run a test again. A class's test gets a new instance."""
-    item.stash[PRESENT].faults = faults
+    item.stash[PRESENT].faults, item.stash[PRESENT].was_degraded = faults, False
     item._report_sections.clear()
     request: Any = getattr(item, "_request", None)
     if not request:

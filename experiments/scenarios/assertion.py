@@ -36,6 +36,11 @@ class Expected(BaseModel):
     equals: JsonValue = Field(
         default=None, description="What all that `json_path` finds must equal; left out: not null."
     )
+    degraded_matches: Annotated[str, AfterValidator(_expression)] | None = Field(
+        default=None,
+        description="A regular expression that is found in the body of an answer which is accepted "
+        "although something is missing from it.",
+    )
     max_seconds: Annotated[float, Field(gt=0)] | None = Field(
         default=None, description="Until the whole answer is there."
     )
@@ -62,4 +67,5 @@ class Expected(BaseModel):
             json_path=self.json_path,
             equals=equals,
             max_seconds=self.max_seconds,
+            degraded_matches=self.degraded_matches,
         )

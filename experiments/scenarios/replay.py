@@ -81,7 +81,9 @@ class Assertion:
     ``status``: the statuses that are good. ``body_contains``: text in the body. ``body_matches``: a
     regular expression that is found in it. ``json_path``: a query (RFC 9535) on a JSON body; it
     must find something, and all it finds must equal ``equals`` (:data:`ANYTHING`: must not be
-    null). ``max_seconds``: until the whole answer is there. Raises :class:`InvalidReplay`.
+    null). ``max_seconds``: until the whole answer is there. ``degraded_matches``: a regular
+    expression that is found in the body of an answer which is accepted although something is
+    missing from it. Raises :class:`InvalidReplay`.
     """
 
     status: tuple[int, ...] | range = range(200, 300)
@@ -90,17 +92,16 @@ class Assertion:
     equals: object = None
     max_seconds: float | None = None
     body_matches: str | None = None
+    degraded_matches: str | None = None
 
     def __post_init__(self) -> None:
         if self.json_path is not None:
             _compiled(self.json_path)
-        if self.body_matches is not None:
+        for expression in (self.body_matches, self.degraded_matches):
             try:
-                re.compile(self.body_matches)
+                re.compile(expression or "")
             except re.error as error:
-                raise InvalidReplay(
-                    f"{self.body_matches!r} is no regular expression: {error}"
-                ) from error
+                raise InvalidReplay(f"{expression!r} is no regular expression: {error}") from error
 
     def failure(self, status: int, body: str, seconds: float) -> str | None:
         """Name the failure of an answer that is not good; None for a good one."""
@@ -115,6 +116,10 @@ class Assertion:
         if self.max_seconds is not None and seconds > self.max_seconds:
             return "slow"
         return None
+
+    def degraded(self, body: str) -> bool:
+        """Say whether something is missing from an answer that is accepted."""
+        return self.degraded_matches is not None and bool(re.search(self.degraded_matches, body))
 
     def _found(self, path: str, body: str) -> bool:
         try:
@@ -196,25 +201,28 @@ class Replayer:
         trace_id = request.headers["traceparent"].split("-")[1]
         started = time.monotonic()
         try:
-            error_code = await self._answered(client, request, started)
+            error_code, degraded = await self._answered(client, request, started)
         finally:
             self._free.append(device)
         duration = time.monotonic() - started
-        sink(Outcome(trace_id, device, "", error_code is None, error_code, duration))
+        success = error_code is None
+        sink(Outcome(trace_id, device, "", success, error_code, duration, success and degraded))
 
     async def _answered(
         self, client: httpx.AsyncClient, request: httpx.Request, started: float
-    ) -> str | None:
-        """Send the request, and name the failure that came of it; None for a good answer."""
+    ) -> tuple[str | None, bool]:
+        """Send the request, and name the failure that came of it; None for a good answer, and
+        whether something was missing from it."""
         try:
             async with asyncio.timeout(self._timeout):
                 response = await client.send(request, follow_redirects=False)
         except (TimeoutError, httpx.TimeoutException):
-            return "timeout"
+            return "timeout", False
         except httpx.HTTPError:
-            return "unreachable"
+            return "unreachable", False
         seconds = time.monotonic() - started
-        return self._assertion.failure(response.status_code, response.text, seconds)
+        asserted, body = self._assertion, response.text
+        return asserted.failure(response.status_code, body, seconds), asserted.degraded(body)
 
 
 def _next_slot(due: float, interval: float, now: float) -> float:

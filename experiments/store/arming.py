@@ -25,14 +25,17 @@ from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from ldfi.fit.allocation import Claim
 
 HOUR, DAY = 3_600.0, 86_400.0
+OF_THE_RUN = "campaign's budget"
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It may not be armed now. ``spent``: because a budget is."""
+    """It may not be armed now. ``spent``: because a budget is; ``for_good``: that of the run,
+    which time does not fill again."""
 
     reason: str
     spent: bool = False
+    for_good: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,8 @@ def arm(db: Database, change: Change, order: Order, limits: Limits) -> Armed | R
     facts = _on_record(session, order, others, change.now)
     against = objection(replace(facts, may_run=limits.max_concurrent, budget=budget), "arming")
     if against is not None:
-        return Refused(against.reason, spent=against.guard is BUDGET)
+        spent = against.guard is BUDGET
+        return Refused(against.reason, spent, for_good=spent and budget.name == OF_THE_RUN)
     members = min(budget.left, order.experiment.settings.members)
     _put(change, order, members)
     return Armed(members, tuple(Claim(**row.allocation) for row in others))
@@ -116,7 +120,7 @@ def _tightest(session: Session, order: Order, limits: Limits, now: float) -> Bud
     run = (ExperimentRow.campaign_id == order.campaign_id, ExperimentRow.run == order.run)
     hour, day = charged(session, within(now - HOUR)), charged(session, within(now - DAY))
     left, name = min(
-        (settings.member_budget - charged(session, *run), "campaign's budget"),
+        (settings.member_budget - charged(session, *run), OF_THE_RUN),
         (limits.members_per_hour - hour, "budget of the last hour"),
         (limits.members_per_day - day, "budget of the last day"),
     )

@@ -48,6 +48,7 @@ def save(change: Change, campaign: Campaign, certificates: list[dict[str, Any]])
     row.run_started_at, row.next_run_at = campaign.run_started_at, campaign.next_run_at
     row.certificates = certificates
     row.held = sorted(campaign.held)
+    row.ending = None if campaign.ending is None else campaign.ending.to_json()
     if campaign.state in {"finished", "stopped"}:
         row.ended_at = change.now
     change.audit(f"campaign {campaign.state}", campaign.id, campaign.reason)

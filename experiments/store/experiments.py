@@ -174,4 +174,5 @@ def counts_of(experiment: Experiment) -> dict[str, Any]:
         "passed_by": len(experiment.passed_by),
         "treated": experiment.used,
         "curve": experiment.tests.curve,
+        "alpha": experiment.alpha,
     }

@@ -29,6 +29,7 @@ class CampaignRow(Base):
     ended_at: Mapped[float | None] = mapped_column(Float)
     certificates: Mapped[list[Any]] = mapped_column(JSON, default=list)
     held: Mapped[list[str]] = mapped_column(JSON, default=list)
+    ending: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class ExperimentRow(Base):

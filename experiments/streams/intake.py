@@ -35,7 +35,7 @@ from ldfi.experiments.store import classes, positions
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.positions import Position
 from ldfi.experiments.streams.stream import Message, Stream, Topics
-from ldfi.experiments.streams.wire import Halves, ObservationReader
+from ldfi.experiments.streams.wire import Halves, ObservationReader, read_cut
 
 _log = logging.getLogger("ldfi")
 
@@ -149,6 +149,10 @@ class Intake:
     def _take(self, message: Message, now: float) -> None:
         number, offset = message.partition, message.offset
         self._next[number] = offset + 1
+        cut = read_cut(message.value)
+        if cut is not None:
+            self._engine.scheduler.lose(*cut)  # of experiments that are over nobody wants to know
+            return
         try:
             observation, halves = self._reader.read(message.value)
         except UnreadableMessage as error:

@@ -14,30 +14,47 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
+from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.streams.log_time import LogTime
 from ldfi.experiments.streams.wire import Halves
-from ldfi.lineage.assembly import Assembler
-from ldfi.lineage.lineage import Lineage, learn
-from ldfi.lineage.span import Span
+from ldfi.lineage.assembly import Assembler, Fate, concerns
+from ldfi.lineage.expectations import Expectations
+from ldfi.lineage.lineage import Lineage, learn, unusable
+from ldfi.lineage.span import Span, Trace
 
 Half = Literal["spans", "metrics"]
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds of the log. ``quiet``: without a span, until a trace is whole. ``max_age``: until it
-    is taken as it is. ``other_half``: how long one half of a request waits for the other.
-    ``traces``, ``halves``: how many may be open at most, for each partition."""
+    """Seconds of the log. ``quiet``: without a span, until a trace is whole. ``missing``: without a
+    span, until what it misses is given up. ``max_age``: until it is given up whatever goes on in
+    it. ``other_half``: how long one half of a request waits for the other; ``outcome``: the same
+    for the device's half, where its trace may take longer. ``traces``, ``halves``: how many may be
+    open at most, for each partition."""
 
     quiet: float = 2.0
     max_age: float = 60.0
     other_half: float = 30.0
     traces: int = 50_000
     halves: int = 100_000
+    missing: float | None = None
+    outcome: float | None = None
+
+    @classmethod
+    def of(cls, waiting: Waiting) -> Self:
+        """Take over how long is waited for what."""
+        return cls(
+            quiet=waiting.quiet,
+            max_age=waiting.request,
+            other_half=waiting.report,
+            missing=waiting.patience,
+            outcome=waiting.outcome,
+        )
 
     @property
     def step(self) -> float:
@@ -73,9 +90,15 @@ class PartitionWork:
     """What an owner of a partition has in memory.
 
     With ``believes_root`` outcomes are read from root spans and nobody waits for devices.
+    ``expected``: what is known of the system, from other partitions too.
     """
 
-    def __init__(self, patience: Patience, believes_root: bool = False) -> None:
+    def __init__(
+        self,
+        patience: Patience,
+        believes_root: bool = False,
+        expected: Expectations | None = None,
+    ) -> None:
         self.dropped: Counter[str] = Counter()
         """Requests that were given up, by reason; :meth:`drops` counts spans, too."""
         self._patience = patience
@@ -87,11 +110,21 @@ class PartitionWork:
         self._offsets: dict[Half, _Offsets] = {"spans": _Offsets(), "metrics": _Offsets()}
         self.committed: dict[Half, int] = {"spans": 0, "metrics": 0}
         """From where a next owner will begin; 0 where nobody knows, which is always safe."""
-        self._assembler = Assembler(patience.quiet, patience.max_age, patience.traces)
+        self._assembler = Assembler(
+            patience.quiet,
+            patience.max_age,
+            patience.traces,
+            patience=patience.missing,
+            expected=Expectations() if expected is None else expected,
+        )
         self._lineages: OrderedDict[str, tuple[float, Lineage]] = OrderedDict()
         self._outcomes: OrderedDict[str, tuple[float, Outcome]] = OrderedDict()
         self._joined: dict[str, Observation] = {}
+        self.cut: list[tuple[str, str, str]] = []
+        """Requests under experiment whose trace had a hole, not written yet: trace id, experiment,
+        arm. Should we die before, nobody counts them."""
         self._done: OrderedDict[str, None] = OrderedDict()
+        self._unusable: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
         """Count the requests that are neither finished nor given up."""
@@ -110,7 +143,12 @@ class PartitionWork:
 
     def take_spans(self, trace_id: str, spans: Iterable[Span], offset: int) -> None:
         """Take spans of one trace."""
-        self._assembler.add(spans, self._times["spans"].now)
+        now = self._times["spans"].now
+        late = self._assembler.add(spans, now)
+        _, waiting = self._lineages.get(trace_id, (now, None))
+        if late and waiting is not None and concerns(waiting.trace, late):
+            del self._lineages[trace_id]
+            self._assembler.reopen(waiting.trace, late, now)
         if trace_id in self._assembler or trace_id in self._lineages or trace_id in self._joined:
             self._offsets["spans"].take(trace_id, offset)
 
@@ -119,6 +157,9 @@ class PartitionWork:
         trace_id = outcome.trace_id
         if trace_id in self._done or trace_id in self._joined or trace_id in self._outcomes:
             self.dropped["join_duplicate"] += 1
+            return
+        if trace_id in self._unusable:
+            self._give_up_outcome(trace_id)
             return
         self._offsets["metrics"].take(trace_id, offset)
         waiting = self._lineages.pop(trace_id, None)
@@ -130,13 +171,7 @@ class PartitionWork:
     def advance(self) -> None:
         """Finish what is whole, give up what has waited too long."""
         for trace in self._assembler.pop(self._times["spans"].now):
-            lineage = learn(trace)
-            if lineage is None:
-                self.dropped["trace_without_root"] += 1
-            elif lineage.orphans:
-                self.dropped["trace_incomplete"] += 1
-            else:
-                self._take_lineage(lineage)
+            self._take_trace(trace)
         self._expire()
 
     def joined(self) -> list[tuple[Observation, Halves]]:
@@ -171,12 +206,39 @@ class PartitionWork:
         spans = {f"span_{reason}": count for reason, count in self._assembler.dropped.items()}
         return self.dropped + Counter(spans)
 
+    def fates(self) -> Counter[Fate]:
+        """Count what became of traces."""
+        return self._assembler.fates
+
     def _unfinished(self, half: Half, trace_id: str) -> bool:
         if trace_id in self._joined:
             return True
         if half == "metrics":
             return trace_id in self._outcomes
         return trace_id in self._assembler or trace_id in self._lineages
+
+    def _take_trace(self, trace: Trace) -> None:
+        lineage = learn(trace)
+        reason = unusable(trace, lineage)
+        if lineage is not None and not reason:
+            self._take_lineage(lineage)
+            return
+        self.dropped[reason] += 1
+        if lineage is not None and lineage.experiment:
+            self.cut.append((trace.trace_id, lineage.experiment, lineage.arm))
+        if trace.trace_id in self._outcomes:
+            self._give_up_outcome(trace.trace_id)
+        elif trace.trace_id not in self._done:
+            self._unusable[trace.trace_id] = None
+            if len(self._unusable) > self._patience.halves:
+                self._unusable.popitem(last=False)
+
+    def _give_up_outcome(self, trace_id: str) -> None:
+        """Drop a device's report on a trace that has a hole: it is finished."""
+        self._outcomes.pop(trace_id, None)
+        self._unusable.pop(trace_id, None)
+        self._done[trace_id] = None
+        self.dropped["join_trace_unusable"] += 1
 
     def _take_lineage(self, lineage: Lineage) -> None:
         trace_id = lineage.trace_id
@@ -202,7 +264,8 @@ class PartitionWork:
                 break
             del self._lineages[trace_id]
             self.dropped["join_no_outcome"] += 1
-        before = self._times["spans"].now - patience.other_half
+        wait = patience.other_half if patience.outcome is None else patience.outcome
+        before = self._times["spans"].now - wait
         while self._outcomes:
             trace_id, (since, outcome) = next(iter(self._outcomes.items()))
             if since >= before and len(self._outcomes) <= patience.halves:

@@ -56,6 +56,8 @@ class ObservationWriter:
         """Write one observation as bytes."""
         run, seen = observation.lineage, observation.outcome
         outcome = [seen.device, seen.member, seen.success, seen.error_code, seen.duration]
+        if seen.degraded:
+            outcome.append(True)
         head = [run.trace_id, run.start, run.duration, run.spans, outcome, halves]
         return json.dumps(head, separators=(",", ":")).encode() + b"\n" + self._shape(run)
 
@@ -145,6 +147,23 @@ class ObservationReader:
         return known
 
 
+def write_cut(experiment: str, arm: str) -> bytes:
+    """Write that the trace of a request under experiment had a hole. It stands among the
+    observations, of which it is none."""
+    return json.dumps({"cut": [experiment, arm]}, separators=(",", ":")).encode()
+
+
+def read_cut(value: bytes) -> tuple[str, str] | None:
+    """Read what :func:`write_cut` wrote; None for anything else."""
+    if not value.startswith(b'{"cut":'):
+        return None
+    try:
+        experiment, arm = json.loads(value)["cut"]
+    except (ValueError, TypeError):
+        return None
+    return str(experiment), str(arm)
+
+
 def _links(within: Sequence[str] = ()) -> Links:
     """Read links: within a trace that is joined already, the span says all."""
     return tuple(("", span_id) for span_id in within)
@@ -162,6 +181,7 @@ def read_outcome(value: bytes) -> Outcome:
         given = json.loads(value)
         trace_id, device, member = (str(given[name]) for name in ("trace_id", "device", "member"))
         code, duration = given.get("error_code"), float(given.get("duration", 0.0))
-        return Outcome(trace_id, device, member, bool(given["success"]), code, duration)
+        degraded = bool(given.get("degraded", False))
+        return Outcome(trace_id, device, member, bool(given["success"]), code, duration, degraded)
     except (ValueError, TypeError, LookupError) as error:
         raise UnreadableMessage(f"no device metric: {error!r}") from error

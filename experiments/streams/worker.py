@@ -17,8 +17,10 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
 from ldfi.experiments.streams.partition import Half, PartitionWork, Patience
 from ldfi.experiments.streams.stream import Message, Place, Stream, Topics
-from ldfi.experiments.streams.wire import Halves, ObservationWriter, read_outcome
+from ldfi.experiments.streams.wire import Halves, ObservationWriter, read_outcome, write_cut
+from ldfi.lineage.assembly import Fate
 from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.span import Span
 
@@ -52,6 +54,9 @@ class Seen:
     dropped: Counter[str] = field(default_factory=Counter)
     """What was read and could not be used, by reason."""
 
+    fates: Counter[Fate] = field(default_factory=Counter)
+    """What became of traces."""
+
 
 class Worker:
     """``name``: of the group, without the prefix. ``clock``: our time, in seconds."""
@@ -73,6 +78,8 @@ class Worker:
         self._believes_root = believes_root
         self._clock = clock
         self._works: dict[int, PartitionWork] = {}
+        self._expected = Expectations()
+        self._fates: Counter[Fate] = Counter()
         self._writer = ObservationWriter()
         self._next_watch = self._next_commit = 0.0
         self._producer = stream.producer()
@@ -115,17 +122,24 @@ class Worker:
         """Count everything that was read and could not be used, by reason."""
         return sum((work.drops() for work in self._works.values()), Counter(self._gone))
 
+    def fates(self) -> Counter[Fate]:
+        """Count what became of traces."""
+        return sum((work.fates() for work in self._works.values()), Counter(self._fates))
+
     def forget(self) -> None:
         """Forget the partitions that change hands: whoever owns them reads again what is not
         finished."""
         for work in self._works.values():
             self._gone += work.drops()
+            self._fates += work.fates()
         self._works.clear()
 
     def _work(self, number: int) -> PartitionWork:
         work = self._works.get(number)
         if work is None:
-            work = self._works[number] = PartitionWork(self._patience, self._believes_root)
+            work = self._works[number] = PartitionWork(
+                self._patience, self._believes_root, self._expected
+            )
         return work
 
     def _take(self, message: Message, now: float) -> None:
@@ -162,6 +176,7 @@ class Worker:
         self.seen.lag = sum(max(0, end - at.get(place, 0)) for place, end in ends.items())
         self.seen.partitions = len({number for _, number in at})
         self.seen.dropped = self.drops()
+        self.seen.fates = self.fates()
         self.seen.open = sum(map(len, self._works.values()))
         self.seen.watched_at = time.time()
         for (topic, number), end in ends.items():
@@ -179,6 +194,10 @@ class Worker:
                 self._producer.send(self._topics.observations, key, value)
             except MessageTooLarge:
                 self._gone["observation_too_large"] += 1
+        cut = {number: list(work.cut) for number, work in works.items()}
+        for trace_id, experiment, arm in (each for many in cut.values() for each in many):
+            value = write_cut(experiment, arm)
+            self._producer.send(self._topics.observations, trace_id.encode(), value)
         try:
             self._producer.flush()
         except StreamError as error:
@@ -187,6 +206,7 @@ class Worker:
         for number, done in joined.items():
             self.seen.observations += len(done)
             works[number].acknowledged(each.lineage.trace_id for each, _ in done)
+            del works[number].cut[: len(cut[number])]
         return True
 
     def _commit(self) -> None:

@@ -72,6 +72,7 @@ index, or without both of its stores; ``/play`` without the license, or without 
 
 LIMITS = Limits(members_per_hour=20_000, members_per_day=50_000)
 QUICK: dict[str, Any] = {
+    "apart": 0.0,
     "kinds": ("error",),
     "treatment": 0.3,
     "control": 0.3,

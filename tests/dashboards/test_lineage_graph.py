@@ -28,7 +28,7 @@ PROGRAM = Call(
         Step("critical", (LAYOUT,)),
     ),
 )
-SETTINGS = Settings(kinds=("error",), min_traffic=50)
+SETTINGS = Settings(kinds=("error",), min_traffic=50, apart=0.0)
 
 
 def test_every_role_is_told_from_the_evidence() -> None:

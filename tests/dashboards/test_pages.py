@@ -117,6 +117,7 @@ def _filled_in(browser: Browser) -> dict[str, str]:
         if tag.get("type") not in {"checkbox", "hidden"} or "checked" in tag:
             fields[str(tag["name"])] = tag.get("value") or ""
     fields |= {"max_size": "2", "strategy": "union", "rule": "sequential", "on_drift": "reopen"}
+    fields |= {"admission": "staged"}
     del fields["kinds"]
     return fields | {"kinds": "error"}
 

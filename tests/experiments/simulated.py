@@ -105,7 +105,7 @@ def traffic_of(application: Application, requests: int) -> Traffic:
     """What is known after so many requests that nobody disturbed."""
     traffic = Traffic()
     for _ in range(requests):
-        traffic.observe(application.request())
+        traffic.observe(application.request(), now=0.0)
     return traffic
 
 
@@ -125,6 +125,6 @@ def explore_application(application: Application, settings: Settings, limit: int
             run_experiment(application, experiment, now, campaign.fdr.next_level(settings.fdr))
             campaign.close(experiment)
         if campaign.complete(classes):
-            campaign.end_run("done", now)
+            campaign.end_run(now)
             return campaign
     raise AssertionError(f"not done after {limit} experiments")

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ldfi.testing.programs import Call, Step
+from ldfi.testing.programs import ANSWERED, GAVE_UP, REFUSED, Call, Step
+
+ALL = (REFUSED, ANSWERED, GAVE_UP)
 
 
 @st.composite
-def programs(draw: st.DrawFn, points: int) -> Call:
-    """A program of at most ``points`` points, each called from one place."""
+def programs(draw: st.DrawFn, points: int, *, picky: bool = False) -> Call:
+    """A program of at most ``points`` points, each called from one place.
+
+    ``picky``: a step may handle a refused call and no answer that is an error, or the reverse.
+    """
     names = [f"p{i}" for i in range(points)]
-    return Call("root", draw(_steps(names, depth=3)), draw(st.booleans()))
+    return Call("root", draw(_steps(names, 3, picky)), draw(st.booleans()))
 
 
 @st.composite
-def _steps(draw: st.DrawFn, names: list[str], depth: int) -> tuple[Step, ...]:
+def _steps(draw: st.DrawFn, names: list[str], depth: int, picky: bool) -> tuple[Step, ...]:
     steps = []
     while names and depth and (draw(st.booleans()) or depth == 3):
         mode = draw(st.sampled_from(["critical", "optional", "fallback", "retry"]))
@@ -23,9 +28,10 @@ def _steps(draw: st.DrawFn, names: list[str], depth: int) -> tuple[Step, ...]:
         calls: list[Call] = []
         while names and len(calls) < many:
             point = names.pop(0)
-            inner = draw(_steps(names, depth - 1))
+            inner = draw(_steps(names, depth - 1, picky))
             calls.append(Call(point, inner, draw(st.booleans()), draw(st.booleans())))
-        steps.append(Step(mode, tuple(calls)))
+        kinds = [ALL, (REFUSED,), (ANSWERED,)] if picky else [ALL]
+        steps.append(Step(mode, tuple(calls), draw(st.sampled_from(kinds))))
     return tuple(steps)
 
 

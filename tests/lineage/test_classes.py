@@ -188,5 +188,6 @@ def test_renaming_reaches_everything() -> None:
     assert run.support == {"x"}
     assert run.failed == {"y"}
     assert run.called == {"x", "y"}
-    assert run.relied_on == {"error@x", "delay@x", "delay@y"}
+    assert run.survived == {"failed@y"}
+    assert run.relied_on == {"error@x", "error@y", "delay@x", "delay@y"}
     assert sorted(call.point for call in run.tree.calls) == ["x", "y"]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from itertools import chain, combinations
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ldfi.lineage import evidence
 from ldfi.lineage.blame import blame
 from ldfi.lineage.clauses import Lessons
+from ldfi.lineage.operation import operation
+from ldfi.lineage.span import Span
 from ldfi.lineage.waiting import SKEW
 from ldfi.testing.programs import Call, Run, Step, faults_of, points_of
-from ldfi.testing.spans import lineage, span, tree
+from ldfi.testing.spans import TRACE, lineage, span, tree
 from tests.lineage.drawn import programs, sets_of
 
 
@@ -41,6 +44,41 @@ def test_a_retry_that_succeeded_is_support_and_its_first_attempt_a_failure() -> 
     )
     assert learned.support == {"p"}
     assert learned.failed == {"p"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"status": "500"}, "status:500"),
+        ({"status": "503"}, "error"),
+        ({"status": "503", "fired": "delay"}, "error"),
+        ({"status": "504"}, "status:504"),
+        ({"rpc_status": "14"}, "error"),
+        ({"rpc_status": "UNAVAILABLE"}, "error"),
+        ({"rpc_status": "13"}, "grpc:13"),
+        ({"error_type": "redis.exceptions.ConnectionError", "db": "redis"}, "error"),
+        ({"error_type": "ConnectionError"}, "exception:ConnectionError"),
+        ({"error_type": "sqlalchemy.exc.OperationalError"}, "exception:OperationalError"),
+        ({"fired": "delay"}, "timeout"),
+        ({"fired": "error", "status": "500"}, "error"),
+        ({}, "failed"),
+    ],
+)
+def test_a_failed_call_proves_its_own_kind_and_no_other(fields: dict[str, str], kind: str) -> None:
+    what = operation("api", "a", "client", 2, False, (("point", "a"), *fields.items()))
+    learned = lineage(span("root", kind="server"), Span(TRACE, "a", "root", 1, 2, what))
+    # What was survived has a name; it speaks of a refused connection only where it looks like one
+    assert learned.survived == learned.lost == {f"{kind}@a"}
+    assert ("error@a" in learned.relied_on) == (kind != "error")
+
+
+def test_a_silent_caller_is_told_by_its_callee_how_the_call_failed() -> None:
+    learned = lineage(
+        span("root", kind="server"),
+        span("a", "root", failed=None),
+        span("b", "a", kind="server", service="b", failed=True, status="500"),
+    )
+    assert learned.survived == {"status:500@a"}
 
 
 def test_faults_are_read_from_the_spans_on_which_they_fired() -> None:
@@ -84,8 +122,9 @@ def test_a_delay_below_a_failed_call_is_relied_on() -> None:
     assert run.good
     # When the first step hangs, nobody's patience ends and the request is late
     assert not Run(frozenset({"delay@slow"})).execute(program).good
-    # Then the good run must not acquit it
-    assert evidence.relied_on(tree(*run.spans)) == {"delay@o", "delay@slow", "delay@broken"}
+    # Then the good run must not acquit it, nor a refusal where an answer was survived
+    relied_on = {"error@o", "delay@o", "delay@slow", "delay@broken"}
+    assert evidence.relied_on(tree(*run.spans)) == relied_on
 
 
 def test_a_delay_that_an_error_kept_from_happening_is_not_acquitted() -> None:

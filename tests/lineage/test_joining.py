@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ldfi.lineage.assembly import Assembler
+from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.lineage import learn
 from ldfi.lineage.readers import otlp_json
 from ldfi.lineage.readers.jaeger import read_trace
@@ -58,7 +59,9 @@ def test_a_link_is_as_good_as_a_parent_in_whatever_order_spans_come(
     run = Run(steps, clocks=clocks).execute()
     spans = data.draw(st.permutations(Apart(run.spans).divide()))
     # When these spans come in any order, none later than traces are quiet
-    assembler, traces, now, at = Assembler(quiet=100, max_age=1_000), [], 0, 0
+    expected = Expectations() if data.draw(st.booleans()) else None
+    assembler = Assembler(quiet=100, max_age=1_000, patience=200, expected=expected)
+    traces, now, at = [], 0, 0
     while at < len(spans):
         many = data.draw(st.integers(1, 5))
         assembler.add(spans[at : at + many], now)
@@ -68,6 +71,7 @@ def test_a_link_is_as_good_as_a_parent_in_whatever_order_spans_come(
         traces += assembler.pop(later)
     # Then the request has the same lineage
     (joined,) = [trace for trace in traces if trace.trace_id == TRACE]
+    assert not joined.missing
     learned, wanted = learn(joined), lineage(*run.spans)
     assert learned is not None
     for name in ("support", "called", "failed", "detached", "orphans", "spans"):
@@ -111,6 +115,23 @@ def test_a_batch_belongs_to_each_request_whose_message_is_in_it() -> None:
     # Then each has what was done for all, and for itself
     assert found[ONE] == {"send", "take", "once", "work1"}
     assert found[TWO] == {"send", "take", "once", "work2"}
+
+
+def test_what_a_joined_consumer_has_announced_is_missed_in_its_request() -> None:
+    # Given a consumer with a trace of its own that has made two calls, one of which is lost
+    def consumer(end: int) -> list[Span]:
+        take = span("take", None, "consumer", "worker", at=(3, end), trace=BATCH, calls="2")
+        query = span("query", "take", service="worker", at=(4, 5), trace=BATCH)
+        return [take._replace(links=((ONE, "send-1"),)), query]
+
+    # When it was over in time, and when it was not and nobody waited for it
+    for end, missing in ((9 * MS, "call"), (10**12, "")):
+        assembler = Assembler(quiet=2, patience=10, expected=Expectations())
+        assembler.add([*request(ONE), *consumer(end)], now=0)
+        popped = [trace for now in (2, 4, 6, 8, 10, 12) for trace in assembler.pop(now)]
+        # Then the request has a hole in the one case, and not in the other
+        (joined,) = [trace for trace in popped if trace.trace_id == ONE]
+        assert joined.missing == missing
 
 
 def test_a_request_that_takes_in_a_reply_by_a_link_waited_for_it() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer
+from ldfi.solver.check import check
 from tests.solver.systems import System, explore, explorer_of, systems
 
 STRATEGIES = ["smallest", "likeliest", "union"]
@@ -67,6 +68,30 @@ def test_without_a_bound_all_sizes_are_found(system: System, seed: int, blame: s
     explorer.observe(support)
     explore(explorer, system, blame=blame)
     assert set(explorer.findings) == system.minimal_failing_sets(len(system.points))
+
+
+@settings(max_examples=100, deadline=None)
+@given(systems(), st.sampled_from(STRATEGIES), st.integers(1, 2), st.integers(0, 3))
+def test_runs_of_which_nobody_knows_what_they_relied_on_prove_what_fired_and_less(
+    system: System, strategy: str, max_size: int, seed: int
+) -> None:
+    # Given a system, most of whose good answers lack something, so that their supports say nothing
+    explorer = Explorer(system.points, max_size=max_size, strategy=strategy, seed=seed)
+    support = system.run(())
+    assert support is not None
+    explorer.observe(support)
+    # When it is explored to the end
+    tried = 0
+    while (faults := explorer.propose()) is not None:
+        support = system.run(map(str, faults))
+        whole = support if tried % 4 == 3 else None
+        explorer.record(injected=faults, succeeded=support is not None, support=whole)
+        tried += 1
+        assert tried < 200
+    # Then the findings are the truth, and the evidence bears out that nothing is open
+    assert set(explorer.findings) == system.minimal_failing_sets(max_size)
+    assert explorer.open_count() == 0
+    assert check(explorer.certificate().data) == []
 
 
 def test_the_published_example() -> None:

@@ -13,7 +13,7 @@ def home(request: Caller) -> None:
 
 
 def test_a_campaign_is_run_over_the_api() -> None:
-    settings = {"kinds": ["error"], "treatment": 0.3, "control": 0.3, "min_traffic": 50}
+    settings = {"kinds": ["error"], "treatment": 0.3, "control": 0.3, "min_traffic": 50, "apart": 0}
     with live_service({"/home": home}) as service, service.client("operator") as client:
         started = client.post(
             "/api/v1/campaigns", json={**settings, "settle": 0.5, "confirm": False}

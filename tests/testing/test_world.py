@@ -13,7 +13,13 @@ from ldfi.testing.programs import PATIENCE, Run, points_of
 from ldfi.testing.world import FOUND, PROGRAM, Call, Caller, CallFailed, Step, World
 
 SETTINGS = Settings(
-    kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, max_union=None, settle=1.0
+    kinds=("error",),
+    treatment=0.3,
+    control=0.3,
+    min_traffic=50,
+    max_union=None,
+    settle=1.0,
+    apart=0.0,
 )
 
 

@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
+from ldfi.experiments.domain.campaign.ending import Ending, ending_of
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of
+from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of, suspects_of
 from ldfi.experiments.domain.campaign.run import Runs, runs_of
+from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Settings
@@ -35,6 +37,9 @@ Gate = Callable[[str, Exploration], str | None]
 
 NOTEWORTHY = 5
 """Good requests from which on a class counts as one the campaign has to finish."""
+
+PAUSE_SECONDS = 2.0
+"""How long a class is not asked again that has nothing to try just now."""
 
 ENROLLED_AT_ONCE = 25
 """Classes taken up in one pass: a thousand at once would hold up everything else for a second."""
@@ -54,6 +59,13 @@ class Definition:
     schedule: Schedule | None = None
     hypotheses: tuple[Hypothesis, ...] = ()
 
+    @property
+    def delays(self) -> bool:
+        """Whether it may delay anything."""
+        if self.hypotheses:
+            return any(each.startswith("delay@") for faults in self.hypotheses for each in faults)
+        return "delay" in self.settings.kinds
+
 
 @dataclass(slots=True)
 class Campaign:
@@ -61,7 +73,8 @@ class Campaign:
 
     ``waiting``: why nothing is tried on a class just now, for people; ``""`` is the whole
     campaign. ``held``: classes whose lineage changed, until an operator releases them. ``fdr``:
-    the stream of levels, which all campaigns of a service share.
+    the stream of levels, which all campaigns of a service share. ``ending``: how its last run
+    ended, until the next one begins. ``spent``: whether too few members are left of the run.
     """
 
     id: str
@@ -79,6 +92,9 @@ class Campaign:
     waiting: dict[str, str] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
     experience: Experience = field(default_factory=Experience)
+    trials: Trials = field(default_factory=Trials)
+    ending: Ending | None = None
+    spent: bool = False
     _by_id: dict[str, Experiment] = field(default_factory=dict)
     _retry_at: dict[str, float] = field(default_factory=dict)
     _held_until: float = 0.0
@@ -105,13 +121,17 @@ class Campaign:
         """Begin the next run: what was found is tried again."""
         self.state, self.reason = "running", ""
         self.run_started_at, self.next_run_at = now, None
+        self.ending, self.spent = None, False
+        self.trials.begin_run(self.explorations.values())
         self.waiting.clear()
         self._retry_at.clear()
         self._held_until = 0.0
 
-    def end_run(self, reason: str, now: float) -> None:
+    def end_run(self, now: float) -> None:
         """End this run: the next one is scheduled, or there is none."""
-        self.reason = reason
+        explorations = self.explorations.values()
+        self.ending = ending_of(explorations, self.trials, self.held, spent=self.spent)
+        self.reason = self.ending.reason
         if self.definition.schedule is None:
             self.state = "finished"
         else:
@@ -129,6 +149,21 @@ class Campaign:
         if exploration is not None:
             exploration.knowledge.traffic.topology.learn(observation.lineage)
         return experiment
+
+    def lead_of(self, experiment: Experiment) -> Hypothesis | None:
+        """Say which faults the failures of a union point to, so that it need not hurt anybody else.
+
+        None while nobody has failed, or most have not, and where their traces say nothing new.
+        """
+        exploration = self.explorations.get(experiment.request_class)
+        treated = experiment.arms["treatment"]
+        hurts = experiment.bad and 2 * treated.failures >= treated.total
+        if exploration is None or not hurts or not experiment.united:
+            return None
+        if experiment.purpose != "explore" or experiment.state != "observing":
+            return None
+        usual = exploration.knowledge.traffic.usual_support()
+        return exploration.lead(suspects_of(experiment, usual))
 
     def wants(self, name: str) -> bool:
         """Say whether a class of this name is one of those asked for."""
@@ -185,8 +220,11 @@ class Campaign:
                 continue
             self.waiting.pop(name, None)
             exploration.expect(self.experience)
-            plan = exploration.plan()
-            if plan is not None:
+            self.trials.set_aside(exploration)
+            plan = exploration.plan(now)
+            if plan is None:
+                self._retry_at[name] = now + PAUSE_SECONDS
+            else:
                 proposed.append(self._experiment(classes[name], exploration, plan, now))
         return proposed
 
@@ -228,7 +266,8 @@ class Campaign:
                 self.fdr.discovered()
             lesson = lesson_of(experiment, exploration.knowledge.traffic.usual_support())
             self.experience.add(lesson)
-            changes = exploration.learn(lesson)
+            self.trials.add(Trial.of(experiment, lesson), exploration.knowledge)
+            changes = exploration.learn(lesson, experiment.ended_at or 0.0)
             runs = runs_of(experiment, lesson)
         experiment.good.clear()
         experiment.bad.clear()
@@ -248,6 +287,7 @@ class Campaign:
             self.explorations[name].knowledge.traffic = known.traffic
             return False
         del self.explorations[name]
+        self.trials.forget(name)
         if changed.kind == "changed" and self.settings.on_drift == "pause":
             self.held.add(name)
             self.waiting[name] = "its lineage changed; release it to explore it anew"
@@ -304,6 +344,7 @@ class Campaign:
             risk=self.settings.members if plan.purpose in {"confirm", "verify", "repeat"} else risk,
             version=exploration.version,
             created_at=now,
+            opening=plan.opening,
         )
         self.running[known.name] = self._by_id[experiment.id] = experiment
         return experiment

@@ -24,6 +24,7 @@ its cautious strategy, as more faults do help here.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.judging.experiment import Purpose
+from ldfi.experiments.domain.judging.slots import Opening
 
 FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded"]
 
@@ -46,6 +48,8 @@ class Plan:
 
     hypothesis: Hypothesis
     purpose: Purpose
+    opening: Opening | None = field(default=None, compare=False)
+    """Of one that confirms: what the first slot left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,10 @@ class Exploration:
     _told: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
     _rechecked: int = 0
+    _leads: list[Hypothesis] = field(default_factory=list)
+    """What the first failures of unions point to, and is tried alone."""
+    _hurt_at: dict[Hypothesis, float] = field(default_factory=dict)
+    """When an experiment hurt (Unix seconds)."""
     _asked: list[Hypothesis] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -89,21 +97,32 @@ class Exploration:
             self.to_verify = [each for each in self.to_verify if each in self.only]
         self._asked = [each for each in self.only if each not in self.to_verify]
 
-    def plan(self) -> Plan | None:
-        """Choose the next experiment; None when nothing is left within the bounds."""
+    def plan(self, now: float = math.inf) -> Plan | None:
+        """Choose the next experiment; None when nothing is left within the bounds, or what is left
+        has to wait (Unix seconds): a finding is confirmed some time after it has hurt."""
         if self.only:
-            plan = self._verification() or self._asked_for() or self._confirmation()
+            plan = self._verification() or self._asked_for() or self._confirmation(now)
         else:
             plan = (
                 self._verification()
-                or self._confirmation()
+                or self._confirmation(now)
+                or self._following()
                 or self._doubt()
                 or self._exploration()
-                or self._confirmation(ripe=False)
+                or self._confirmation(now, ripe=False)
                 or self._recheck()
             )
-        self.finished = plan is None
+        self.finished = plan is None and not self._unconfirmed(ripe=False)
         return plan
+
+    def lead(self, suspects: Hypothesis) -> Hypothesis | None:
+        """Say as which hypothesis the suspects of a union can be tried alone; None where that is no
+        news, or they are too many."""
+        known, lead = self.knowledge, self.knowledge.by_system(suspects)
+        if not lead or len(lead) > known.settings.max_size or not known.tries(lead):
+            return None
+        fresh = self._tries["lead", lead] < MAX_TRIES and lead not in self._leads
+        return lead if fresh else None
 
     def expect(self, experience: Experience) -> None:
         """Take into account what experience says of the faults of this class."""
@@ -112,8 +131,10 @@ class Exploration:
             faults = (f"{kind}@{p}" for p in known.points for kind in settings.kinds)
             known.explorer.expect({fault: experience.likelihood(fault) for fault in faults})
 
-    def learn(self, lesson: Lesson) -> list[FindingChange]:
-        """Take a lesson; return what it does to the findings."""
+    def learn(self, lesson: Lesson, now: float = 0.0) -> list[FindingChange]:
+        """Take a lesson, learned ``now`` (Unix seconds); return what it does to the findings."""
+        if lesson.succeeded is False:
+            self._hurt_at[lesson.injected] = now
         before = self._told
         self._take(lesson)
         self._told = self.states
@@ -151,10 +172,15 @@ class Exploration:
     def _take(self, lesson: Lesson) -> None:
         if lesson.injected in self._asked:
             self._asked.remove(lesson.injected)
+        if lesson.injected in self._leads:
+            self._leads.remove(lesson.injected)
         if lesson.purpose in {"confirm", "verify"}:
             self._judge(lesson)
         elif lesson.purpose == "repeat":
             self._replace(lesson)
+        elif lesson.lead:
+            self._tries["lead", lesson.lead] += 1
+            self._leads.append(lesson.lead)
         else:
             self.knowledge.learn(lesson)
             self._rechecked += lesson.purpose == "recheck"
@@ -194,16 +220,38 @@ class Exploration:
         self.to_verify = [each for each in self.to_verify if self.knowledge.knows(each)]
         return Plan(self.to_verify[0], "verify") if self.to_verify else None
 
-    def _confirmation(self, *, ripe: bool = True) -> Plan | None:
-        """``ripe``: leave out what a broader finding, still to be tried, may replace."""
+    def _confirmation(self, now: float, *, ripe: bool = True) -> Plan | None:
+        apart = self.knowledge.settings.apart
         suspected = [
+            faults
+            for faults in self._unconfirmed(ripe=ripe)
+            if now >= self._hurt_at.get(faults, 0.0) + apart
+        ]
+        if not suspected:
+            return None
+        first = min(suspected, key=sorted)
+        return Plan(first, "confirm", self._opening(first))
+
+    def _opening(self, faults: Hypothesis) -> Opening | None:
+        """Look up what the last experiment of these faults left to a second one."""
+        for lesson in reversed(self.knowledge.lessons):
+            if lesson.injected == faults and lesson.purpose in {"explore", "recheck", "repeat"}:
+                return lesson.opening
+        return None
+
+    def _following(self) -> Plan | None:
+        self._leads = [each for each in self._leads if self.knowledge.tries(each)]
+        return Plan(self._leads[0], "explore") if self._leads else None
+
+    def _unconfirmed(self, *, ripe: bool) -> list[Hypothesis]:
+        """``ripe``: leave out what a broader finding, still to be tried, may replace."""
+        return [
             faults
             for faults, state in self.states.items()
             if state == "suspected"
             and self._tries["confirm", faults] < MAX_TRIES
             and not (ripe and self.knowledge.superseded_soon(faults))
         ]
-        return Plan(min(suspected, key=sorted), "confirm") if suspected else None
 
     def _doubt(self) -> Plan | None:
         """Find what hurt although it should not have, and was not tried again yet."""

@@ -70,12 +70,12 @@ class Knowledge:
         except OutOfTime:
             proposed = None  # what is left is listed as open on the certificate
         self.open = self.explorer.open_count(OPEN_SHOWN)
-        return None if proposed is None else _named(proposed)
+        return None if proposed is None else _hypothesis(proposed)
 
     def recheck(self) -> Hypothesis | None:
         """Draw a hypothesis that was inferred safe but never tried; None if there is none."""
         drawn = self.explorer.recheck()
-        return None if drawn is None else _named(drawn)
+        return None if drawn is None else _hypothesis(drawn)
 
     def superseded_soon(self, hypothesis: Hypothesis) -> bool:
         """Say whether the same with errors in place of delays is still open.
@@ -103,6 +103,19 @@ class Knowledge:
             else topology.knows(variable.partition("@")[2])
             for variable in hypothesis
         )
+
+    def tries(self, hypothesis: Hypothesis) -> bool:
+        """Say whether it may be tried and would be news: neither rejected nor known."""
+        rejected = any(
+            each.purpose == "rejected" and each.injected <= hypothesis for each in self.lessons
+        )
+        return not rejected and self.knows(hypothesis) and self.explorer.judge(hypothesis) == "open"
+
+    def by_system(self, faults: Hypothesis) -> Hypothesis:
+        """Name the faults by the systems that are down where all errors of one are among them."""
+        down = {name for name in self._domains if self._errors(name) <= faults}
+        errors = frozenset().union(*(self._errors(name) for name in down))
+        return (faults - errors) | down
 
     def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
         """Spell out what has to be injected: a domain becomes an error at each of its points.
@@ -154,16 +167,13 @@ class Knowledge:
             seed=self.settings.seed,
             time_limit=SOLVER_SECONDS,
         )
-        for (relied_on, failed), trace_id in zip(around.supports, around.traces, strict=True):
-            support = self._within_bounds(relied_on)
-            self.explorer.observe(support, failed=failed, traces=(trace_id,))
         self._know_points()
         if "error" in self.settings.kinds:
             for delay, error in sorted(around.implications):
                 self.explorer.imply(delay, error)
         self._know_domains()
         self._know_nesting()
-        self._unproven.add(frozenset(), around.called)
+        self._know_nature()
         self._widen()
         for lesson in self.lessons:
             self._take(lesson)
@@ -175,8 +185,16 @@ class Knowledge:
             self._record(lesson)
 
     def _record(self, lesson: Lesson) -> None:
-        if lesson.succeeded:
-            self._unproven.add(lesson.fired, lesson.called)
+        if lesson.succeeded and lesson.degraded:
+            self.explorer.record(
+                injected=lesson.injected,
+                succeeded=True,
+                fired=self._with_tokens(lesson.fired),
+                met=self._within_bounds(lesson.relied_on),
+                traces=lesson.traces,
+            )
+        elif lesson.succeeded:
+            self._unproven.add(lesson.fired, lesson.called, lesson.survived)
             self._widen()  # before the record, which judges by it whether anything was closed
             self.explorer.record(
                 injected=lesson.injected,
@@ -215,11 +233,12 @@ class Knowledge:
 
     def superseded(self, faults: Hypothesis) -> bool:
         """Say whether less than all of these was found to hurt."""
-        return self.explorer.superseded(faults)
+        whole = self._brought_about(faults)
+        return any(self._brought_about(found) < whole for found, _ in self.findings())
 
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """Return the minimal failing sets found so far, each with exemplar traces."""
-        found = map(_named, self.explorer.findings)
+        found = map(_hypothesis, self.explorer.findings)
         return [(faults, self._traces.get(self.injected(faults), ())) for faults in found]
 
     def certificate(self) -> dict[str, Any]:
@@ -231,6 +250,21 @@ class Knowledge:
     def injected(self, variables: Iterable[str]) -> frozenset[str]:
         """Return the faults that are injected for these variables."""
         return frozenset(map(str, self.expand(variables)))
+
+    def _know_nature(self) -> None:
+        """Take in what traffic relies on, and what it survives by itself."""
+        self._unproven.add(frozenset(), self._around.called)
+        for (relied_on, failed), trace_id in zip(
+            self._around.supports, self._around.traces, strict=True
+        ):
+            support = self._within_bounds(relied_on)
+            self.explorer.observe(support, failed=self._with_tokens(failed), traces=(trace_id,))
+            if failed:
+                for fault in sorted(failed - self._within_bounds(failed)):
+                    self.explorer.exclude({fault})  # nobody can inject what only nature does
+                waited = (fault.partition("@") for fault in relied_on)
+                called = frozenset(point for kind, _, point in waited if kind == "delay")
+                self._unproven.add(failed, called, failed)
 
     def _widen(self) -> None:
         """Let clauses hold what their runs leave unproved."""
@@ -282,10 +316,15 @@ class Knowledge:
         down = [name for name in self._domains if self._errors(name) <= fired | late]
         return fired | {token(name.removeprefix(DOWN)) for name in down}
 
+    def _brought_about(self, hypothesis: Hypothesis) -> Hypothesis:
+        injected = self.injected(hypothesis)
+        late = {p for p in self._around.given_up if f"delay@{p}" in injected}
+        return injected | {f"error@{point}" for point in late}
+
     def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
         kinds = (*self.settings.kinds, "shared")
         return frozenset(fault for fault in faults if fault.partition("@")[0] in kinds)
 
 
-def _named(faults: Iterable[object]) -> Hypothesis:
+def _hypothesis(faults: Iterable[object]) -> Hypothesis:
     return frozenset(map(str, faults))

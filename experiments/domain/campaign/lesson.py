@@ -1,21 +1,26 @@
 """What a run teaches (design, section 4), in the solver's words.
 
 A tolerated experiment makes one clause: the union of what its successful requests relied on, less
-the faults that fired and were survived. A harmful one is put down to the faults that *fired* in
-its failed requests, not to those that were armed. An inconclusive one teaches nothing about the
-hypothesis.
+the faults that fired and were survived. Where an answer was accepted although something was missing
+from it (*degraded*), what was not called because of that has not been shown to be dispensable: it
+proves that what fired does not hurt, and no more. A harmful one is put down to the faults that
+*fired* in its failed requests, not to those that were armed. An inconclusive one teaches nothing
+about the hypothesis.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ldfi.experiments.domain.judging.experiment import Experiment, Purpose, Spread
+from ldfi.experiments.domain.judging.bystanders import Spread
+from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.blame import blame
+from ldfi.lineage.lineage import Lineage
 
 LessonPurpose = Purpose | Literal["rejected"]
 """What the experiment was for; ``rejected``: an operator did not let it be tried."""
@@ -29,8 +34,12 @@ class Lesson:
     """``succeeded`` is None for an inconclusive experiment. ``suspects`` (blame) and ``called``
     are points; the rest are faults.
 
-    ``implications``: pairs (delay, error) of a point where a delay made the call itself fail.
     ``spread``: of a harm that reached others than the treated, what they share; else empty.
+    ``survived``: how calls failed with nothing failed above them (``kind@point``), by injection or
+    because something below them did. ``implications``: pairs (delay, error) of a point where a
+    delay made the call itself fail. ``degraded``: some answer was accepted although something was
+    missing from it. ``lead``: of a union that was stopped at its first failure, the faults that are
+    to be tried alone.
     """
 
     injected: frozenset[str]
@@ -38,11 +47,16 @@ class Lesson:
     fired: frozenset[str] = frozenset()
     relied_on: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
+    survived: frozenset[str] = frozenset()
     suspects: frozenset[str] = frozenset()
     implications: frozenset[tuple[str, str]] = frozenset()
     traces: tuple[str, ...] = ()
     purpose: LessonPurpose = "explore"
     spread: Spread = ""
+    opening: Opening | None = None
+    """Of a harmful one: what it leaves to a second slot."""
+    degraded: bool = False
+    lead: frozenset[str] = frozenset()
 
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""
@@ -52,11 +66,15 @@ class Lesson:
             "fired": sorted(self.fired),
             "relied_on": sorted(self.relied_on),
             "called": sorted(self.called),
+            "survived": sorted(self.survived),
             "suspects": sorted(self.suspects),
             "implications": sorted(map(list, self.implications)),
             "traces": list(self.traces),
             "purpose": self.purpose,
             **({"spread": self.spread} if self.spread else {}),
+            "opening": None if self.opening is None else asdict(self.opening),
+            "degraded": self.degraded,
+            "lead": sorted(self.lead),
         }
 
     @classmethod
@@ -68,11 +86,15 @@ class Lesson:
             fired=frozenset(data["fired"]),
             relied_on=frozenset(data["relied_on"]),
             called=frozenset(data["called"]),
+            survived=frozenset(data.get("survived", data["fired"])),
             suspects=frozenset(data["suspects"]),
             implications=frozenset((delay, error) for delay, error in data["implications"]),
             traces=tuple(data["traces"]),
             purpose=data["purpose"],
             spread=data.get("spread", ""),
+            opening=Opening(**data["opening"]) if data.get("opening") else None,
+            degraded=data.get("degraded", False),
+            lead=frozenset(data.get("lead", ())),
         )
 
 
@@ -92,13 +114,42 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             fired=frozenset().union(*(lineage.fired for lineage in good)),
             relied_on=frozenset().union(*(lineage.relied_on for lineage in good)),
             called=frozenset().union(*(lineage.called for lineage in good)),
+            survived=frozenset().union(*(lineage.survived for lineage in good)),
             implications=implications,
             traces=tuple(lineage.trace_id for lineage in good[:MAX_TRACES]),
             purpose=experiment.purpose,
+            degraded=any(each.outcome.degraded for each in experiment.good),
         )
     if experiment.verdict == "harmful":
         return _harm(experiment, usual_support, implications)
-    return Lesson(injected, succeeded=None, implications=implications, purpose=experiment.purpose)
+    return Lesson(
+        injected,
+        succeeded=None,
+        lead=experiment.lead,
+        implications=implications,
+        purpose=experiment.purpose,
+    )
+
+
+def suspects_of(experiment: Experiment, usual_support: frozenset[str]) -> frozenset[str]:
+    """Find the faults that fired and that the requests which failed blame; none where their traces
+    name none. Where a blamed delay ended in an error of the call, the error is to blame."""
+    fired, alike = _alike(experiment)
+    points = _most_common(Counter(blame(each.tree, usual_support) for each in alike))
+    gave_up = frozenset().union(*(each.timed_out for each in alike))
+    errors = "error" in experiment.settings.kinds
+    return frozenset(
+        f"error@{point}" if errors and point in gave_up else fault
+        for fault, point in ((fault, fault.partition("@")[2]) for fault in fired)
+        if point in points
+    )
+
+
+def _alike(experiment: Experiment) -> tuple[frozenset[str], list[Lineage]]:
+    """Choose what fired most often in the failed requests, and the requests in which it did."""
+    bad = experiment.bad or experiment.good  # outcomes counted elsewhere name no single request
+    commonest = _most_common(Counter(observation.lineage.fired for observation in bad))
+    return commonest, [o.lineage for o in bad if o.lineage.fired == commonest]
 
 
 def _harm(
@@ -106,10 +157,7 @@ def _harm(
     usual_support: frozenset[str],
     implications: frozenset[tuple[str, str]],
 ) -> Lesson:
-    bad = experiment.bad or experiment.good  # outcomes counted elsewhere name no single request
-    fired = Counter(observation.lineage.fired for observation in bad)
-    commonest = _most_common(fired)
-    alike = [o.lineage for o in bad if o.lineage.fired == commonest]
+    commonest, alike = _alike(experiment)
     suspects = Counter(blame(lineage.tree, usual_support) for lineage in alike)
     return Lesson(
         experiment.hypothesis,
@@ -119,7 +167,11 @@ def _harm(
         implications=implications,
         traces=tuple(lineage.trace_id for lineage in alike[:MAX_TRACES]),
         purpose=experiment.purpose,
-        spread=experiment.spread(),
+        spread=experiment.bystanders.spread(),
+        opening=Opening(
+            experiment.tests.log_worse,
+            min(experiment.level or 1.0, experiment.settings.alpha_harmful),
+        ),
     )
 
 

@@ -16,7 +16,12 @@ at once may not be, and nothing but trying tells. So a fault domain counts as su
 in which all of it failed. In the solver's words: it has a member of its own, its ``token``, that no
 run proves away by itself.
 
-That single errors below a failed call are no worse than that failure, remains an assumption.
+**Answers never given.** Where a call is refused, its callee never comes to work. What it would have
+answered, had something failed below it, is another kind of failure, and whoever masks the one may
+not mask the other. So a clause also holds the error of every point behind a call that was refused;
+unless it stands behind one that was answered with an error, for then that answer was survived.
+
+That a service answers alike whatever fails below it, remains an assumption.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.lineage.outcome import answered
 
 Faults = frozenset[str]
 
@@ -40,11 +46,16 @@ class Unproven:
     """Groups of good runs, by the faults they survived, and what they leave unproved."""
 
     _called: defaultdict[Faults, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _ended: defaultdict[Faults, set[str]] = field(default_factory=lambda: defaultdict(set))
     _told: defaultdict[Faults, set[str]] = field(default_factory=lambda: defaultdict(set))
 
-    def add(self, survived: Faults, called: frozenset[str]) -> None:
-        """Note that runs which survived these faults called these points."""
+    def add(self, survived: Faults, called: frozenset[str], ended: Faults = frozenset()) -> None:
+        """Note that runs which survived these faults called these points.
+
+        ``ended``: how calls failed in them with nothing failed above (``kind@point``).
+        """
         self._called[survived] |= called
+        self._ended[survived] |= ended
 
     def news(
         self, domains: Mapping[str, Faults], topology: Topology, given_up: frozenset[str]
@@ -58,11 +69,19 @@ class Unproven:
             outwaited = frozenset(p for p in given_up if f"delay@{p}" in survived)
             masked = self._masked(survived) - topology.behind(outwaited)
             unproved = {f"delay@{point}" for point in masked}
+            unproved |= {f"error@{point}" for point in self._unanswered(survived, topology)}
             unproved |= {token(name) for name, errors in domains.items() if not errors <= survived}
-            unproved -= self._told[survived]
+            unproved -= survived | self._told[survived]
             if unproved:
                 self._told[survived] |= unproved
                 yield survived, frozenset(unproved)
+
+    def _unanswered(self, survived: Faults, topology: Topology) -> set[str]:
+        ended = [fault.partition("@") for fault in self._ended[survived]]
+        refused = frozenset(point for kind, _, point in ended if kind == "error")
+        spoke = frozenset(point for kind, _, point in ended if answered(kind))
+        known = set().union(*self._called.values())
+        return (topology.behind(refused) - refused - topology.behind(spoke)) & known
 
     def _masked(self, survived: Faults) -> set[str]:
         fewer = (called for less, called in self._called.items() if less < survived)

@@ -37,7 +37,8 @@ class Facts:
 
     ``halted``, ``breach``, ``closed``: why everything is halted, which guardrail does not hold, why
     the campaign's calendar is closed. ``edges``: how many ask for rules. ``campaign``: its state.
-    ``success_rate``: of the class's bystanders, between 0 and 1. ``protected_classes``: patterns.
+    ``success_rate``: of the class's bystanders of late, between 0 and 1; ``outcomes``: how many
+    they are. ``protected_classes``: patterns.
     ``running``: experiments that are armed, of which at most ``may_run`` may; ``on_class``: the one
     among them that is on the same class. ``beside``: how bystanders are hurt, by this experiment
     or by one that is over and that reached the same; ``cooling``: the one that ended just now.
@@ -52,6 +53,7 @@ class Facts:
     request_class: str = ""
     protected_classes: tuple[str, ...] = ()
     success_rate: float = 1.0
+    outcomes: int | None = None
     touches: tuple[Touch, ...] = ()
     beside: str | None = None
     cooling: str | None = None

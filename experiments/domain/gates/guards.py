@@ -20,11 +20,14 @@ from typing import Final, Literal
 
 from ldfi.experiments.domain.gates.facts import Facts
 from ldfi.experiments.domain.judging.bystanders import COOL_SECONDS, LONGEST
-from ldfi.experiments.domain.judging.experiment import GUARDRAIL_SAMPLES
+from ldfi.experiments.domain.traffic.class_traffic import STEADY_OUTCOMES, STEADY_SECONDS
 from ldfi.experiments.domain.traffic.patterns import matching
 
 STEADY: Final = 0.9
 """No experiment starts or goes on in a class whose bystanders' success rate is below this."""
+
+STEADY_LEAST: Final = 10
+"""No experiment starts in a class of whose bystanders fewer outcomes came in of late."""
 
 Early = Literal["campaign", "class"]
 Moment = Early | Literal["arming", "armed"]
@@ -121,6 +124,15 @@ def _steady(facts: Facts) -> str | None:
     return f"steady state does not hold: {facts.success_rate:.0%} succeed"
 
 
+def _known(facts: Facts) -> str | None:
+    if facts.outcomes is None or facts.outcomes >= STEADY_LEAST:
+        return None
+    return (
+        f"steady state is not known: {facts.outcomes} outcomes came in the last "
+        f"{STEADY_SECONDS / 60:.0f} minutes, it takes {STEADY_LEAST}"
+    )
+
+
 def _concurrency(facts: Facts) -> str | None:
     if facts.running < facts.may_run:
         return None
@@ -184,8 +196,15 @@ GUARDS: Final = (
         "class",
     ),
     Guard(
+        "recent outcomes",
+        f"Of the class's requests that nobody injects into, at least {STEADY_LEAST} outcomes came "
+        f"in within the last {STEADY_SECONDS / 60:.0f} minutes.",
+        _known,
+        "class",
+    ),
+    Guard(
         "steady state",
-        f"Of the class's newest requests that nobody injects into, at least {STEADY:.0%} succeed.",
+        f"Of the newest of these (at most {STEADY_OUTCOMES}), at least {STEADY:.0%} succeed.",
         _steady,
         "class",
         armed=True,
@@ -197,7 +216,7 @@ GUARDS: Final = (
 
 CONTROL_GROUP: Final = (
     "control group",
-    f"Once {GUARDRAIL_SAMPLES} devices of the control group were seen, no larger share of them "
-    "fails than the campaign's `guardrail`.",
+    "No more devices of the control group fail than the campaign's `guardrail` would explain: "
+    "one time in a hundred at most it is stopped by chance.",
 )
 """An experiment watches its own control group (``Experiment.review``): name and meaning."""

@@ -17,9 +17,13 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from ldfi.fit.points import Point
+
+Spread = Literal["", "turned away", "in vain"]
+"""How a harm reached bystanders: requests did not reach the point any more, as when a circuit
+breaker has opened, or they did and failed there, as when a pool is exhausted."""
 
 ENOUGH: Final = math.log(100_000)
 """Evidence at which they count as hurt. Where nothing changes, not one in a hundred experiments
@@ -110,9 +114,11 @@ class Bystanders:
         if self._evidence >= ENOUGH:
             self.hurt = self._words()
 
-    def turned_away(self) -> bool:
-        """Whether those who failed had mostly not come that far."""
-        return 2 * self.arrived < self.failures
+    def spread(self) -> Spread:
+        """Say how they were hurt; empty where they were not, or it is not known to be so."""
+        if self.hurt is None:
+            return ""
+        return "turned away" if 2 * self.arrived < self.failures else "in vain"
 
     def recovered(self) -> bool:
         """Whether the newest of them fail no more than before."""

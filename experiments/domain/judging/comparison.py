@@ -147,3 +147,11 @@ def differ(some: int, total: int, others: int, of: int, level: float) -> bool:
     }
     here = ways[some]
     return sum(each for each in ways.values() if each <= here) < level * sum(ways.values())
+
+
+def exceeds(some: int, total: int, limit: float, level: float = 0.01) -> bool:
+    """Say whether ``some`` of ``total`` are so many that a share of ``limit`` would hardly give
+    them: the exact binomial test, one-sided."""
+    return some > limit * total and level > sum(
+        math.comb(total, k) * limit**k * (1 - limit) ** (total - k) for k in range(some, total + 1)
+    )

@@ -15,11 +15,10 @@ counts once, with its first such request. What comes in while it settles still c
 later changes no verdict.
 
 **The order.** A failure may be quicker to report than a success, or slower, and only outcomes that
-are exchangeable may be fed to the tests. So two things are kept apart. *When to stop* goes by what
-has been reported so far, as it comes: any rule will do that looks at nothing but requests that have
-begun. *The verdict* is given when everybody who began has reported or has had ``settle`` seconds to
-do so since the last edge stopped: the tests are then fed anew with all of it, in the order in which
-the requests began. What was admitted is all that counts, whoever was first to report; and that
+are exchangeable may be fed to the tests. So the tests are always fed in the order in which the
+requests began (``Ordered``), whoever was first to report. *When to stop* goes by those who have
+reported so far; *the verdict* is given when everybody who began has reported or has had ``settle``
+seconds to do so since the last edge stopped. What was admitted is all that counts; and that
 admission stopped is decided by requests that began earlier, so the e-value is one at a stopping
 time all the same.
 """
@@ -29,11 +28,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ldfi.experiments.domain.judging import slots
 from ldfi.experiments.domain.judging.admission import first, following
 from ldfi.experiments.domain.judging.bystanders import Bystanders
-from ldfi.experiments.domain.judging.comparison import ArmSample, Comparison, compare, differ
+from ldfi.experiments.domain.judging.comparison import (
+    ArmSample,
+    Comparison,
+    compare,
+    exceeds,
+)
 from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
+from ldfi.experiments.domain.judging.silence import Heard, silence
+from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
 from ldfi.experiments.domain.traffic.observation import Observation
@@ -45,15 +53,9 @@ ExperimentState = Literal[
     "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"
 ]
 Purpose = Literal["explore", "confirm", "verify", "repeat", "recheck"]
-Spread = Literal["", "turned away", "in vain"]
-"""How a harm reached bystanders: requests did not reach the point any more, as when a circuit
-breaker has opened, or they did and failed there, as when a pool is exhausted."""
 
 ACTIVE: frozenset[ExperimentState] = frozenset({"armed", "observing", "settling"})
 """The states in which something may still be injected somewhere."""
-
-GUARDRAIL_SAMPLES = 10
-"""Control devices to see before their failures mean that something else is wrong."""
 
 MAX_DURATIONS = 1_000
 """Durations kept of each arm, for its percentiles: an arm is far smaller."""
@@ -111,6 +113,10 @@ class Experiment:
     settings: Settings
     purpose: Purpose = "explore"
     level: float | None = None
+    opening: Opening | None = None
+    """Of one that confirms: what the first slot left."""
+    lead: frozenset[str] = frozenset()
+    """Faults to which the first failure of a union points: it was stopped to try them alone."""
     risk: float = 0.0
     version: int = 1
     state: ExperimentState = "proposed"
@@ -123,8 +129,10 @@ class Experiment:
     approved_by: str | None = None
     used: int = 0
     """Devices that the edges have treated."""
+    controls: int = 0
+    """Devices that the edges have enrolled in control, as far as they have said."""
     enrolled: int | None = None
-    """Devices that the edges have enrolled in control; None where some of them do not say."""
+    """The same when it is over; None where some of them do not say."""
     arms: dict[Arm, ArmCount] = field(
         default_factory=lambda: {"treatment": ArmCount(), "control": ArmCount()}
     )
@@ -140,12 +148,11 @@ class Experiment:
     bad: list[Observation] = field(default_factory=list)
     undisturbed: Observation | None = None
     """A control request that went right although a fault would have fired: what to compare with."""
-    tests: Tests = field(init=False)
     elsewhere: Counts = field(default_factory=Counts)
     """What somebody else has counted so far (PromQL), instead of devices."""
-    _counted: list[tuple[int, str, bool, bool]] = field(default_factory=list)
-    """When each request began, its trace (so that no tie is broken by arm or outcome), whether it
-    was treated, whether it failed."""
+    cut: int = 0
+    """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
+    _treated: int = 0
     _aborting: bool = False
     _quiet_since: float | None = None
     """When the last edge had stopped for sure."""
@@ -153,8 +160,15 @@ class Experiment:
     _full_since: float | None = None
     """When it was seen that as many are treated as may be."""
 
+    _order: Ordered = field(init=False)
+
     def __post_init__(self) -> None:
-        self.tests = self._fresh_tests()
+        self._order = Ordered(self._fresh_tests)
+
+    @property
+    def tests(self) -> Tests:
+        """The tests, fed with what has been counted so far."""
+        return self._order.tests
 
     @property
     def active(self) -> bool:
@@ -173,7 +187,7 @@ class Experiment:
     def arm(self, now: float, level: float = 1.0) -> None:
         """Note that it is armed: a false ``harmful`` has a chance of at most ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
-        self.tests = self._fresh_tests()
+        self._order = Ordered(self._fresh_tests)
 
     def taken(self) -> None:
         """Note that an edge has fetched its rule."""
@@ -184,6 +198,7 @@ class Experiment:
         """Take in one request that carried this experiment's failure context."""
         lineage, outcome = observation.lineage, observation.outcome
         treated = lineage.arm == "treatment"
+        self._treated += treated
         if treated and lineage.fired:
             self.exposed.add(outcome.device)
             if not outcome.success:
@@ -208,8 +223,11 @@ class Experiment:
             return
         if self.arms[arm].add(observation):
             failed = not outcome.success
-            self._counted.append((lineage.start, lineage.trace_id, treated, failed))
-            self.tests.add(treated=treated, failed=failed)
+            self._order.take((lineage.start, lineage.trace_id, treated, failed))
+
+    def lose(self, arm: str) -> None:
+        """Note that the trace of one request under this experiment had a hole."""
+        self.cut += arm == "treatment"
 
     def count(self, totals: Counts) -> None:
         """Take in what somebody else has counted so far in both arms (``settings.promql``).
@@ -235,21 +253,23 @@ class Experiment:
         heard = len(self.arms["control"].devices | self.spared)
         return None if self.enrolled is None else max(0, self.enrolled - heard)
 
-    def admission(self, now: float) -> int:
+    def admission(self, now: float, *, traces: float = 0.0) -> int:
         """How many devices may be treated in all, given how those so far have fared.
 
-        Who has not reported ``settle`` seconds after the last was let in is not waited for.
+        Who has not reported ``settle`` seconds after the last was let in, or ``traces`` if that is
+        longer, is not waited for.
         """
         settings, treated = self.settings, self.arms["treatment"]
         if settings.admission == "all" or settings.promql is not None:
             return settings.members
         if not self._allowed:
             self._allowed = first(len(self.hypothesis), settings.max_size)
-        if self.used < self._allowed:
-            return self._allowed
+        if self.used < self._allowed or self._order.calm:
+            return min(self._allowed, settings.members)
         self._full_since = now if self._full_since is None else self._full_since
-        if not self.outstanding() or now >= self._full_since + settings.settle:
-            self._allowed = following(self.used, treated.total, treated.failures)
+        if not self.outstanding() or now >= self._full_since + max(settings.settle, traces):
+            failed = treated.failures if self.tests.log_worse > 0 else 0  # as many as in control
+            self._allowed = following(self.used, treated.total, failed)
             self._full_since = None
         return min(self._allowed, settings.members)
 
@@ -261,14 +281,17 @@ class Experiment:
         if self.state not in {"armed", "observing"} or self.armed_at is None:
             return False
         control = self.arms["control"]
-        if control.total >= GUARDRAIL_SAMPLES and control.rate() > self.settings.guardrail:
+        if exceeds(control.failures, max(control.total, self.controls), self.settings.guardrail):
             return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
-        if self.tests.verdict() is not None:
-            return self._disarm("evidence", now)
+        heard = len(control.devices | self.spared)
+        everybody = not self.outstanding() and heard >= self.controls > 0
+        everybody |= self.settings.promql is not None  # who counts elsewhere waits for nobody
+        if self._order.enough(now, everybody=everybody, patience=self.settings.settle):
+            return self.stop("evidence", now)
         if exhausted and not self.outstanding():
-            return self._disarm("members used up", now)
+            return self.stop("members used up", now)
         if now >= self.armed_at + self.settings.window:
-            return self._disarm("window over", now)
+            return self.stop("window over", now)
         return False
 
     def abort(self, reason: str, now: float) -> bool:
@@ -285,83 +308,64 @@ class Experiment:
             self.state, self.ended_at = "aborted", now
         return False
 
-    def stop(self, now: float) -> bool:
-        """Disarm for the sake of bystanders, which is a verdict; False where it cannot be one, for
-        nobody was treated who could have hurt them."""
-        if self.bystanders.hurt is None or not self.used or self.state != "observing":
-            return False
-        return self._disarm("bystanders are hurt", now)
+    def stop(self, reason: str, now: float) -> bool:
+        """Have it disarmed and give the verdict of what was seen, as soon as that is settled."""
+        self.state, self.reason, self.disarmed_at = "settling", reason, now
+        return True
 
     def fail(self, reason: str, now: float) -> None:
         """Take the verdict away: nothing can be made of what was seen."""
         self.state, self.verdict, self.reason, self.ended_at = "aborted", None, reason, now
 
-    def settle(self, now: float, *, disarmed: bool) -> bool:
+    def settle(self, now: float, *, disarmed: bool, traces: float = 0.0) -> bool:
         """End it when nothing is outstanding; True once, when it has just ended.
 
-        ``disarmed``: every edge has confirmed, or its lease has run out.
+        ``disarmed``: every edge has confirmed, or its lease has run out. ``traces``: seconds that
+        a trace may take until it is whole: whoever is awaited has as long.
         """
         if self.state != "settling" or self.disarmed_at is None or not disarmed:
             return False
         self._quiet_since = now if self._quiet_since is None else self._quiet_since
         everybody = not self.outstanding() and (self._aborting or self.awaited() == 0)
-        if not everybody and now < self._quiet_since + self.settings.settle:
+        if not everybody and now < self._quiet_since + max(self.settings.settle, traces):
             return False
         self.ended_at = now
         if self._aborting:
             self.state = "aborted"
             return True
         self.state, self.verdict = "decided", self._verdict()
+        if self.verdict == "inconclusive" and self.cut:
+            of = self.cut + self._treated
+            self.reason += f"; {self.cut} of {of} treated traces were cut: spans are missing"
         return True
 
     def comparison(self) -> Comparison:
         """Control against treatment."""
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
-    def spread(self) -> Spread:
-        """Say how bystanders were hurt; empty where they were not, or it is not known to be so."""
-        if self.bystanders.hurt is None:
-            return ""
-        return "turned away" if self.bystanders.turned_away() else "in vain"
-
     def _verdict(self) -> Verdict:
         """Give the verdict: see *the order*, above."""
         if not self.arms["treatment"].total or not (self.good or self.bad):
             self.reason = "no fault fired"
             return "inconclusive"
-        if self.settings.promql is None:
-            self.tests = self._fresh_tests()
-            for _, _, treated, failed in sorted(self._counted):
-                self.tests.add(treated=treated, failed=failed)
         if self.bystanders.hurt is not None:
             self.reason = f"bystanders are hurt: {self.bystanders.hurt}"
             return "harmful"
+        self._order.verdict()
         verdict = self.tests.final()
         if self.settings.promql is None and verdict != "inconclusive":
-            silent = self._silent(level=0.05 if verdict == "tolerated" else 0.001)
-            if silent is not None:
-                self.reason = silent
+            said = silence(
+                Heard(self.outstanding(), self.used, self.awaited(), self.enrolled),
+                self.settings.delta,
+                level=0.05 if verdict == "tolerated" else 0.001,
+            )
+            if said is not None:
+                self.reason = said
                 return "inconclusive"
         fallen = self.reach.fallen() if verdict == "tolerated" else None
         if fallen is not None:
             self.reason, verdict = fallen, "inconclusive"
         return verdict
-
-    def _silent(self, level: float) -> str | None:
-        """Say what keeps a verdict from being given because devices never reported.
-
-        Silence is no success. Where it is as frequent in control it has other causes than the
-        faults; where it is not, or where control is not known, whoever was silent may have been
-        hurt. Silence in control alone would make *harmful* of nothing, too. ``level``: how seldom
-        equal shares may be taken for different ones.
-        """
-        lost, awaited = self.outstanding(), self.awaited()
-        treated = f"{lost} of {self.used} treated devices never reported"
-        if awaited is None or self.enrolled is None:
-            return treated if lost > self.used * self.settings.delta else None
-        if not differ(lost, self.used, awaited, self.enrolled, level):
-            return None
-        return f"{treated}, {awaited} of {self.enrolled} in control"
 
     def _fresh_tests(self) -> Tests:
         settings, thresholds = self.settings, self._thresholds()
@@ -369,11 +373,24 @@ class Experiment:
             return CountedTests(thresholds)
         return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
 
-    def _thresholds(self) -> Thresholds:
-        if self.level is None:
-            return self.settings
-        return replace(self.settings, alpha_harmful=min(self.level, self.settings.alpha_harmful))
+    @property
+    def _alone(self) -> float:
+        """The chance of a false ``harmful`` that it may run when nothing else proves the same."""
+        level = 1.0 if self.level is None else self.level
+        return min(level, self.settings.alpha_harmful)
 
-    def _disarm(self, reason: str, now: float) -> bool:
-        self.state, self.reason, self.disarmed_at = "settling", reason, now
-        return True
+    @property
+    def united(self) -> bool:
+        """Whether it tries more faults at once than a finding may have."""
+        return len(self.hypothesis) > self.settings.max_size
+
+    @property
+    def alpha(self) -> float:
+        """The chance of a false ``harmful`` that this experiment runs."""
+        if not self.settings.confirm or self.purpose == "verify" or self.settings.promql:
+            return self._alone
+        confirms = self.purpose == "confirm"
+        return slots.alpha(self._alone, confirms=confirms, opening=self.opening)
+
+    def _thresholds(self) -> Thresholds:
+        return replace(self.settings, alpha_harmful=self.alpha)

@@ -144,7 +144,7 @@ class KnownClass:
 
     def observe(self, observation: Observation, now: float) -> None:
         """Take in one request of the class."""
-        self.traffic.observe(observation)
+        self.traffic.observe(observation, now)
         self._weight = 1 + self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         self.last_seen = max(now, self.last_seen)
 
@@ -205,7 +205,7 @@ class KnownClass:
             self.consistency, self.hit_rate = found.consistency, found.hit_rate
             self.sample = found.sample
 
-    def _held_against(self, found: RequestClass) -> ClassChange | None:
+    def _held_against(self, found: RequestClass, since: float, now: float) -> ClassChange | None:
         """Take over what a whole sample says, and whether the lineage has changed."""
         self._look(found)
         drift = self._watch.take(Reliance.of(found.shapes))
@@ -214,7 +214,7 @@ class KnownClass:
         self.version += 1
         self.consistency, self.hit_rate = found.consistency, found.hit_rate
         self.sample = found.sample
-        self.traffic = Traffic.of(found.shapes, self.traffic.topology)
+        self.traffic = Traffic.of(found.shapes, self.traffic.topology, since, now)
         return ClassChange("changed", self, drift.appeared, drift.vanished)
 
 
@@ -308,7 +308,8 @@ class Catalogue:
             entry.began.setdefault(*at)
         entry.requests += 1
         entry.last_seen = now
-        entry.shapes.add(lineage, observation.outcome.success)
+        if not observation.outcome.degraded:
+            entry.shapes.add(lineage, observation.outcome.success)
         known = _holding(entry.classes, lineage.features)
         if known is None and entry.asleep:
             known = self._woken(entry, lineage, now)
@@ -460,7 +461,7 @@ class Catalogue:
             self._divide(entry, found, now)
         for each in entry.classes:
             for described in _described([each], shapes):
-                change = each._held_against(described)
+                change = each._held_against(described, entry.opened, now)
                 if change is not None:
                     self._changes.append(change)
             each._note(now)
@@ -489,7 +490,7 @@ class Catalogue:
         seconds = now - entry.opened
         known = KnownClass(
             request_class=LearnedClass(found.predicate, found.service, self._name(found)),
-            traffic=Traffic.of(found.shapes, entry.topology),
+            traffic=Traffic.of(found.shapes, entry.topology, entry.opened, now),
             version=version,
             consistency=found.consistency,
             hit_rate=found.hit_rate,

@@ -2,8 +2,8 @@
 
 Two unperturbed requests of one class may differ because one of them hit a cache. That is variety,
 not redundancy: the second request had no alternative. So good requests are grouped by the set of
-points that failed in them, by nature, and a group's frequent supports count as one (design,
-section 4, rules 3 and 4).
+points that failed in them, by nature, and how, and a group's frequent supports count as one
+(design, section 4, rules 3, 4 and 8).
 """
 
 from __future__ import annotations
@@ -38,6 +38,15 @@ WHY_ASIDE: Final[dict[Aside, str]] = {
     "late": "ended after its trace was judged",
 }
 """Why something that happens in requests of a class is not looked at."""
+
+STEADY_SECONDS = 600.0
+"""How old they may be: what went well last night says nothing of now."""
+
+RATE_OUTCOMES, RATE_SECONDS = 10, 60.0
+"""Outcomes, over so many seconds, that it takes to say how many come; or else a full house."""
+
+RULES = 2
+"""Which rules made a record. Under the first ones every failure was taken for an error."""
 
 MOST = 1_000
 """Different groups, and different supports of one, that are kept. Traffic without structure must
@@ -84,6 +93,15 @@ class Survived:
         return self.requests >= NATURAL_EVIDENCE
 
 
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """Bystanders of late: how many outcomes are known, and the share of them that is good; 1 where
+    there are none."""
+
+    outcomes: int
+    rate: float
+
+
 @dataclass(slots=True)
 class Traffic:
     """Evidence from requests of one class that nobody injected anything into."""
@@ -93,15 +111,22 @@ class Traffic:
     _groups: dict[Faults, _Group] = field(default_factory=dict)
     _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
-    _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=STEADY_OUTCOMES))
     _newest: deque[tuple[Faults, bool]] = field(
         default_factory=lambda: deque(maxlen=STEADY_OUTCOMES), compare=False
     )
     """What the newest requests called, and what came of them. Not kept: it is soon known anew."""
+    _recent: deque[tuple[float, bool]] = field(
+        default_factory=lambda: deque(maxlen=STEADY_OUTCOMES)
+    )
+    """When an outcome came to be known (Unix seconds), and whether it was good."""
 
     @classmethod
-    def of(cls, shapes: Iterable[Shape], topology: Topology) -> Traffic:
-        """Make the traffic that went in these shapes, through a topology learned already."""
+    def of(cls, shapes: Iterable[Shape], topology: Topology, since: float, until: float) -> Traffic:
+        """Make the traffic that went in these shapes, through a topology learned already.
+
+        When each request came is not known any more: they are spread over ``since`` to ``until``,
+        in Unix seconds.
+        """
         traffic = cls(topology=topology)
         total = failed = 0
         for shape in shapes:
@@ -110,15 +135,21 @@ class Traffic:
                 failed += shape.count
             else:
                 traffic._learn(shape.lineage, shape.count)
-        traffic._recent.extend(_spread(min(total, STEADY_OUTCOMES), failed / total if total else 0))
+        newest = min(total, STEADY_OUTCOMES)
+        apart = (until - since) / total if total else 0.0
+        spread = _spread(newest, failed / total if total else 0)
+        traffic._recent.extend(
+            (until - apart * (newest - number), good) for number, good in enumerate(spread, start=1)
+        )
         return traffic
 
-    def observe(self, observation: Observation) -> None:
-        """Take in one request of the class."""
-        self._recent.append(observation.outcome.success)
+    def observe(self, observation: Observation, now: float) -> None:
+        """Take in one request of the class. One that was degraded shows what nobody relied on only
+        because something else was missing."""
+        self._recent.append((now, observation.outcome.success))
         self._newest.append((observation.lineage.called, observation.outcome.success))
         self.topology.learn(observation.lineage)
-        if observation.outcome.success:
+        if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
@@ -177,7 +208,25 @@ class Traffic:
 
     def success_rate(self) -> float:
         """Share of good outcomes among the newest; 1 before there are any."""
-        return sum(self._recent) / len(self._recent) if self._recent else 1.0
+        good = [success for _, success in self._recent]
+        return sum(good) / len(good) if good else 1.0
+
+    def steady(self, now: float) -> Steady:
+        """Count the newest outcomes that are not too old to say how things are."""
+        good = [success for at, success in self._recent if at > now - STEADY_SECONDS]
+        return Steady(len(good), sum(good) / len(good) if good else 1.0)
+
+    def per_second(self, now: float) -> float | None:
+        """Say how many outcomes come in a second of late; None where too few did to tell.
+
+        Of a class that is silent nothing is known: perhaps it is we who were away.
+        """
+        times = [at for at, _ in self._recent if at > now - STEADY_SECONDS]
+        seconds = now - times[0] if times else 0.0
+        busy = len(times) == STEADY_OUTCOMES and seconds > 0
+        if not busy and (len(times) < RATE_OUTCOMES or seconds < RATE_SECONDS):
+            return None
+        return len(times) / seconds
 
     def calling(self, points: Faults) -> tuple[int, int]:
         """Of the newest requests, how many called one of these points, and of how many."""
@@ -203,8 +252,10 @@ class Traffic:
             for (support, called), count in self._undisturbed.items()
         ]
         return {
+            "rules": RULES,
             "good": self.good,
-            "recent": "".join("01"[success] for success in self._recent),
+            "recent": "".join("01"[success] for _, success in self._recent),
+            "recent_at": [at for at, _ in self._recent],
             "groups": groups,
             "undisturbed": undisturbed,
             "aside": [[*each, count] for each, count in self._aside.items()],
@@ -214,11 +265,20 @@ class Traffic:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Traffic:
-        """Read what :meth:`to_json` wrote. Raises KeyError, TypeError or IndexError otherwise."""
+        """Read what :meth:`to_json` wrote. Raises KeyError, TypeError or IndexError otherwise.
+
+        What nature had tried is left out where the record does not say how calls failed: traffic
+        will show it again.
+        """
         points = list(data["points"])
         traffic = cls(data["good"], Topology.from_json(data["topology"], points))
-        traffic._recent.extend(success == "1" for success in data["recent"])
+        times = data.get("recent_at") or [0.0] * len(data["recent"])  # once nobody noted when
+        traffic._recent.extend(
+            (at, good == "1") for at, good in zip(times, data["recent"], strict=True)
+        )
         for failed, supports in data["groups"]:
+            if failed and data.get("rules") != RULES:
+                continue
             group = traffic._groups[faults_at(points, failed)] = _Group()
             for faults, count, trace_id in supports:
                 relied_on = faults_at(points, faults)
@@ -235,7 +295,7 @@ class Traffic:
         self.good += count
         self.set_aside("detached", lineage.detached, count)
         self.set_aside("unseen", lineage.unseen, count)
-        failed = frozenset(f"error@{point}" for point in lineage.failed)
+        failed = lineage.lost
         group = self._groups.get(failed)
         if group is None and len(self._groups) < MOST:
             group = self._groups[failed] = _Group()

@@ -19,7 +19,8 @@ Half = TypeVar("Half")
 class Outcome:
     """What a device saw of one request. ``device`` and ``member`` are hashed before they get here.
 
-    ``duration`` is in seconds, as the user waited.
+    ``duration`` is in seconds, as the user waited. ``degraded``: accepted, but something was
+    missing from it; never beside a failure.
     """
 
     trace_id: str
@@ -28,6 +29,7 @@ class Outcome:
     success: bool
     error_code: str | None = None
     duration: float = 0.0
+    degraded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,10 @@ class _Pending(Generic[Half]):
         found = self._halves.pop(trace_id, None)
         return found[1] if found else None
 
+    def get(self, trace_id: str) -> Half | None:
+        found = self._halves.get(trace_id)
+        return found[1] if found else None
+
     def expire(self, before: float) -> int:
         """Drop what is older than ``before``, and the oldest above the limit; say how many."""
         dropped = 0
@@ -73,14 +79,20 @@ class Join:
 
     ``patience`` is in seconds. ``dropped`` counts by reason: an outcome whose trace never came
     (``unknown_trace``; most of them where traces are sampled), a lineage no device reported on
-    (``no_outcome``), and second copies (``duplicate``).
+    (``no_outcome``), second copies (``duplicate``), and an outcome whose trace has a hole
+    (``trace_unusable``). ``trace``: seconds that an outcome waits for its trace, by default
+    ``patience`` as well.
     """
 
-    def __init__(self, patience: float = 30.0, limit: int = 100_000) -> None:
+    def __init__(
+        self, patience: float = 30.0, limit: int = 100_000, *, trace: float | None = None
+    ) -> None:
         self._patience = patience
+        self._trace = patience if trace is None else trace
         self._lineages: _Pending[Lineage] = _Pending(limit)
         self._outcomes: _Pending[Outcome] = _Pending(limit)
         self._done: OrderedDict[str, float] = OrderedDict()
+        self._unusable: OrderedDict[str, float] = OrderedDict()
         self._limit = limit
         self.dropped: Counter[str] = Counter()
 
@@ -99,6 +111,10 @@ class Join:
         """Take the device's half."""
         if self._is_duplicate(outcome.trace_id):
             return None
+        if self._unusable.pop(outcome.trace_id, None) is not None:
+            self._done[outcome.trace_id] = now
+            self.dropped["trace_unusable"] += 1
+            return None
         lineage = self._lineages.take(outcome.trace_id)
         if lineage is None:
             if not self._outcomes.put(outcome.trace_id, outcome, now):
@@ -106,15 +122,30 @@ class Join:
             return None
         return self._joined(lineage, outcome, now)
 
+    def waiting(self, trace_id: str) -> Lineage | None:
+        """Return a lineage that waits for its outcome."""
+        return self._lineages.get(trace_id)
+
+    def withdraw(self, trace_id: str) -> Lineage | None:
+        """Give back a lineage that waits for its outcome: more of its trace has come."""
+        return self._lineages.take(trace_id)
+
+    def give_up(self, trace_id: str, now: float) -> None:
+        """Expect no lineage of a trace any more: it has a hole."""
+        if self._outcomes.take(trace_id) is None:
+            self._unusable[trace_id] = now
+        else:
+            self._done[trace_id] = now
+            self.dropped["trace_unusable"] += 1
+
     def expire(self, now: float) -> None:
         """Give up on halves that have waited too long."""
         before = now - self._patience
-        self.dropped["unknown_trace"] += self._outcomes.expire(before)
+        self.dropped["unknown_trace"] += self._outcomes.expire(now - self._trace)
         self.dropped["no_outcome"] += self._lineages.expire(before)
-        while self._done and (
-            next(iter(self._done.values())) < before or len(self._done) > self._limit
-        ):
-            self._done.popitem(last=False)
+        for known in (self._done, self._unusable):
+            while known and (next(iter(known.values())) < before or len(known) > self._limit):
+                known.popitem(last=False)
 
     def _is_duplicate(self, trace_id: str) -> bool:
         if trace_id not in self._done:

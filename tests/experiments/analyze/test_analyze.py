@@ -63,8 +63,9 @@ def _otlp(trace: str, good: str, failed: str) -> str:
 
     spans = [span("01" * 8, "", 2, 0, **{"http.method": "GET", "http.target": "/home"})]
     for letter in good + failed:
-        called = {"http.method": "GET", "http.url": f"http://{letter}/"}
-        status = 2 if letter in failed else 0
+        status, code = (2, "503") if letter in failed else (0, "200")
+        url = f"http://{letter}/"
+        called = {"http.method": "GET", "http.url": url, "http.status_code": code}
         spans.append(span(letter.encode().hex() * 8, "01" * 8, 3, status, **called))
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "api"}}]}
     return json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": spans}]}]})

@@ -163,6 +163,15 @@ def test_device_metrics_are_checked_one_by_one_and_counted(client: httpx.Client)
     dropped(client, "metric_unreadable", len(bad))
 
 
+def test_a_degraded_answer_was_accepted_and_says_so(app: FastAPI, client: httpx.Client) -> None:
+    metric = {"device": "d1", "trace_id": TRACE, "outcome": "degraded"}
+    assert report(client, metric) == {"accepted": 1, "rejected": 0}
+    engine: Engine = app.state.engine
+    outcome = engine._join._outcomes.take(TRACE.lower())
+    assert outcome is not None
+    assert (outcome.success, outcome.degraded) == (True, True)
+
+
 def test_second_reports_on_a_trace_are_counted(client: httpx.Client) -> None:
     metric = {"device": "d1", "trace_id": TRACE, "outcome": "success"}
     report(client, metric)

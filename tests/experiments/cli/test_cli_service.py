@@ -26,7 +26,7 @@ from tests.experiments.cli.test_cli import ldfi
 
 QUICK = (
     *("--set", "treatment=0.3", "--set", "control=0.3"),
-    *("--set", "settle=0.5", "--set", "min_traffic=50"),
+    *("--set", "settle=0.5", "--set", "apart=0", "--set", "min_traffic=50"),
 )
 BOOT = "GET /boot"
 
@@ -157,6 +157,27 @@ def test_a_campaign_is_listed_and_shown(at: At, campaign: tuple[dict[str, Any], 
     assert at.json("campaign", "watch", identity, code=1)["state"] == "finished"
     certificates = json.loads(at("certificate", "show", identity))
     assert [each["request_class"] for each in certificates] == [BOOT]
+
+
+def test_a_campaign_that_decided_nothing_is_not_fine(
+    at: At, campaign: tuple[dict[str, Any], str]
+) -> None:
+    # Given a campaign whose one experiment uses up the members of the run, and they do not suffice
+    undecided = ("--set", "alpha_tolerated=1e-5", "--set", "alpha_harmful=1e-5")
+    bounds = ("--member-budget", "10", "--set", "verify=false")
+    words = ("campaign", "start", "--class", BOOT, "--kind", "error", *QUICK, *undecided, *bounds)
+    done = at.run(*words, "--watch")
+    # Then it is not told as if all were well, wherever one looks
+    assert done.returncode == 3, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "the campaign's budget is spent: " in said
+    assert "hypotheses stay open (" in said
+    assert "Nothing was found in what was decided." in said
+    assert "Nothing was found that hurts" not in said
+    identity = at.json("campaign", "list", "--limit", "1")["items"][0]["id"]
+    shown = at.json("campaign", "show", identity)
+    assert shown["ending"]["kind"] == "out of budget"
+    assert shown["ending"]["left"][0]["words"] in " ".join(at("campaign", "show", identity).split())
 
 
 def test_lists_end_at_their_limit_and_say_so(at: At, campaign: tuple[dict[str, Any], str]) -> None:

@@ -26,7 +26,13 @@ from ldfi.testing.serving import served
 from ldfi.testing.world import FOUND, World
 
 SETTINGS = Settings(
-    kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, max_union=None, settle=1.0
+    kinds=("error",),
+    treatment=0.3,
+    control=0.3,
+    min_traffic=50,
+    max_union=None,
+    settle=1.0,
+    apart=0.0,
 )
 COUNTS = PromqlOutcome('bad{e="$experiment",a="$arm"}', 'all{e="$experiment",a="$arm"}')
 

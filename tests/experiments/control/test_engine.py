@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.control.engine import AT_ONCE, Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
@@ -26,7 +26,13 @@ from ldfi.testing.spans import span
 from ldfi.testing.world import FOUND, PROGRAM, World
 
 SETTINGS = Settings(
-    kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, max_union=None, settle=1.0
+    kinds=("error",),
+    treatment=0.3,
+    control=0.3,
+    min_traffic=50,
+    max_union=None,
+    settle=1.0,
+    apart=0.0,
 )
 
 
@@ -66,7 +72,7 @@ def test_a_class_knows_what_ends_minutes_after_its_requests(db: Database) -> Non
         point = "api>message:send:kafka/orders"
         send = span("send", "root", "producer", "api", trace=trace, point=point)
         engine.receive_spans([entry, send], now=1.0)
-    engine.tick(2.0)
+    engine.tick(1.0 + AT_ONCE.patience)  # so long nobody knows whether consumers write spans
     # When a consumer of one is done minutes later
     engine.receive_spans([span("pack", "send", "consumer", "store", trace=f"{1:032x}")], now=400.0)
     engine.tick(401.0)
@@ -469,14 +475,14 @@ def test_what_comes_too_late_is_counted(db: Database) -> None:
 def test_what_cannot_be_used_is_counted(db: Database) -> None:
     engine = Engine(db, now=1000.0)
     circle = [span("a", "b", trace="c" * 32), span("b", "a", trace="c" * 32)]
-    lost = [span("x", "gone", kind="server", trace="d" * 32), span("y", "lost", trace="d" * 32)]
+    lost = [span("x", kind="server", trace="d" * 32), span("y", "lost", trace="d" * 32)]
     engine.receive_spans(circle + lost, 1000.0)
     engine.receive_outcomes([Outcome("e" * 32, "d1", "", success=True)], 1000.0)
     stranger = span("r", kind="server", trace="f" * 32, experiment="unheard-of", arm="treatment")
     engine.receive_spans([stranger], 1000.0)
     engine.receive_outcomes([Outcome("f" * 32, "d2", "", success=True)], 1000.0)
     engine.tick(1002.0)
-    engine.tick(1090.0)
+    engine.tick(1100.0)
 
     drops = engine.drops()
     assert drops["trace_without_root"] == 1

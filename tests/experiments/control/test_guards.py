@@ -88,13 +88,13 @@ def beside(scene: Scene, *, disarmed_at: float) -> Experiment:
     theirs.bystanders.systems = frozenset({"layout"})
     theirs.state, theirs.armed_at, theirs.ended_at = "decided", disarmed_at - 1, disarmed_at
     theirs.disarmed_at = disarmed_at
-    scene.world.engine.scheduler.state.near.append(theirs)
+    scene.world.engine.scheduler.state.nearby.experiments.append(theirs)
     return theirs
 
 
 def hurting(scene: Scene) -> None:
     """Users fail who are not injected into, and go on failing."""
-    near = [*scene.world.engine.scheduler.state.near]
+    near = [*scene.world.engine.scheduler.state.nearby.experiments]
     near = near or [beside(scene, disarmed_at=scene.world.now - 10)]
     for experiment in near:
         experiment.bystanders.newest = deque(maxlen=1_000)  # no end of it within the test
@@ -114,6 +114,15 @@ def another_is_armed(scene: Scene) -> None:
     hurt.bystanders.newest.extend([True] * 20)
     running = beside(scene, disarmed_at=scene.world.now)
     running.state, running.disarmed_at, running.ended_at = "armed", None, None
+
+
+def unheard(scene: Scene) -> None:
+    """It has had traffic enough, but of late no device says how it went."""
+    catalogue = scene.world.engine.catalogue
+    for known in catalogue.classes.values():
+        known.traffic.good = 1_000
+    catalogue.observe = lambda *_: None  # type: ignore[method-assign]
+    scene.world.now += 700
 
 
 def limited(**bounds: object) -> Trip:
@@ -171,6 +180,7 @@ TRIPS: dict[str, Trip] = {
     "bystanders": hurting,
     "cool-down": just_ended,
     "one at a time": another_is_armed,
+    "recent outcomes": unheard,
     "steady state": failing,
     "concurrency": one_at_a_time,
     "one experiment a class": armed_elsewhere("GET /boot"),
@@ -213,6 +223,7 @@ def test_a_guard_lets_nothing_be_armed_and_the_campaign_says_why(
         "cool-down": "an experiment that reached the same has just ended: theirs",
         "one at a time": "bystanders were hurt lately, so experiments run one at a time: theirs",
         "protected classes": "the class is protected: GET /boot",
+        "recent outcomes": "steady state is not known: 0 outcomes came in the last 10 minutes",
         "steady state": "steady state does not hold:",
         "concurrency": "1 experiments run already, at most 1 may",
         "one experiment a class": "another experiment runs on this class: theirs",

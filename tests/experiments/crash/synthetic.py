@@ -25,6 +25,8 @@ CAMPAIGN = {
     "members": 40,
     "member_budget": 100_000,
     "rechecks": 1,
+    "admission": "all",  # many short experiments, of which some get through between two kills
+    "apart": 0.0,
 }
 
 

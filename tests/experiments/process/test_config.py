@@ -73,6 +73,34 @@ def test_the_file_may_be_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         Config.load()
 
 
+def test_how_long_is_waited_follows_from_how_often_services_export(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting = Config.load().waiting()
+    assert (waiting.quiet, waiting.patience, waiting.request) == (7.0, 14.0, 60.0)
+    assert waiting.outcome > waiting.quiet + waiting.request
+
+    monkeypatch.setenv("LDFI_EXPORT_INTERVAL", "30")
+    waiting = Config.load().waiting()
+    assert (waiting.quiet, waiting.patience, waiting.request) == (42.0, 84.0, 168.0)
+
+
+def test_times_that_contradict_each_other_are_refused_and_a_hasty_one_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LDFI_QUIET", "2")
+    assert Config.load().hasty()
+    monkeypatch.setenv("LDFI_EXPORT_INTERVAL", "1")
+    assert not Config.load().hasty()
+    monkeypatch.setenv("LDFI_EXPORT_INTERVAL", "5")
+    with pytest.raises(InvalidConfig, match="before all services have exported"):
+        Config.load()
+    monkeypatch.setenv("LDFI_EXPORT_INTERVAL", "1")
+    monkeypatch.setenv("LDFI_PATIENCE", "1")
+    with pytest.raises(InvalidConfig, match="given up before anybody has looked"):
+        Config.load()
+
+
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1)))
 def test_lists_are_json_or_lines(items: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:

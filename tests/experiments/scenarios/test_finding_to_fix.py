@@ -38,7 +38,9 @@ CAMPAIGN = {
     "min_consistency": 0.0,
     "delta": 0.4,
     "min_samples": 6,
-    "settle": 1.0,
+    "settle": 2.0,
+    "apart": 0.0,
+    "window": 60.0,
     "rechecks": 0,
 }
 TOKENS = {role: f"{role}-{secrets.token_hex(12)}" for role in ("operator", "edge", "ingest")}

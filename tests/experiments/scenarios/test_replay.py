@@ -267,6 +267,16 @@ def test_what_an_assertion_makes_of_an_answer(assertion: Assertion, expected: st
     assert assertion.failure(200, BODY, 0.5) == expected
 
 
+def test_an_answer_may_be_accepted_and_degraded() -> None:
+    assertion = Assertion(degraded_matches='"none": ?null')
+    assert assertion.failure(200, BODY, 0.5) is None
+    assert assertion.degraded(BODY)
+    assert not assertion.degraded('{"rows": []}')
+    assert not Assertion().degraded(BODY)
+    with pytest.raises(InvalidReplay):
+        Assertion(degraded_matches="(")
+
+
 @given(st.text())
 def test_a_body_that_is_no_json_fails_and_raises_nothing(body: str) -> None:
     assert Assertion(json_path="$.rows").failure(200, body, 0.0) == "json-path"

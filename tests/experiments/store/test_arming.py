@@ -161,7 +161,8 @@ def test_the_budget_of_the_campaign_is_that_of_one_run(database: Database) -> No
     try_arming(database, an_order("e1", settings=settings), WIDE)
 
     refused = try_arming(database, an_order("e2", "GET /b", settings), WIDE)
-    assert refused == Refused("budget spent: 5 members are left of the campaign's budget", True)
+    said = "budget spent: 5 members are left of the campaign's budget"
+    assert refused == Refused(said, spent=True, for_good=True)
     assert isinstance(try_arming(database, an_order("e3", "GET /b", settings, 2), WIDE), Armed)
 
 

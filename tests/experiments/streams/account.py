@@ -25,6 +25,7 @@ from ldfi.experiments.store import classes
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.experiments.streams.stream import Topics
+from ldfi.experiments.streams.wire import read_cut
 from ldfi.fit import attributes
 from tests.experiments.crash.record import Record
 
@@ -102,6 +103,8 @@ def in_kafka(address: str, topics: Topics) -> dict[str, Logged]:
             if message.topic == topics.spans:
                 _take_spans(found, message.value)
             elif message.topic == topics.observations:
+                if read_cut(message.value) is not None:
+                    continue  # no observation
                 logged = found[message.key.decode()]
                 logged.observed = min(logged.observed, message.timestamp / 1000)
             else:

@@ -127,6 +127,12 @@ def test_what_is_no_observation_is_refused(value: bytes) -> None:
 def test_a_device_metric_comes_through() -> None:
     outcome = Outcome("ab" * 16, "device", "member", False, "PLAYBACK-7", 1.5)
     assert read_outcome(write_outcome(outcome)) == outcome
+    degraded = Outcome("ab" * 16, "device", "member", True, degraded=True)
+    assert read_outcome(write_outcome(degraded)) == degraded
+    # And one that was written by a version which knew two outcomes
+    older = json.loads(write_outcome(outcome))
+    del older["degraded"]
+    assert read_outcome(json.dumps(older).encode()) == outcome
 
 
 @pytest.mark.parametrize("value", [b"", b"[]", b"{}", json.dumps({"trace_id": "x"}).encode()])

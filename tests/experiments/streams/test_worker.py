@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Consumer, Message, Stream, Topics
 from ldfi.experiments.streams.wire import ObservationReader
 from ldfi.experiments.streams.worker import Worker
+from ldfi.testing.world import World
 from tests.experiments.streams.traffic import Piece, request, traffic
 
 PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)
@@ -162,6 +166,36 @@ def test_from_the_stream_into_classes_and_once_more_after_a_restart(
         intake.keep(time.time())
         intake.close()
     db.close()
+
+
+def test_a_cut_trace_is_told_to_the_leader(stream: Stream, topics: Topics, worker: Worker) -> None:
+    # Given a treated request whose root is lost, and an experiment that is running
+    with World.in_memory() as world:
+        world.start(Settings(kinds=("error",), min_traffic=50))
+        experiment_id = world.until_armed()
+        _, experiment = world.engine.scheduler.state.experiment(experiment_id)
+        [_, inner, *_] = request("ab" * 16, experiment=experiment_id)
+        whole = request("cd" * 16)
+        produce(stream, topics, [_under(inner, experiment_id), *whole])
+        # When a worker gives it up
+        intake = Intake(stream, topics, world.database, world.engine)
+        end = time.monotonic() + SECONDS
+        while not experiment.cut and time.monotonic() < end:
+            worker.step(0.05)
+            intake.take(intake.read(0.05), world.now)
+        intake.close()
+    # Then the experiment knows, once
+    assert experiment.cut == 1
+    assert worker.drops()["trace_without_root"] == 1
+
+
+def _under(piece: Piece, experiment: str) -> Piece:
+    """The same spans, marked as a service does that a request under experiment enters."""
+    body = ExportTraceServiceRequest.FromString(piece.value)
+    for span in body.resource_spans[0].scope_spans[0].spans:
+        for key, value in {"fit.experiment": experiment, "fit.arm": "treatment"}.items():
+            span.attributes.add(key=key).value.string_value = value
+    return replace(piece, value=body.SerializeToString())
 
 
 def _good(engine: Engine) -> int:

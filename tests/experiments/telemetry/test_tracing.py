@@ -119,7 +119,9 @@ def test_what_becomes_of_an_experiment_is_told(
     monkeypatch.setattr(tracing, "TRACER", provider.get_tracer("test"))
     database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
     world = World(database, edges=1)
-    settings = Settings(kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0)
+    settings = Settings(
+        kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0, apart=0.0
+    )
     world.engine.scheduler.commands.start(Definition(settings), "operator", world.now)
 
     armed = world.until_armed()

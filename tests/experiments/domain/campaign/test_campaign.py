@@ -16,7 +16,7 @@ from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.lineage.span import Span
 from ldfi.solver import Explorer, OutOfTime
 from ldfi.solver.check import check
-from ldfi.testing.programs import Call, Run, faults_of, points_of
+from ldfi.testing.programs import ANSWERED, REFUSED, Call, Run, Step, faults_of, points_of
 from ldfi.testing.spans import span
 from tests.experiments.simulated import (
     Application,
@@ -67,6 +67,62 @@ def test_errors_all_minimal_failing_sets_are_found(
     # And its certificate is borne out by its evidence
     (exploration,) = campaign.explorations.values()
     assert check(exploration.knowledge.certificate()["certificate"]) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_call_that_failed_of_something_below_it_is_tried_by_itself(seed: int) -> None:
+    # Given a service whose answer 500 is masked, and nothing else of it
+    below = Step("critical", (Call("b>c"),))
+    program = Call("root", (Step("optional", (Call("a>b", (below,)),), masks=(ANSWERED,)),))
+    # When what it calls is injected into, and all that is left is tried
+    campaign = explore(serving(program), Settings(kinds=("error",), min_traffic=5, seed=seed))
+    # Then nobody concluded from the 500 that the service may be gone
+    assert found_by(campaign) == {frozenset({"error@a>b"})}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_call_that_was_refused_says_nothing_of_the_answers_it_might_have_given(seed: int) -> None:
+    # Given a service that may be gone, but whose answer 500 nobody expects
+    below = Step("critical", (Call("b>c"),))
+    program = Call("root", (Step("optional", (Call("a>b", (below,)),), masks=(REFUSED,)),))
+
+    campaign = explore(serving(program), Settings(kinds=("error",), min_traffic=5, seed=seed))
+
+    assert found_by(campaign) == {frozenset({"error@b>c"})}
+
+
+def possible(program: Call, faults: Faults) -> bool:
+    """Whether none of these calls is inside another one of them, where it would never be made."""
+    pending: list[tuple[Call, bool]] = [(program, False)]
+    while pending:
+        call, refused = pending.pop()
+        hit = f"error@{call.point}" in faults
+        if hit and refused:
+            return False
+        pending += [(each, refused or hit) for step in call.steps for each in step.calls]
+    return True
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(points=6, picky=True), st.integers(0, 3), st.sampled_from([None, 3]))
+def test_where_handlers_know_some_kinds_of_failure_all_that_hurts_is_found(
+    program: Call, seed: int, cap: int | None
+) -> None:
+    # Given any program whose handlers tell a refused call from an answer that is an error
+    assume(points_of(program))
+    assume(Run(frozenset()).execute(program).good)
+    bounds = Settings(kinds=("error",), seed=seed, max_union=cap, min_traffic=5)
+    # When a campaign over errors has nothing left to try
+    campaign = explore(serving(program), bounds)
+    # Then its findings are the minimal failing sets of what can happen at once, exactly
+    errors = [f"error@{point}" for point in points_of(program)]
+    pairs = [each for n in (1, 2) for each in map(frozenset, itertools.combinations(errors, n))]
+    hurts = {f for f in pairs if possible(program, f) and not Run(f).execute(program).good}
+    assert found_by(campaign) == {f for f in hurts if not any(other < f for other in hurts)}
+    (exploration,) = campaign.explorations.values()
+    certificate = exploration.knowledge.certificate()["certificate"]
+    assert not certificate["open"]
+    assert check(certificate) == []
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

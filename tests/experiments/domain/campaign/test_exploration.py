@@ -267,6 +267,22 @@ def test_doubt_is_given_up_when_it_cannot_be_settled() -> None:
     assert lab.exploration.plan() != Plan(ALL, "repeat")
 
 
+# --- Degraded ---------------------------------------------------------------------------------
+
+
+def test_a_degraded_answer_closes_what_fired_and_nothing_else() -> None:
+    lab = Lab(serving(PROGRAM), Settings(kinds=("error",), max_size=1, min_traffic=5, rechecks=0))
+    lesson = Lesson(ALL, succeeded=True, fired=BOTH, degraded=True)
+
+    lab.learn(Lesson.from_json(lesson.to_json()))
+
+    judged = {p: lab.exploration.knowledge.judge([p]) for p in ("ratings", "playlist", "layout")}
+    assert judged == {"ratings": "safe", "playlist": "safe", "layout": "open"}
+    lab.plans()
+    assert lab.exploration.states == {LAYOUT: "open"}
+    assert check(lab.exploration.knowledge.certificate()["certificate"]) == []
+
+
 # --- Verification ------------------------------------------------------------------------------
 
 

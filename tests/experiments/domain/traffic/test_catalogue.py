@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.traffic.catalogue import DAY, EXPIRY, SWEEP, Catalogue, KnownClass
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.lineage import Lineage
@@ -91,7 +92,8 @@ def test_evidence_keeps_accumulating() -> None:
     assert known.traffic.good == 1995
     assert [(c, f) for c, f, _ in known.traffic.frequent()] == [
         (frozenset({"error@a", "error@b", "delay@a", "delay@b"}), frozenset()),
-        (frozenset({"error@a", "delay@a", "delay@b"}), frozenset({"error@b"})),
+        # Nobody said how it failed, so it does not speak of a fault that might be injected
+        (frozenset({"error@a", "error@b", "delay@a", "delay@b"}), frozenset({"failed@b"})),
     ]
     assert kinds(catalogue) == [("created", "GET /t")]
 
@@ -367,5 +369,19 @@ def test_what_a_simulated_program_relies_on_is_learned() -> None:
     assert known.traffic.usual_support() == {"o", "c"}
     assert {failed for _, failed, _ in known.traffic.frequent()} == {
         frozenset(),
-        frozenset({"error@o"}),
+        frozenset({"status:500@o"}),
     }
+
+
+def test_what_nature_tried_is_left_out_where_a_record_does_not_say_how_calls_failed() -> None:
+    catalogue = feed(Catalogue(), [request("ab") for _ in range(20)])
+    feed(catalogue, [request("a!b") for _ in range(30)])
+    written = only(catalogue).traffic.to_json()
+    assert {f for _, f, _ in Traffic.from_json(written).frequent()} == {
+        frozenset(),
+        frozenset({"failed@b"}),
+    }
+    # Given a record of the days in which every failure was taken for an error
+    del written["rules"]
+    # Then the traffic is left to show it again
+    assert {f for _, f, _ in Traffic.from_json(written).frequent()} == {frozenset()}

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.domain.traffic import class_traffic as traffic_module
 from ldfi.experiments.domain.traffic import topology as topology_module
-from ldfi.experiments.domain.traffic.class_traffic import STEADY_OUTCOMES, Traffic
+from ldfi.experiments.domain.traffic.class_traffic import (
+    STEADY_OUTCOMES,
+    STEADY_SECONDS,
+    Steady,
+    Traffic,
+)
 from ldfi.experiments.domain.traffic.interned import Interned
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.topology import Topology
@@ -28,6 +33,17 @@ from tests.lineage.drawn import programs, sets_of
 def observation(run: Lineage, success: bool = True, number: int = 1) -> Observation:
     trace_id = f"{number:032x}"
     return Observation(replace(run, trace_id=trace_id), Outcome(trace_id, "d", "m", success))
+
+
+def test_a_degraded_answer_is_no_evidence() -> None:
+    run = lineage(span("root", kind="server"), span("a", "root"))
+    whole, degraded = observation(run), observation(run)
+    degraded = replace(degraded, outcome=replace(degraded.outcome, degraded=True))
+
+    traffic = observed([degraded] * 30)
+    assert (traffic.good, list(traffic.frequent())) == (0, [])
+    assert traffic.success_rate() == 1
+    assert observed([whole]).good == 1
 
 
 @st.composite
@@ -47,7 +63,7 @@ def observations(draw: st.DrawFn) -> list[Observation]:
 def observed(seen: Sequence[Observation]) -> Traffic:
     traffic = Traffic()
     for each in seen:
-        traffic.observe(each)
+        traffic.observe(each, now=0.0)
     return traffic
 
 
@@ -93,7 +109,7 @@ def test_what_no_request_waits_for_is_named_and_survives_storage() -> None:
     del kept["aside"]
     assert Traffic.from_json(kept).not_looked_at() == {}
     # When one of them is over in time, it counts and is looked at
-    traffic.observe(observation(shop(10), number=4))
+    traffic.observe(observation(shop(10), number=4), 0.0)
     assert traffic.not_looked_at().keys() == {"api>message:send:kafka/audit"}
     assert "insert" in traffic.reached()
 
@@ -106,8 +122,8 @@ def test_traffic_survives_storage(seen: list[Observation], later: list[Observati
     assert needed(restored) == needed(kept)
     assert json.dumps(restored.to_json()) == text
     for each in later:  # and goes on as if nothing had happened
-        kept.observe(each)
-        restored.observe(each)
+        kept.observe(each, now=0.0)
+        restored.observe(each, now=0.0)
     assert needed(restored) == needed(kept)
 
 
@@ -123,7 +139,7 @@ def test_traffic_of_shapes_is_that_of_their_requests(seen: list[Observation]) ->
     kept, shapes = observed(seen), Shapes(spans=False)
     for each in seen:
         shapes.add(each.lineage, each.outcome.success)
-    built = Traffic.of(shapes, kept.topology)
+    built = Traffic.of(shapes, kept.topology, 0.0, 9.0)
     assert {(a, b) for a, b, _ in built.frequent()} == {(a, b) for a, b, _ in kept.frequent()}
     assert needed(built)[:2] == pytest.approx(needed(kept)[:2])
     assert needed(built)[3:] == needed(kept)[3:]
@@ -134,10 +150,10 @@ def test_the_steady_state_of_shapes_is_spread_evenly() -> None:
     run = lineage(span("root", kind="server"), span("a", "root"))
     for number in range(1000):
         shapes.add(observation(run, number=number).lineage, number % 10 > 0)
-    traffic = Traffic.of(shapes, Topology())
+    traffic = Traffic.of(shapes, Topology(), 0.0, 9.0)
     assert traffic.success_rate() == 0.9
     for _ in range(STEADY_OUTCOMES // 2):
-        traffic.observe(observation(run))
+        traffic.observe(observation(run), now=0.0)
     assert traffic.success_rate() == 0.95
 
 
@@ -179,10 +195,62 @@ def test_scattered_traffic_is_bounded_and_hides_nothing(monkeypatch: pytest.Monk
     root = span("root", kind="server")
     for i in range(500):
         call = span("x", "root", point=f"p{i}")
-        traffic.observe(observation(lineage(root, call)))
+        traffic.observe(observation(lineage(root, call)), now=0.0)
     frequent = list(traffic.frequent())
     assert len(frequent) == 1  # of the ten that were kept none is
     union = frequent[0][0]
     assert {f"error@p{i}" for i in range(10, 500)} <= union
     assert sum(len(g.counts) for g in traffic._groups.values()) <= 11
     assert len(traffic._undisturbed) <= 10
+
+
+def test_the_steady_state_ages() -> None:
+    # Given a class that went well all night, and of late fails
+    traffic, run = Traffic(), lineage(span("root", kind="server"), span("a", "root"))
+    for number in range(150):
+        traffic.observe(observation(run, number=number), now=100.0 + number)
+    assert traffic.steady(300.0) == Steady(150, 1.0)
+    assert traffic.steady(249.0 + STEADY_SECONDS) == Steady(0, 1.0)
+    for number in range(4):
+        traffic.observe(observation(run, number > 0, number), now=10_000.0)
+    # Then what it was says nothing of now, also after a restart
+    restored = Traffic.from_json(json.loads(json.dumps(traffic.to_json())))
+    for each in (traffic, restored):
+        assert each.steady(10_001.0) == Steady(4, 0.75)
+        assert each.success_rate() > 0.95
+
+
+def test_what_was_kept_before_times_were_is_too_old() -> None:
+    traffic = observed([])
+    data = traffic.to_json() | {"recent": "0111"}
+    del data["recent_at"]
+    restored = Traffic.from_json(data)
+    assert restored.steady(1e9) == Steady(0, 1.0)
+    assert restored.success_rate() == 0.75
+
+
+@given(st.integers(1, 500), st.floats(0, 1e6), st.floats(0, 1e6))
+def test_what_a_sample_held_is_as_old_as_the_sample(count: int, since: float, took: float) -> None:
+    shapes, run = Shapes(), lineage(span("root", kind="server"), span("a", "root"))
+    for _ in range(count):
+        shapes.add(run, True)
+    now = since + took
+    steady = Traffic.of(shapes, Topology(), since, now).steady(now)
+    if took < STEADY_SECONDS:
+        assert steady.outcomes == min(count, STEADY_OUTCOMES)
+    else:
+        assert steady.outcomes <= count * STEADY_SECONDS / took + 1
+
+
+@given(st.integers(0, 400), st.floats(0.05, 100))
+def test_the_rate_of_outcomes_is_told_where_it_can_be(count: int, apart: float) -> None:
+    traffic, run = Traffic(), lineage(span("root", kind="server"), span("a", "root"))
+    for number in range(count):
+        traffic.observe(observation(run, number=number), now=apart * number)
+    rate = traffic.per_second(apart * count)
+    if rate is not None:
+        assert rate == pytest.approx(1 / apart, rel=0.11)
+    else:
+        assert count < 12 or apart * count < 61 or apart > STEADY_SECONDS / 11
+    # And of a class that was silent since, nobody knows
+    assert traffic.per_second(apart * count + STEADY_SECONDS) is None

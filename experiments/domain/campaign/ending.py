@@ -1,0 +1,198 @@
+"""Why a run of a campaign is over, and what it leaves open.
+
+Nobody may read "nothing was found" as "nothing hurts" where experiments were inconclusive, the
+solver ran out of time or the members were spent. So a run ends *complete*, or it says what is left,
+how much of it, and why; the API, the pages, the command line and notifications all have it from
+here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, cast
+
+from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN, Hypothesis
+from ldfi.experiments.domain.campaign.trials import Trial, Trials
+
+EndKind = Literal["complete", "open", "out of time", "out of budget"]
+"""``open``: experiments gave no answer. ``out of time``: the solver could not say what to try next.
+``out of budget``: the members of the run are spent. The last two may come with the first."""
+
+COMPLETE: Final = "nothing left to try within the bounds"
+OUT_OF_TIME: Final = "the solver ran out of time"
+NOT_TRIED: Final = "not tried"
+NOT_CONFIRMED: Final = "not confirmed"
+UNKNOWN: Final = "its points were not seen in this class"
+NAMED = 5
+"""Hypotheses, points and classes that are named; the others are counted."""
+
+_HEADS: Final[Mapping[EndKind, str]] = {
+    "open": "not everything is decided",
+    "out of time": OUT_OF_TIME,
+    "out of budget": "the campaign's budget is spent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """What a run leaves open of one class.
+
+    ``why``: of how many minimal hypotheses nothing is known for this reason. ``named``: some of
+    them. ``silent``: points that were set aside, for nothing ever fired there.
+    """
+
+    request_class: str
+    why: Mapping[str, int]
+    named: tuple[tuple[str, ...], ...] = ()
+    silent: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many hypotheses are open."""
+        return sum(self.why.values())
+
+    @property
+    def words(self) -> str:
+        """Say it to people."""
+        said = _hypotheses(self.why) if self.why else ""
+        silent = f"nothing ever fired at {_some(self.silent)}" if self.silent else ""
+        return "; ".join(filter(None, (said, silent)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended. ``held``: classes that wait for an operator since their lineage changed."""
+
+    kind: EndKind = "complete"
+    left: tuple[LeftOpen, ...] = ()
+    held: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Say it to people, in one line."""
+        if self.kind == "complete":
+            return COMPLETE
+        why: Counter[str] = Counter()
+        for each in self.left:
+            why.update(each.why)
+        silent = sorted({point for each in self.left for point in each.silent})
+        parts = (
+            _hypotheses(why) if why else "",
+            f"nothing ever fired at {_some(silent)}, which was not tried again" if silent else "",
+            f"held since their lineage changed: {_some(self.held)}" if self.held else "",
+        )
+        return f"{_HEADS[self.kind]}: {'; '.join(filter(None, parts)) or 'nothing was tried'}"
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record, and for whoever reads it there."""
+        return {
+            "kind": self.kind,
+            "left": [
+                {
+                    "request_class": each.request_class,
+                    "why": dict(each.why),
+                    "named": [list(faults) for faults in each.named],
+                    "silent": list(each.silent),
+                    "words": each.words,
+                }
+                for each in self.left
+            ],
+            "held": list(self.held),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Ending | None:
+        """Read what :meth:`to_json` wrote; None where nothing was written."""
+        if data is None:
+            return None
+        left = (
+            LeftOpen(
+                each["request_class"],
+                dict(each["why"]),
+                tuple(map(tuple, each["named"])),
+                tuple(each["silent"]),
+            )
+            for each in data["left"]
+        )
+        return cls(cast(EndKind, data["kind"]), tuple(left), tuple(data["held"]))
+
+
+@dataclass(slots=True)
+class _Open:
+    """Hypotheses of one class of which nothing is known, and why."""
+
+    exploration: Exploration
+    trials: Mapping[Hypothesis, Trial]
+    why: dict[Hypothesis, str] = field(default_factory=dict)
+
+    def asked(self) -> None:
+        """Those that somebody asked for, and no other."""
+        for each in self.exploration.only:
+            trial = self.trials.get(each)
+            if trial is None:
+                known = self.exploration.knowledge.knows(each)
+                self.why[each] = NOT_TRIED if known else UNKNOWN
+            elif not trial.decided:
+                self.why[each] = trial.why_open
+
+    def explored(self) -> None:
+        """Those that the solver would still try, and findings that could not be tried again."""
+        untried = OUT_OF_TIME if self.exploration.finished else NOT_TRIED
+        for found in self.exploration.knowledge.explorer.open_hypotheses(OPEN_SHOWN):
+            each = frozenset(map(str, found))
+            self.why[each] = self.trials[each].why_open if each in self.trials else untried
+        for each, trial in self.trials.items():
+            if trial.purpose == "verify" and not trial.decided:
+                self.why[each] = trial.why_open
+        for each, state in self.exploration.states.items():
+            if state == "suspected":
+                undecided = each in self.trials and not self.trials[each].decided
+                self.why[each] = self.trials[each].why_open if undecided else NOT_CONFIRMED
+
+
+def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
+    """Say what is left open of one class; None where nothing is."""
+    name = exploration.knowledge.name
+    found = _Open(exploration, trials.last(name))
+    if exploration.only:
+        found.asked()
+    else:
+        found.explored()
+    silent = tuple(trials.silent(name))
+    if not found.why and not silent:
+        return None
+    named = sorted(map(sorted, found.why), key=lambda faults: (len(faults), faults))
+    return LeftOpen(
+        request_class=name,
+        why=dict(sorted(Counter(found.why.values()).items())),
+        named=tuple(map(tuple, named[:NAMED])),
+        silent=silent,
+    )
+
+
+def ending_of(
+    explorations: Iterable[Exploration], trials: Trials, held: Iterable[str], *, spent: bool
+) -> Ending:
+    """Say how a run ends now. ``spent``: because its members are."""
+    left = tuple(filter(None, (left_open(each, trials) for each in explorations)))
+    kept = tuple(sorted(held))
+    kind: EndKind = "open" if left or kept else "complete"
+    if any(OUT_OF_TIME in each.why for each in left):
+        kind = "out of time"
+    return Ending("out of budget" if spent else kind, left, kept)
+
+
+def _hypotheses(why: Mapping[str, int]) -> str:
+    total = sum(why.values())
+    reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(why.items()))
+    stay = "hypothesis stays" if total == 1 else "hypotheses stay"
+    return f"{total} {stay} open ({reasons})"
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = len(listed) - NAMED
+    return ", ".join(listed[:NAMED]) + (f" and {more} more" if more > 0 else "")

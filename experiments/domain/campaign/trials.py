@@ -1,0 +1,160 @@
+"""What the experiments of a campaign came to, as far as the end of a run has to answer for it.
+
+What stays open stays so for a reason: the window was over, devices never reported, nothing fired.
+And a point at which nothing fires, although it was called or requests enough have passed by, is
+*silent*: nobody can inject there, or hardly any request gets there. To try it again would cost a
+window and members and teach nothing, so for the rest of the run it is set aside, and the end of the
+run says so.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.campaign.knowledge import DOWN, Hypothesis, Knowledge
+from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.judging.experiment import Experiment
+
+NOT_ALL_FIRED = "not all of its faults fired"
+SILENT_DEVICES = "devices never reported"
+"""Why nothing is known of a hypothesis, where the experiment's own words have figures in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One experiment that is decided, as its record has it.
+
+    ``why``: its reason, where it is inconclusive. ``exposed`` and ``passed_by``: treated devices in
+    whose requests something fired, and in whose nothing did. ``least``: outcomes that a verdict
+    takes at least. ``taught``: its lesson.
+    """
+
+    request_class: str
+    hypothesis: Hypothesis
+    faults: tuple[str, ...]
+    purpose: str
+    verdict: str
+    why: str
+    exposed: int
+    passed_by: int
+    least: int
+    taught: Lesson
+
+    @classmethod
+    def of(cls, experiment: Experiment, lesson: Lesson) -> Trial:
+        """Write down a decided experiment."""
+        return cls(
+            request_class=experiment.request_class,
+            hypothesis=experiment.hypothesis,
+            faults=tuple(map(str, experiment.faults)),
+            purpose=experiment.purpose,
+            verdict=experiment.verdict or "",
+            why=experiment.reason,
+            exposed=len(experiment.exposed),
+            passed_by=len(experiment.passed_by),
+            least=experiment.settings.min_samples,
+            taught=lesson,
+        )
+
+    @property
+    def decided(self) -> bool:
+        """Whether it has a verdict that says something."""
+        return self.verdict in {"harmful", "tolerated"}
+
+    @property
+    def why_open(self) -> str:
+        """Say why nothing is known of the hypothesis, where nothing is."""
+        if self.decided:
+            return NOT_ALL_FIRED
+        return SILENT_DEVICES if self.why.endswith("never reported") else self.why
+
+    def silent(self, usual: frozenset[str]) -> frozenset[str]:
+        """Return its points that were called while they should have failed, and never did.
+
+        Of what was called, an inconclusive experiment does not tell. So where requests enough have
+        passed by and nothing fired, those of its points count that requests of the class call
+        anyway (``usual``): a fallback waits for its turn.
+        """
+        points = frozenset(_points(self.faults))
+        nothing = not self.decided and not self.exposed and self.passed_by >= self.least
+        called = usual if nothing else self.taught.called
+        return points & called - _points(self.taught.fired)
+
+
+@dataclass(slots=True)
+class Trials:
+    """The last trial of each hypothesis, and the points that are set aside, by request class."""
+
+    _last: defaultdict[str, dict[Hypothesis, Trial]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    _silent: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def last(self, name: str) -> Mapping[Hypothesis, Trial]:
+        """Return the last trial of each hypothesis of a class."""
+        return self._last.get(name, {})
+
+    def silent(self, name: str) -> list[str]:
+        """List the points of a class that are set aside."""
+        return sorted(self._silent.get(name, ()))
+
+    def add(self, trial: Trial, knowledge: Knowledge) -> None:
+        """Take in a trial. A point at which something has fired before is not set aside."""
+        name = trial.request_class
+        self._last[name][trial.hypothesis] = trial
+        silent = trial.silent(knowledge.traffic.usually_called())
+        if silent:
+            fired = (_points(lesson.fired) for lesson in knowledge.lessons)
+            self._silent[name] |= silent.difference(*fired)
+
+    def forget(self, name: str) -> None:
+        """Forget a class: its lineage has changed, or it went."""
+        self._last.pop(name, None)
+        self._silent.pop(name, None)
+
+    def set_aside(self, exploration: Exploration) -> None:
+        """Have nothing tried any more that takes a fault at a silent point."""
+        knowledge = exploration.knowledge
+        silent = self._silent.get(knowledge.name)
+        if not silent:
+            return
+        given_up = {f"{kind}@{point}" for kind in knowledge.settings.kinds for point in silent}
+        shared = knowledge.traffic.topology.shared()
+        given_up |= {DOWN + system for system, points in shared.items() if points & silent}
+        for variable in sorted(given_up):
+            knowledge.explorer.exclude({variable})
+        exploration.to_verify = [each for each in exploration.to_verify if not each & given_up]
+
+    def begin_run(self, explorations: Iterable[Exploration]) -> None:
+        """Let the next run try once more what this one tried in vain, or set aside.
+
+        There may be more traffic by then, or ``fit`` where nothing could fire.
+        """
+        for name, last in self._last.items():
+            self._last[name] = {each: trial for each, trial in last.items() if trial.decided}
+        for exploration in explorations:
+            known = exploration.knowledge
+            silent = self._silent.pop(known.name, None)
+            if silent or any(map(in_vain, known.lessons)):
+                exploration.knowledge = _without_vain(known)
+
+
+def in_vain(lesson: Lesson) -> bool:
+    """Say whether a lesson holds nothing but that there was no answer."""
+    inconclusive = lesson.succeeded is None and lesson.purpose != "rejected"
+    return inconclusive and not lesson.implications
+
+
+def _without_vain(known: Knowledge) -> Knowledge:
+    again = Knowledge(known.name, known.settings, known.traffic, known.protected)
+    for lesson in known.lessons:
+        if not in_vain(lesson):
+            again.learn(lesson)
+    return again
+
+
+def _points(faults: Iterable[str]) -> set[str]:
+    return {fault.partition("@")[2] for fault in faults}

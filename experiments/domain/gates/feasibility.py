@@ -1,0 +1,265 @@
+"""Can a campaign decide anything? Asked before it starts, by the traffic that was seen.
+
+How many outcomes a verdict takes is asked of the very tests that will judge: they are fed arms of
+devices that see no more failures than the class has anyway (*tolerated*), and a treatment in which
+everybody is hurt (*harmful*; smaller harm takes longer). With the rate of requests and the shares,
+that is a time, and a number of members. A class decides where the outcomes to be expected within
+the window, and the members, are enough.
+
+Every request is taken to come from a device of its own. Where devices come back it takes longer,
+for each counts once.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from ldfi.experiments.domain.judging import slots
+from ldfi.experiments.domain.judging.verdict import Verdict, tests_for
+from ldfi.experiments.domain.settings import (
+    DEFAULTS,
+    PROFILES,
+    SETTINGS,
+    Settings,
+    Thresholds,
+    VerdictRule,
+)
+
+Decides = Literal["both", "harm", "nothing"]
+"""Which verdicts a class can reach: both, only ``harmful``, or none."""
+
+MOST: Final = 5_000
+"""Outcomes after which a verdict counts as never reached."""
+
+RATIO: Final = 10
+"""Control devices for each treated one, where there are so many: the evidence of a treated failure
+grows with them, and they are not hurt."""
+MOST_CONTROL: Final = 0.4
+
+SURE: Final = 1.64
+"""Standard deviations by which a profile chooses more than the outcomes needed on average: nineteen
+windows of twenty hold enough."""
+
+NAMED: Final = 5
+"""Classes that a refusal names; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Outcomes of either arm that a verdict takes."""
+
+    treated: int
+    control: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The traffic of one class: requests ``per_second`` of which the outcome came to be known, and
+    the share of them that fails by itself."""
+
+    request_class: str
+    per_second: float
+    failing: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one class can decide. ``expected``: treated outcomes in one window; ``members`` of them
+    may be exposed. ``harmful``, ``tolerated``: what these verdicts take; None: never reached."""
+
+    flow: Flow
+    expected: float
+    members: int
+    harmful: Needed | None
+    tolerated: Needed | None
+    window: float
+    treatment: float
+
+    @property
+    def decides(self) -> Decides:
+        """Say which verdicts it can reach, more often than not."""
+        if not self._enough(self.harmful):
+            return "nothing"
+        return "both" if self._enough(self.tolerated) else "harm"
+
+    @property
+    def seconds(self) -> float:
+        """Say how long it takes until either verdict is reached, on average."""
+        arriving = self.flow.per_second * self.treatment
+        worst = most_treated(self.harmful, self.tolerated)
+        return worst / arriving if arriving else math.inf
+
+    @property
+    def words(self) -> str:
+        """Say it to people."""
+        verdicts = [
+            f"{name} takes {each.treated}" if each else f"{name} is never reached"
+            for name, each in (("harmful", self.harmful), ("tolerated", self.tolerated))
+        ]
+        took = f", {self.seconds:,.0f} s" if math.isfinite(self.seconds) else ""
+        return (
+            f"{self.flow.request_class}: {60 * self.flow.per_second:,.4g} requests a minute, so "
+            f"{min(self.expected, self.members):.3g} treated in {self.window:g} s; "
+            f"{' and '.join(verdicts)}{took}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """For whoever asks beforehand."""
+        return {
+            "request_class": self.flow.request_class,
+            "per_minute": 60 * self.flow.per_second,
+            "expected": self.expected,
+            "harmful": self.harmful and self.harmful.treated,
+            "tolerated": self.tolerated and self.tolerated.treated,
+            "seconds": self.seconds if math.isfinite(self.seconds) else None,
+            "decides": self.decides,
+            "words": self.words,
+        }
+
+    def _enough(self, needed: Needed | None) -> bool:
+        return needed is not None and needed.treated <= min(self.expected, self.members)
+
+
+def needed(
+    settings: Settings, verdict: Verdict, failing: float = 0.0, level: float = 1.0
+) -> Needed | None:
+    """Count the outcomes that this verdict takes; None where it is never reached.
+
+    ``failing``: share of requests that fail by themselves. ``level``: the chance of a false
+    ``harmful`` that e-LOND leaves to the next experiment. Of a finding that takes two experiments
+    it is what the first one takes; the second, with its own window, takes about as much.
+    """
+    alone = max(min(level, settings.alpha_harmful), sys.float_info.min)
+    thresholds = Thresholds(
+        alpha_harmful=slots.alpha(alone, confirms=False, opening=None)
+        if settings.confirm
+        else alone,
+        alpha_tolerated=settings.alpha_tolerated,
+        delta=settings.delta,
+        min_samples=settings.min_samples,
+    )
+    share = settings.treatment / (settings.treatment + settings.control)
+    return _needed(settings.rule, thresholds, share, verdict, round(failing, 2))
+
+
+@lru_cache(maxsize=1024)
+def _needed(
+    rule: VerdictRule, thresholds: Thresholds, share: float, verdict: Verdict, failing: float
+) -> Needed | None:
+    tests = tests_for(rule, thresholds, (1 - share) / share)
+    counts = {True: 0, False: 0}
+    for number in range(MOST):
+        treated = math.floor((number + 1) * share) > math.floor(number * share)
+        counts[treated] += 1
+        here = counts[treated]
+        failed = math.floor(here * failing) > math.floor((here - 1) * failing)
+        try:
+            tests.add(treated=treated, failed=failed or (treated and verdict == "harmful"))
+        except ArithmeticError:  # a delta so near to 0 or 1 that there is no number in between
+            return None
+        if tests.final() == verdict:
+            return Needed(counts[True], counts[False])
+    return None
+
+
+def estimate(settings: Settings, flow: Flow, level: float = 1.0) -> Estimate:
+    """Say what a class of this traffic can decide under these settings."""
+    return Estimate(
+        flow=flow,
+        expected=flow.per_second * settings.treatment * settings.window,
+        members=settings.members,
+        harmful=needed(settings, "harmful", flow.failing, level),
+        tolerated=needed(settings, "tolerated", flow.failing, level),
+        window=settings.window,
+        treatment=settings.treatment,
+    )
+
+
+def chosen(
+    settings: Settings, given: Collection[str], flows: Sequence[Flow], level: float = 1.0
+) -> Settings:
+    """Choose shares, window and unions for the settings' profile; what was ``given`` stays.
+
+    By the slowest class that can decide within what the profile allows: then those with more
+    traffic can as well. Without such a class the profile goes to its limits.
+    """
+    if settings.profile is None:
+        return settings
+    caution = PROFILES[settings.profile]
+    wanted = [(_surely(settings, flow, level), flow.per_second) for flow in flows]
+    share = max(
+        (outcomes / (rate * caution.window) for outcomes, rate in wanted if rate),
+        key=lambda each: (each <= caution.most, each if each <= caution.most else -each),
+        default=caution.most,
+    )
+    share = min(max(share, caution.least), caution.most)
+    seconds = [outcomes / (rate * share) for outcomes, rate in wanted if rate]
+    window = max((each for each in seconds if each <= caution.window), default=caution.window)
+    choices: dict[str, Any] = {
+        "treatment": share,
+        "control": max(share, min(RATIO * share, MOST_CONTROL)),
+        "window": float(math.ceil(max(window, DEFAULTS.window))) if flows else DEFAULTS.window,
+        "max_union": caution.united,
+    }
+    return replace(settings, **{n: v for n, v in choices.items() if n not in given})
+
+
+def why_not(settings: Settings, estimates: Sequence[Estimate]) -> str | None:
+    """Say why no class can decide anything, with the figures and the ways out; None where one can.
+
+    Nothing is said of classes of which too little was seen.
+    """
+    if not estimates or any(each.decides != "nothing" for each in estimates):
+        return None
+    said = [each.words for each in estimates[:NAMED]]
+    if len(estimates) > NAMED:
+        said.append(f"and {len(estimates) - NAMED} more classes")
+    profile = f", at the limits of the profile {settings.profile}" if settings.profile else ""
+    return (
+        f"no class can decide anything in {settings.window:g} s with {settings.treatment:.2%} of "
+        f"all devices treated{profile}. {'; '.join(said)}. {_ways_out(settings, estimates)}"
+    )
+
+
+def _ways_out(settings: Settings, estimates: Sequence[Estimate]) -> str:
+    best = min(estimates, key=lambda each: each.seconds)
+    worst = most_treated(best.harmful, best.tolerated)
+    if not math.isfinite(worst):
+        return "No traffic would be enough: take a larger delta, alpha or share of control."
+    ways = []
+    longest = SETTINGS["window"].about.limits["le"]
+    if best.seconds <= longest:
+        ways.append(f"a window of {math.ceil(best.seconds)} s")
+    largest = PROFILES["staging"].most
+    seconds = worst / (best.flow.per_second * largest) if best.flow.per_second else math.inf
+    if seconds <= longest:
+        ways.append(f"shares of {largest:g} and a window of {math.ceil(seconds)} s")
+    if worst > settings.members:
+        ways.append(f"{math.ceil(worst)} members")
+    per_minute = 60 * worst / (settings.treatment * settings.window)
+    ways.append(f"{per_minute:,.0f} requests a minute")
+    return f"What would do for {best.flow.request_class}: {', or '.join(ways)}."
+
+
+def most_treated(*verdicts: Needed | None) -> float:
+    """Return the treated outcomes that all of these verdicts take; infinite where one is never
+    reached."""
+    return max(math.inf if each is None else each.treated for each in verdicts)
+
+
+def _surely(settings: Settings, flow: Flow, level: float) -> float:
+    """Return how many outcomes must be expected so that the needed ones nearly always come.
+
+    Solves m - SURE·√m = n: outcomes that arrive at random vary by the root of their number.
+    """
+    even = replace(settings, treatment=DEFAULTS.treatment, control=DEFAULTS.control)
+    spread = math.sqrt(flow.failing * (1 - flow.failing) / even.min_samples)
+    unlucky = flow.failing + SURE * spread  # so many of a few treated may fail by themselves
+    verdicts = (needed(even, each, unlucky, level) for each in ("harmful", "tolerated"))
+    outcomes = most_treated(*verdicts)
+    return ((SURE + math.sqrt(SURE**2 + 4 * outcomes)) / 2) ** 2

@@ -1,0 +1,76 @@
+"""Do the times that a campaign was given go together with those of the service?
+
+**Delays and leases.** A failure context expires with the lease it was signed under. One that
+expires within its own request lets alone whatever is called after a long delay, and then a request
+counts in which not all was injected that should have been. A lease is put on record anew after a
+third of it, and an edge asks for it every so often, so at the moment a request comes in not all of
+it is left.
+
+**Settling.** A request under a delay lasts that long, and its trace counts as whole when no span
+has come for a while. Who does not wait that long takes it for a device that never reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ldfi.experiments.domain.settings import Settings
+
+RENEWED: Final = 1 / 3
+"""The part of a lease after which it is put on record anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTimes:
+    """The service's own times, in seconds. ``quiet``: without a span, until a trace is whole.
+    ``asked``: at most so long an edge goes by one answer."""
+
+    lease: float
+    quiet: float
+    asked: float
+
+    @property
+    def context(self) -> float:
+        """For how long a failure context is sure to hold, from the request's beginning."""
+        return max(0.0, self.lease * (1 - RENEWED) - 2 * self.asked)
+
+    def lease_for(self, delay: float) -> float:
+        """Return the shortest lease under which a context outlives such a delay."""
+        return (delay + 2 * self.asked) / (1 - RENEWED)
+
+
+def fitted(
+    settings: Settings, given: Collection[str], waits: ServiceTimes, *, delays: bool
+) -> Settings:
+    """Shorten the delay and lengthen the settling as the service's times want it, unless given.
+
+    ``delays``: whether the campaign may delay anything.
+    """
+    changed: dict[str, Any] = {}
+    delay = settings.delay if delays else 0.0
+    if "delay" not in given and delay > waits.context >= 0.1:
+        delay = changed["delay"] = math.floor(10 * waits.context) / 10
+    if "settle" not in given:
+        changed["settle"] = max(settings.settle, min(120.0, math.ceil(waits.quiet + delay)))
+    return replace(settings, **changed)
+
+
+def contradiction(settings: Settings, waits: ServiceTimes, *, delays: bool) -> str | None:
+    """Say which of the settings cannot go with the service's times, and what would do."""
+    if delays and settings.delay > waits.context:
+        return (
+            f"a delay of {settings.delay:g} s outlives its failure context, which is sure to hold "
+            f"for {waits.context:.1f} s under a lease of {waits.lease:g} s: whatever is called "
+            f"after it would be let alone. Take a delay of at most {waits.context:.1f} s, or a "
+            f"lease (LDFI_LEASE) of {math.ceil(waits.lease_for(settings.delay))} s"
+        )
+    if settings.settle < waits.quiet:
+        return (
+            f"settle is {settings.settle:g} s, and a trace counts as whole only when no span has "
+            f"come for {waits.quiet:g} s (LDFI_QUIET): every late device would count as one that "
+            f"never reported. Take a settle of at least {waits.quiet:g} s"
+        )
+    return None

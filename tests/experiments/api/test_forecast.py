@@ -1,0 +1,109 @@
+"""A campaign that could not decide anything says so before it starts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from io import StringIO
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from rich.console import Console
+
+from ldfi.experiments.cli.campaign_view import forecast_shown
+from ldfi.experiments.control.engine import Engine
+from tests.experiments.applications import GIVEN, client_of, problem, service
+from tests.experiments.domain.traffic.test_catalogue import request
+
+CAMPAIGNS = "/api/v1/campaigns"
+
+
+@pytest.fixture
+def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    return service(f"sqlite:///{tmp_path_factory.mktemp('forecast') / 'x.sqlite3'}")
+
+
+@pytest.fixture
+def client(app: FastAPI) -> Iterator[httpx.Client]:
+    with client_of(app, GIVEN["operator"]) as running:
+        yield running
+
+
+def traffic(app: FastAPI, minutes: int, per_minute: int) -> None:
+    """So many minutes of traffic, up to now."""
+    engine: Engine = app.state.engine
+    first = time.time() - 60 * minutes
+    for number in range(minutes * per_minute):
+        engine.catalogue.observe(request("ab"), first + 60 * number / per_minute)
+
+
+def test_too_little_traffic_is_refused_with_the_figures(app: FastAPI, client: httpx.Client) -> None:
+    traffic(app, minutes=20, per_minute=18)
+    refused = client.post(CAMPAIGNS, json={"classes": ["GET /t"]})
+    assert problem(refused) == "cannot-decide"
+    said = refused.json()["detail"]
+    assert "GET /t: 1" in said
+    assert "requests a minute" in said
+    assert "What would do for GET /t: shares of 0.4 and a window of" in said
+    assert not client.get(CAMPAIGNS).json()["items"]
+    # And so is a single experiment
+    tried = {"request_class": "GET /t", "hypothesis": ["error@a"]}
+    assert problem(client.post("/api/v1/experiments", json=tried)) == "cannot-decide"
+    # But for what would do, and where nobody knows what traffic there will be
+    for ways in ({"profile": "staging"}, {"schedule": {"cron": "0 3 * * *"}}, {"classes": ["x"]}):
+        assert client.post(CAMPAIGNS, json=ways).status_code == 201
+
+
+def test_a_profile_chooses_shares_and_window_by_the_traffic(
+    app: FastAPI, client: httpx.Client
+) -> None:
+    traffic(app, minutes=20, per_minute=20)
+    asked = {"profile": "production"}
+    assert problem(client.post(CAMPAIGNS, json=asked)) == "cannot-decide"
+    staging = client.post(CAMPAIGNS, json={"profile": "staging", "control": 0.25}).json()
+    chosen = staging["definition"]["settings"]
+    assert (chosen["profile"], chosen["treatment"], chosen["control"]) == ("staging", 0.4, 0.25)
+    assert chosen["window"] >= 25
+    assert chosen["max_union"] is None
+
+
+def test_production_waits_for_traffic_to_choose_by(client: httpx.Client) -> None:
+    refused = client.post(CAMPAIGNS, json={"profile": "production"})
+    assert problem(refused) == "cannot-decide"
+    assert "seen for long enough" in refused.json()["detail"]
+
+
+def test_a_forecast_starts_nothing(app: FastAPI, client: httpx.Client) -> None:
+    traffic(app, minutes=20, per_minute=18)
+    forecast = client.post("/api/v1/forecast", json={}).raise_for_status().json()
+    (known,) = forecast["classes"]
+    assert (known["request_class"], known["decides"]) == ("GET /t", "nothing")
+    assert 12 < known["per_minute"] < 20
+    assert known["words"] in forecast["why_not"]
+    assert not client.get(CAMPAIGNS).json()["items"]
+    screen = Console(width=200, record=True, file=StringIO())
+    screen.print(forecast_shown(forecast))
+    shown = screen.export_text()
+    assert "5.0 % treated, 5.0 % in control, 25 s for each experiment." in shown
+    assert "cannot decide anything" in shown
+    assert "It would not start: no class can decide" in shown
+
+
+def test_a_class_seen_for_a_moment_says_nothing(app: FastAPI, client: httpx.Client) -> None:
+    engine: Engine = app.state.engine
+    for _ in range(30):
+        engine.catalogue.observe(request("ab"), time.time() - 5)
+    assert client.post(CAMPAIGNS, json={}).status_code == 201
+
+
+def test_a_delay_that_outlives_its_context_is_refused_or_shortened(client: httpx.Client) -> None:
+    refused = client.post(CAMPAIGNS, json={"delay": 20})
+    assert problem(refused) == "invalid"
+    assert "sure to hold for 4.7 s under a lease of 10 s" in refused.json()["detail"]
+    assert problem(client.post(CAMPAIGNS, json={"settle": 0.1})) == "invalid"
+    for fits in ({}, {"delay": 10.0}):  # a form sends its defaults as well
+        made = client.post(CAMPAIGNS, json=fits).json()["definition"]["settings"]
+        assert (made["delay"], made["settle"]) == (4.6, 5.0)
+    only = client.post(CAMPAIGNS, json={"kinds": ["error"], "delay": 20, "settle": 1}).json()
+    assert only["definition"]["settings"]["delay"] == 20

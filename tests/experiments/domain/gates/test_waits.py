@@ -1,0 +1,79 @@
+"""Delays, leases and settling that go together, and those that do not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.gates.waits import RENEWED, ServiceTimes, contradiction, fitted
+from ldfi.experiments.domain.settings import Settings
+from ldfi.kinds import FaultKind
+
+WAITS = st.builds(ServiceTimes, st.floats(3, 60), st.floats(0.1, 60), st.just(0.0) | st.just(1.0))
+
+
+@given(WAITS, st.floats(0.1, 60), st.floats(0, 120), st.floats(0, 1), st.floats(0, 1))
+def test_what_is_not_refused_holds_whenever_a_request_comes(
+    waits: ServiceTimes, delay: float, settle: float, renewed: float, asked: float
+) -> None:
+    bounds = Settings(delay=delay, settle=settle)
+    if contradiction(bounds, waits, delays=True) is not None:
+        return
+    # Given a lease that was renewed, fetched and used as late as may be
+    on_record = waits.lease * (1 - RENEWED * renewed)
+    ends = on_record - waits.asked * asked  # it counts from when it was asked for
+    comes = waits.asked * asked  # and holds until the next answer
+    assert ends - comes >= delay - 1e-9
+    assert settle >= waits.quiet
+
+
+@given(WAITS, st.booleans())
+def test_what_was_not_given_is_made_to_fit(waits: ServiceTimes, delays: bool) -> None:
+    bounds = fitted(Settings(), (), waits, delays=delays)
+    if not delays or waits.context >= 0.1:
+        assert contradiction(bounds, waits, delays=delays) is None
+    assert bounds.delay <= Settings().delay
+    assert bounds.settle >= Settings().settle
+
+
+@given(WAITS, st.floats(0.1, 60))
+def test_the_lease_that_is_named_would_do(waits: ServiceTimes, delay: float) -> None:
+    longer = ServiceTimes(waits.lease_for(delay) + 1e-6, waits.quiet, waits.asked)
+    assert contradiction(Settings(delay=delay, settle=120), longer, delays=True) is None
+
+
+def test_what_was_given_is_refused_with_the_figures() -> None:
+    waits = ServiceTimes(lease=10, quiet=2, asked=1)
+    given_ = Settings(delay=10, settle=5)
+    assert fitted(given_, {"delay", "settle"}, waits, delays=True) == given_
+    assert contradiction(given_, waits, delays=True) == (
+        "a delay of 10 s outlives its failure context, which is sure to hold for 4.7 s under a "
+        "lease of 10 s: whatever is called after it would be let alone. Take a delay of at most "
+        "4.7 s, or a lease (LDFI_LEASE) of 18 s"
+    )
+    said = contradiction(Settings(settle=1), waits, delays=False)
+    assert said is not None
+    assert "settle is 1 s" in said
+    assert "no span has come for 2 s" in said
+
+
+@pytest.mark.parametrize(("delays", "delay"), [(False, 10.0), (True, 4.6)])
+def test_only_who_delays_has_a_delay_to_fit(delays: bool, delay: float) -> None:
+    assert fitted(Settings(), (), ServiceTimes(10, 2, 1), delays=delays).delay == delay
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "kinds", "delays"),
+    [
+        ((), ("error",), False),
+        ((), ("error", "delay"), True),
+        ((frozenset({"error@a", "down@b"}),), ("error", "delay"), False),
+        ((frozenset({"error@a", "delay@b"}),), ("error",), True),
+    ],
+)
+def test_what_may_be_delayed(
+    hypotheses: tuple[frozenset[str], ...], kinds: tuple[FaultKind, ...], delays: bool
+) -> None:
+    assert Definition(Settings(kinds=kinds), hypotheses=hypotheses).delays == delays

@@ -1,0 +1,26 @@
+"""Admission in stages: a few at first, and more as it becomes known how they have fared."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldfi.experiments.domain.judging.admission import FIRST, FIRST_OF_UNION, WELL, first, following
+
+
+def test_a_union_begins_with_one_and_a_possible_finding_with_two() -> None:
+    assert (first(1, 2), first(2, 2), first(3, 2)) == (FIRST, FIRST, FIRST_OF_UNION)
+
+
+@given(st.integers(1, 1_000), st.integers(0, 1_000), st.integers(0, 1_000))
+def test_more_are_let_in_each_time_and_the_fewer_the_more_were_hurt(
+    admitted: int, counted: int, failed: int
+) -> None:
+    counted = min(counted, admitted)
+    failed = min(failed, counted)
+    total = following(admitted, counted, failed)
+    assert total > admitted
+    if counted:
+        assert total <= max(WELL, following(admitted, counted, 0))
+    if counted and 2 * failed >= counted:
+        assert total == admitted + 1
