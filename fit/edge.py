@@ -25,7 +25,7 @@ from ldfi.fit.clock import steady
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.features import Features
 from ldfi.fit.poll import RulesPoll
-from ldfi.fit.rules import Lease, Rule
+from ldfi.fit.rules import Lease, Rule, chosen
 from ldfi.fit.runtime import Runtime
 from ldfi.fit.scenario import admits
 
@@ -67,12 +67,11 @@ class Edge:
         if not lease.rules or not device:
             return header
         mark = mark_of(device)
-        claimed = lease.claimed(mark)
+        claims = lease.claims(mark)
+        claimed = chosen(claims, features()) if claims else None
         if claimed is None:
             return header
         rule, arm = claimed
-        if not rule.predicate.holds(features()):
-            return header
         stamped = baggage.with_entry(header, self._stamp(active, lease, rule, arm))
         if len(stamped) > baggage.MAX_LENGTH:
             return header

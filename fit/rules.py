@@ -5,18 +5,20 @@ either arm, the faults, and how many members may be treated. Rules come as a lea
 When it is not renewed, because the control plane is gone, or the network, or because it said stop,
 the edge goes quiet.
 
-No device is in two experiments at once. A rule *yields to* the experiments that were armed when it
-was armed: a device that falls in an arm of one of them is never in this one. Of any two experiments
-whose lifetimes overlap, one was armed first, and the other yields to it. So their devices are
-disjoint whatever version of the rules an edge has, and in whatever order; all it takes is that a
-rule's salt and shares never change, and that what it yields to stays on it until it is disarmed.
+A device that is treated is in no other experiment at once; one that is in control may be in control
+of several, for nothing is done to it. A rule *yields to* the experiments that were armed when it
+was armed: it treats no device that falls in an arm of one of them, and compares with none that one
+of them treats. Of any two experiments whose lifetimes overlap, one was armed first, and the other
+yields to it. So it holds whatever version of the rules an edge has, and in whatever order; all it
+takes is that a rule's salt and shares never change, and that what it yields to stays on it until it
+is disarmed.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -66,13 +68,14 @@ class Rule:
         """Find the arm a device falls in, always the same one; None for nearly every device."""
         mark = mark_of(device)
         arm = self.claim.arm_of(mark)
-        return arm if arm is not None and self.keeps(mark) else None
+        return arm if arm is not None and self.keeps(mark, arm) else None
 
-    def keeps(self, mark: int) -> bool:
-        """Tell whether a device in one of its arms is in no arm that the rule yields to."""
-        bits, mask = mark & DEVICE_BITS, _MASK
+    def keeps(self, mark: int, arm: Arm) -> bool:
+        """Tell whether those it yields to leave the rule a device that falls in this arm."""
+        bits, mask, treats = mark & DEVICE_BITS, _MASK, arm == "treatment"
         for factor, summand, treated, control in self._yielded:  # Claim.arm_of, without the call
-            if not treated <= (bits * factor + summand) & mask < control:
+            place = (bits * factor + summand) & mask
+            if place < treated or (treats and place >= control):
                 return False
         return True
 
@@ -125,25 +128,34 @@ class Lease:
         rows = tuple((*rule.claim.segments, rule) for rule in self.rules)
         object.__setattr__(self, "_segments", rows)
 
-    def claimed(self, mark: int) -> tuple[Rule, Arm] | None:
-        """Find the rule that claims a device, given by its mark, and the arm; whatever the request.
+    def claims(self, mark: int) -> list[tuple[Rule, Arm]]:
+        """List the rules that claim a device, given by its mark, each with the arm; whatever it
+        asks for.
 
-        At most one rule does, once they yield to each other as they should. Where they do not,
-        the first one in the lease has it.
+        There are several only where it is in control of all of them, once they yield to each other
+        as they should. Where they do not, the first one in the lease has it.
         """
+        found: list[tuple[Rule, Arm]] = []
         bits, mask = mark & DEVICE_BITS, _MASK
         for factor, summand, treated, control, rule in self._segments:
             place = (bits * factor + summand) & mask
             if treated <= place < control:
                 continue
-            if rule.keeps(mark):
-                return rule, "treatment" if place < treated else "control"
-        return None
+            arm: Arm = "treatment" if place < treated else "control"
+            if rule.keeps(mark, arm) and not (found and arm == "treatment"):
+                found.append((rule, arm))
+                if arm == "treatment":
+                    break
+        return found
 
     def allocate(self, features: Features, device: str) -> tuple[Rule, Arm] | None:
         """Choose the experiment and arm of one request, allowances aside; None for neither."""
-        claimed = self.claimed(mark_of(device))
-        return claimed if claimed is not None and claimed[0].predicate.holds(features) else None
+        return chosen(self.claims(mark_of(device)), features)
+
+
+def chosen(claims: Iterable[tuple[Rule, Arm]], features: Features) -> tuple[Rule, Arm] | None:
+    """Choose the first of these claims whose class the request is of."""
+    return next((claim for claim in claims if claim[0].predicate.holds(features)), None)
 
 
 def read_lease(document: object, asked_at: float) -> Lease:

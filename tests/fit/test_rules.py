@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ldfi.fit.allocation import Claim, mark_of
 from ldfi.fit.errors import MalformedRules
+from ldfi.fit.predicate import Condition, Predicate
 from ldfi.fit.rules import MAX_LEASE_SECONDS, Lease, Rule, read_lease
 from tests.fit.edges import ANY, a_rule
 
@@ -96,7 +97,8 @@ def test_a_lease_allocates_as_its_rules_do(device: str, shares: list[float]) -> 
         rules.append(a_rule(f"e{number}", share, share, yields_to=yields_to))
 
     alone = [(rule, arm) for rule in rules if (arm := rule.arm_of(device)) is not None]
-    assert len(alone) <= 1
+    assert len(alone) <= 1 or {arm for _, arm in alone} == {"control"}
+    assert Lease(tuple(rules)).claims(mark_of(device)) == alone
     assert Lease(tuple(rules)).allocate(BOOT, device) == (alone[0] if alone else None)
     assert Lease(tuple(rules)).allocate({"path": "/other"}, device) is None
 
@@ -132,7 +134,7 @@ def _histories(draw: st.DrawFn) -> tuple[list[Rule], list[tuple[int, float]]]:
 
 
 @given(_histories(), st.data())
-def test_no_device_is_in_two_experiments_alive_at_once_whatever_the_edges_know(
+def test_no_treated_device_is_in_two_experiments_alive_at_once_whatever_the_edges_know(
     history: tuple[list[Rule], list[tuple[int, float]]], data: st.DataObject
 ) -> None:
     # Given any history, and edges that each hold some of the rules that ever were, in any order
@@ -147,18 +149,34 @@ def test_no_device_is_in_two_experiments_alive_at_once_whatever_the_edges_know(
     ]
     # When devices come to every edge
     for device in map(str, range(100)):
-        met = {a[0].experiment for edge in edges if (a := edge.allocate({}, device)) is not None}
-        # Then the lifetimes of the experiments that each of them is in do not overlap
-        for one, other in itertools.combinations(sorted(met), 2):
+        claims = [claim for edge in edges for claim in edge.claims(mark_of(device))]
+        met = {(rule.experiment, arm) for rule, arm in claims}
+        # Then the lifetimes of two do not overlap where it is treated by one of them
+        for (one, arm), (other, its) in itertools.combinations(sorted(met), 2):
             (_, end), (begin, _) = sorted((lives[int(one[1:])], lives[int(other[1:])]))
-            assert end <= begin, (device, one, other)
+            assert end <= begin or {arm, its} == {"control"}, (device, one, other)
+
+
+def test_a_device_may_be_in_control_of_several_experiments_of_different_classes() -> None:
+    first = a_rule("e1", 0.0, 1.0)
+    search = Predicate.of([Condition("path", "/search")])
+    second = a_rule("e2", 0.0, 0.5, predicate=search, yields_to=(first.claim,))
+    lease = Lease((first, second))
+
+    for device in (f"d{i}" for i in range(200)):
+        assert lease.allocate(BOOT, device) == (first, "control")
+        of_second = lease.allocate({"method": "GET", "path": "/search"}, device)
+        assert of_second == ((second, "control") if second.arm_of(device) else None)
+    assert any(second.arm_of(f"d{i}") for i in range(200))
 
 
 def test_a_rule_yields_even_to_what_has_ended() -> None:
     first = a_rule("e1", 0.5, 0.5)
     second = a_rule("e2", 0.5, 0.5, yields_to=(first.claim,))
 
-    assert all(Lease((second,)).allocate(BOOT, f"d{i}") is None for i in range(200))
+    for device in (f"d{i}" for i in range(200)):
+        found = Lease((second,)).allocate(BOOT, device)
+        assert found is None or (found[1], first.arm_of(device)) == ("control", "control")
 
 
 def test_a_lease_counts_from_when_it_was_asked_for() -> None:

@@ -42,7 +42,8 @@ class Prometheus:
             "end": now,
             "step": SCRAPE_SECONDS,
         }
-        answer = httpx.get(f"{self.url}/api/v1/query_range", params=asked, trust_env=False).json()
+        told = httpx.get(f"{self.url}/api/v1/query_range", params=asked, trust_env=False)
+        answer = told.raise_for_status().json()
         assert answer["status"] == "success", (filled, answer)
         found: list[dict[str, Any]] = answer["data"]["result"]
         return found
@@ -113,7 +114,7 @@ def _until(processes: Processes, beside: Prometheus, expr: str) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         processes.check()
-        with suppress(httpx.TransportError):
+        with suppress(httpx.HTTPError):  # it says 503 until it has read what it kept
             if beside.value(expr) is not None:
                 return
         time.sleep(0.5)
