@@ -251,6 +251,8 @@ class KafkaReader:
     It also throws away an answer to its request to join that comes while nobody polls, and asks
     again, which makes all others join again as well: of members that do other things between short
     polls none might ever be dealt a partition. So a member that is ``joining`` does nothing else.
+    And one that joins again for news of a topic forgets, when a poll ends in between, that it was
+    about to; so it is told so (:meth:`join`).
     """
 
     def __init__(self, consumer: Any) -> None:
@@ -283,6 +285,11 @@ class KafkaReader:
             for batch in batches.values()
             for each in batch
         ]
+
+    def join(self) -> None:
+        """Note that the partitions are dealt anew; until that is done nothing is read."""
+        self.moved = self.joining = True
+        self._consumer._coordinator.request_rejoin()  # it takes this back when it has joined
 
     def positions(self) -> dict[Place, int]:
         """See :class:`ldfi.experiments.streams.stream.Consumer`."""
@@ -343,16 +350,14 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python
         self._reader = reader
 
     def on_partitions_revoked(self, _revoked: Collection[Any]) -> None:
-        self._moved(joining=True)
+        self._reader.join()
+        self._listener.forget()
 
-    def on_partitions_lost(self, _lost: Collection[Any]) -> None:
-        self._moved(joining=True)
+    def on_partitions_lost(self, lost: Collection[Any]) -> None:
+        self.on_partitions_revoked(lost)
 
     def on_partitions_assigned(self, _assigned: Collection[Any]) -> None:
-        self._moved(joining=False)
-
-    def _moved(self, *, joining: bool) -> None:
-        self._reader.moved, self._reader.joining = True, joining
+        self._reader.moved, self._reader.joining = True, False
         self._listener.forget()
 
 
