@@ -31,9 +31,20 @@ class Nearby:
         return replace(
             facts,
             beside=next(felt, None),
-            cooling=next((each.id for each, ago in ended if ago < COOL_SECONDS), None),
             alone=self._in_the_way(shared),
         )
+
+    def cooling(self, systems: frozenset[str], now: float) -> str | None:
+        """Name an experiment that injected into one of these systems until just now."""
+        for each in self.experiments:
+            ended = each.disarmed_at
+            if (
+                ended is not None
+                and now < ended + COOL_SECONDS
+                and each.bystanders.systems & systems
+            ):
+                return each.id
+        return None
 
     def pass_by(self, observation: Observation, known: KnownClass) -> None:
         """Take in a request that nobody injected into: it may be hurt by what is armed."""

@@ -14,6 +14,7 @@ from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.gates.facts import Facts, touches
 from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.judging.bystanders import systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Limits
@@ -80,6 +81,10 @@ class State:
             facts = self.of_class(facts, exploration, now)
         if experiment.armed_at is not None:
             facts = replace(facts, beside=experiment.bystanders.hurt)
+        elif exploration is not None:
+            callees = exploration.knowledge.traffic.topology.callees
+            systems = systems_of((fault.point for fault in experiment.faults), callees)
+            facts = replace(facts, cooling=self.nearby.cooling(systems, now))
         return replace(facts, touches=touches(self.windows, experiment, exploration))
 
     def of_class(self, facts: Facts, exploration: Exploration, now: float) -> Facts:

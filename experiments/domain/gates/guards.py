@@ -109,7 +109,7 @@ def _bystanders(facts: Facts) -> str | None:
 def _cool_down(facts: Facts) -> str | None:
     if facts.cooling is None:
         return None
-    return f"an experiment that reached the same has just ended: {facts.cooling}"
+    return f"an experiment on the same service or system has just ended: {facts.cooling}"
 
 
 def _alone(facts: Facts) -> str | None:
@@ -184,9 +184,9 @@ GUARDS: Final = (
     BYSTANDERS,
     Guard(
         "cool-down",
-        f"No experiment that reached the same was disarmed within {COOL_SECONDS:g} seconds.",
+        f"No experiment that injected into the same service or system was disarmed within "
+        f"{COOL_SECONDS:g} seconds.",
         _cool_down,
-        "class",
     ),
     Guard(
         "one at a time",

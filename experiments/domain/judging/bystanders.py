@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -36,14 +36,14 @@ NEWEST: Final = 20
 """Outcomes that must be as they were before it counts as over."""
 
 COOL_SECONDS: Final = 3.0
-"""For how long after an experiment none starts that reaches the same, however well it went."""
+"""For how long after an experiment none starts that injects into the same, however it went."""
 MINUTE: Final = 60.0
 """For how long after an experiment its bystanders are looked at, when none was hurt."""
 LONGEST: Final = 600.0
 """For how long when some were. If they have not recovered by then it has other causes."""
 
 
-def systems_of(points: frozenset[str], callees: Mapping[str, str]) -> frozenset[str]:
+def systems_of(points: Iterable[str], callees: Mapping[str, str]) -> frozenset[str]:
     """Name what these points reach: services and systems; a point itself where nobody knows."""
     return frozenset(callees.get(point) or Point.parse(point).peer or point for point in points)
 

@@ -220,7 +220,7 @@ def test_a_guard_lets_nothing_be_armed_and_the_campaign_says_why(
         "campaign": "the campaign does not run: it is paused",
         "maintenance windows": "maintenance of layout by ann: upgrade",
         "bystanders": "bystanders are hurt: ",
-        "cool-down": "an experiment that reached the same has just ended: theirs",
+        "cool-down": "an experiment on the same service or system has just ended: theirs",
         "one at a time": "bystanders were hurt lately, so experiments run one at a time: theirs",
         "protected classes": "the class is protected: GET /boot",
         "recent outcomes": "steady state is not known: 0 outcomes came in the last 10 minutes",
