@@ -1,16 +1,31 @@
-"""Databases for the tests: the same test runs on SQLite and on PostgreSQL."""
+"""Databases for the tests: the same test runs on SQLite and on PostgreSQL.
+
+And ids of experiments that are alike in each run of a test: which devices are treated is drawn by
+them, and no test may pass or fail by luck.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from deploy.stack import postgresql
 from deploy.stack.missing import Missing
+from ldfi.experiments.control import state
 from ldfi.experiments.store.database import Database
+
+
+@pytest.fixture(autouse=True)
+def draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the test draw the same devices each time it runs."""
+    drawn = random.Random(request.node.nodeid)
+    ids = SimpleNamespace(token_hex=lambda octets: drawn.randbytes(octets).hex())
+    monkeypatch.setattr(state, "secrets", ids)
 
 
 @pytest.fixture(scope="session")

@@ -234,9 +234,11 @@ def test_a_guard_lets_nothing_be_armed_and_the_campaign_says_why(
 
 def test_without_any_trip_it_would_have_been_armed(scene: Scene) -> None:
     """Or the tests above would be worth nothing."""
+    armed = list[str]()
     for _ in range(8):
         scene.world.step(requests=3)
-    assert scene.world.rules()
+        armed += scene.world.rules()  # at the last step one may just have ended
+    assert armed
 
 
 @pytest.mark.parametrize(
