@@ -41,9 +41,8 @@ class Facts:
     they are. ``protected_classes``: patterns.
     ``running``: experiments that are armed, of which at most ``may_run`` may; ``on_class``: the one
     among them that is on the same class. ``beside``: how bystanders are hurt, by this experiment
-    or by one that is over and that reached the same; ``cooling``: one
-    that injected into the same until just now.
-    ``alone``: one that runs where bystanders were hurt lately.
+    or by one that is over and that reached the same; ``cooling``: one that injected into the
+    same until just now; ``alone``: one that runs where bystanders were hurt lately.
     """
 
     halted: str | None = None
