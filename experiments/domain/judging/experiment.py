@@ -163,7 +163,7 @@ class Experiment:
     _order: Ordered = field(init=False)
 
     def __post_init__(self) -> None:
-        self._order = Ordered(self._fresh_tests)
+        self._order = Ordered(self._fresh_tests())
 
     @property
     def tests(self) -> Tests:
@@ -187,7 +187,7 @@ class Experiment:
     def arm(self, now: float, level: float = 1.0) -> None:
         """Note that it is armed: a false ``harmful`` has a chance of at most ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
-        self._order = Ordered(self._fresh_tests)
+        self._order = Ordered(self._fresh_tests())
 
     def taken(self) -> None:
         """Note that an edge has fetched its rule."""
@@ -351,7 +351,6 @@ class Experiment:
         if self.bystanders.hurt is not None:
             self.reason = f"bystanders are hurt: {self.bystanders.hurt}"
             return "harmful"
-        self._order.verdict()
         verdict = self.tests.final()
         if self.settings.promql is None and verdict != "inconclusive":
             said = silence(
