@@ -159,6 +159,8 @@ class Experiment:
     _allowed: int = 0
     _full_since: float | None = None
     """When it was seen that as many are treated as may be."""
+    _given_up: int = 0
+    """Treated devices that have had time enough to report, and did not."""
 
     _order: Ordered = field(init=False)
 
@@ -257,7 +259,7 @@ class Experiment:
         """How many devices may be treated in all, given how those so far have fared.
 
         Who has not reported ``settle`` seconds after the last was let in, or ``traces`` if that is
-        longer, is not waited for.
+        longer, is not waited for, neither now nor when the next have been let in.
         """
         settings, treated = self.settings, self.arms["treatment"]
         if settings.admission == "all" or settings.promql is not None:
@@ -267,7 +269,10 @@ class Experiment:
         if self.used < self._allowed or self._order.calm:
             return min(self._allowed, settings.members)
         self._full_since = now if self._full_since is None else self._full_since
-        if not self.outstanding() or now >= self._full_since + max(settings.settle, traces):
+        self._given_up = min(self._given_up, self.outstanding())
+        everybody = self.outstanding() == self._given_up
+        if everybody or now >= self._full_since + max(settings.settle, traces):
+            self._given_up = self.outstanding()
             failed = treated.failures if self.tests.log_worse > 0 else 0  # as many as in control
             self._allowed = following(self.used, treated.total, failed)
             self._full_since = None
@@ -353,11 +358,8 @@ class Experiment:
             return "harmful"
         verdict = self.tests.final()
         if self.settings.promql is None and verdict != "inconclusive":
-            said = silence(
-                Heard(self.outstanding(), self.used, self.awaited(), self.enrolled),
-                self.settings.delta,
-                level=0.05 if verdict == "tolerated" else 0.001,
-            )
+            heard = Heard(self.outstanding(), self.used, self.awaited(), self.enrolled)
+            said = silence(heard, self.settings.delta, verdict)
             if said is not None:
                 self.reason = said
                 return "inconclusive"

@@ -474,6 +474,23 @@ def test_the_next_are_let_in_when_the_traces_of_those_before_may_have_come() -> 
     assert experiment.admission(HOUR + 14.0, traces=14.0) > few
 
 
+def test_who_was_not_waited_for_is_not_waited_for_again() -> None:
+    # Given one of the first that never reports, and was given up
+    experiment = an_experiment(Settings(settle=5.0))
+    experiment.used = few = experiment.admission(HOUR)
+    experiment.observe(seen(1, "treatment", success=True))
+    assert experiment.admission(HOUR) == few
+    more = experiment.admission(HOUR + 5.0)
+    assert more > few
+    # When all of the next have reported
+    experiment.used = more
+    for number in range(more - few):
+        assert experiment.admission(HOUR + 6.0) == more
+        experiment.observe(seen(2 + number, "treatment", success=True))
+    # Then more are let in at once
+    assert experiment.admission(HOUR + 6.0) > more
+
+
 def test_a_low_level_asks_for_more_evidence() -> None:
     def looks(level: float) -> int:
         experiment, number = an_experiment(Settings(confirm=False), level), 0

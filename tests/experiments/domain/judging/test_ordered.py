@@ -1,4 +1,4 @@
-"""Outcomes out of order: whatever comes late, the tests know what they would have known in order."""
+"""Outcomes out of order: the tests know what they would have known, had nothing been late."""
 
 from __future__ import annotations
 
