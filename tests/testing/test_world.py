@@ -98,7 +98,9 @@ def test_what_befalls_requests_besides_is_told_by_the_weather() -> None:
         asked.append(device)
         assert arm is None
         assert now == world.now
-        return Fate(fails=len(asked) % 3 == 0, late=10.0 * (len(asked) % 3), lost=len(asked) % 3 == 2)
+        return Fate(
+            fails=len(asked) % 3 == 0, late=10.0 * (len(asked) % 3), lost=len(asked) % 3 == 2
+        )
 
     with World.in_memory(weather=weather) as world:
         world.step(30)

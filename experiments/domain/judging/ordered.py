@@ -2,7 +2,8 @@
 
 A failure may be quicker to report than a success, or slower, and only outcomes that are
 exchangeable may be fed to the tests. What comes out of order is put in its place, and the tests are
-fed anew, from as they were shortly before it.
+fed anew, from as they were shortly before it. For the same reason a device counts with its first
+request, and not with the first that it reports.
 """
 
 from __future__ import annotations
@@ -19,21 +20,32 @@ treated, whether it failed."""
 
 EVERY: Final = 16
 """Outcomes after which the tests are kept as they are, to be gone back to."""
+FEW: Final = 0.05
+"""Share of devices that may be in a hurry: it is hardly they who decide."""
 KEPT: Final = 64
 """How many of these are kept, the newest. What comes later than that is rare, and costs more."""
 
 
 @dataclass(slots=True)
 class Ordered:
-    """``fresh``: tests that know nothing yet."""
+    """``fresh``: tests that know nothing yet. ``patience``: seconds that a report may take.
+
+    ``failures``: of the treated (True) and of control.
+    """
 
     fresh: Tests
+    patience: float = 0.0
+    failures: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
     _tests: Tests = field(init=False)
     _counted: list[Counted] = field(default_factory=list)
     _fed: int = 0
     """How many of them the tests know, from the first on."""
     _kept: list[tuple[int, Tests]] = field(default_factory=list)
     """The tests as they were when they knew so many."""
+    _of: dict[str, Counted] = field(default_factory=dict)
+    """What each device counts with."""
+    _hasty: set[str] = field(default_factory=set)
+    """Devices that asked again within that patience."""
     _tolerated_since: float | None = None
 
     def __post_init__(self) -> None:
@@ -51,12 +63,29 @@ class Ordered:
                 del self._kept[:-KEPT]
         return self._tests
 
-    def take(self, counted: Counted) -> None:
-        """Take an outcome to its place."""
+    def take(self, device: str, counted: Counted) -> None:
+        """Take an outcome to its place, unless the device counts with one that began earlier."""
+        before = self._of.get(device)
+        if before is not None and abs(counted[0] - before[0]) < self.patience * 1e9:
+            self._hasty.add(device)
+        if before is not None and before <= counted:
+            return
+        if before is not None:
+            place = bisect(self._counted, before) - 1
+            del self._counted[place]
+            self.failures[before[2]] -= before[3]
+            self._go_back(place)
+        self._of[device] = counted
         place = bisect(self._counted, counted)
         self._counted.insert(place, counted)
-        if place < self._fed:
-            self._go_back(place)
+        self.failures[counted[2]] += counted[3]
+        self._go_back(place)
+
+    @property
+    def patient(self) -> bool:
+        """Whether devices wait for an answer before they ask again. Where more than a few do not,
+        the first request of one that has reported may be under way."""
+        return len(self._hasty) <= FEW * len(self._of)
 
     def verdict(self) -> Verdict | None:
         """Give the verdict of all that was counted."""
@@ -82,6 +111,8 @@ class Ordered:
 
     def _go_back(self, place: int) -> None:
         """Have the tests know no more than what was counted before ``place``."""
+        if place >= self._fed:
+            return
         while self._kept and self._kept[-1][0] > place:
             self._kept.pop()
         self._fed, known = self._kept[-1] if self._kept else (0, self.fresh)

@@ -30,7 +30,8 @@ class Heard(NamedTuple):
 
 
 def silence(heard: Heard, delta: float, verdict: Verdict) -> str | None:
-    """Say why too many were silent for a verdict; None where they were not.
+    """Say why too many were silent for a verdict; None where they were not. An inconclusive one
+    says it as a tolerated one would.
 
     ``delta``: the rise that would matter.
     """
@@ -38,6 +39,6 @@ def silence(heard: Heard, delta: float, verdict: Verdict) -> str | None:
     if heard.awaited is None or heard.enrolled is None:
         return said if heard.lost > heard.treated * delta else None
     both = (heard.lost, heard.treated, heard.awaited, heard.enrolled)
-    if differ(*both, UNEQUAL) or (verdict == "tolerated" and more(*both, HIDING)):
+    if differ(*both, UNEQUAL) or (verdict != "harmful" and more(*both, HIDING)):
         return f"{said}, {heard.awaited} of {heard.enrolled} in control"
     return None

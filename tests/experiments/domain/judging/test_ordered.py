@@ -58,7 +58,7 @@ def test_after_any_delays_the_tests_know_what_they_would_in_order(
     coming = sorted(outcomes, key=lambda each: each[0] + rng.uniform(0, late))
     ordered = Ordered(fresh(kind, thresholds))
     for number, each in enumerate(coming, 1):
-        ordered.take(each)
+        ordered.take(each[1], each)
         if rng.random() < 0.1 or number == count:
             anew = fresh(kind, thresholds)
             for _, _, arm, failed in sorted(coming[:number]):
@@ -87,7 +87,34 @@ def test_what_comes_a_little_late_does_not_begin_it_all_again() -> None:
     outcomes = drawn(rng, 1_000, 0.1, 0.1)
     # When each is late by as long as twenty requests take
     for each in sorted(outcomes, key=lambda each: each[0] + rng.uniform(0, 20)):
-        ordered.take(each)
+        ordered.take(each[1], each)
         ordered.verdict()
     # Then the work grows with the outcomes, not with their square
     assert tests.given[0] < 60 * len(outcomes)
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 60), st.integers(1, 60))
+def test_a_device_counts_with_the_first_request_that_is_known(
+    rng: random.Random, count: int, devices: int
+) -> None:
+    """At every look, whichever it reports first; both arms' failures are those of what counts."""
+    of = {number: rng.randrange(devices) for number in range(count)}
+    outcomes = [
+        (number, f"{number:032x}", of[number] % 2 == 0, rng.random() < 0.3)
+        for number in range(count)
+    ]
+    ordered = Ordered(fresh("sequential", THRESHOLDS[1]), 1.0)
+    first: dict[int, Counted] = {}
+    for each in rng.sample(outcomes, count):
+        device = of[each[0]]
+        ordered.take(str(device), each)
+        first[device] = min(first.get(device, each), each)
+        if rng.random() < 0.3:
+            anew = fresh("sequential", THRESHOLDS[1])
+            for _, _, arm, failed in sorted(first.values()):
+                anew.add(treated=arm, failed=failed)
+            assert told(ordered.tests) == told(anew)
+        for arm in (True, False):
+            assert ordered.failures[arm] == sum(
+                each[3] for each in first.values() if each[2] == arm
+            )

@@ -25,7 +25,7 @@ def tables(treated: int, enrolled: int, lost: float) -> Iterator[tuple[float, He
     """Everything that may come of equal losses, and how likely it is."""
     for k in range(treated + 1):
         for n in range(enrolled + 1):
-            chance = math.comb(treated, k) * math.comb(enrolled, n)
+            chance = float(math.comb(treated, k) * math.comb(enrolled, n))
             chance *= lost ** (k + n) * (1 - lost) ** (treated + enrolled - k - n)
             yield chance, Heard(k, treated, n, enrolled)
 
