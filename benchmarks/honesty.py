@@ -1,262 +1,325 @@
-"""``python -m benchmarks.honesty [--runs N] [--json]``: how often verdicts are wrong.
+"""``python -m benchmarks.honesty [--full] [--json]``: how often verdicts are wrong.
 
 Experiments of the service's own code, fed as it is fed: requests begin at random, failures are
-known at once and successes up to five seconds later (a fallback takes its time), reports get lost,
-trouble begins in mid-window in both arms. Devices are admitted in stages; an experiment is
-disarmed, its edges stop a second later, and it settles.
+known at once and successes up to five seconds later, devices come again and are admitted in stages;
+an experiment is disarmed, its edges stop a second later, and it settles. The weather
+(``benchmarks.weather``): calm; slow successes in the treated arm alone, as with a fallback; a fifth
+of the reports lost; failures that come together by device or by network; an incident in mid-window,
+in both arms; outcomes counted elsewhere.
 
-- ``no effect``: how often that is called harmful (by what one experiment must prove alone, at
-  α = 0.001), how often it becomes a finding (two slots), how often it is tolerated.
-- ``effect``: control fails at 2 %, treated at 95 %: how often both slots say so, at the first level
-  of e-LOND and at the thousandth.
-- ``lost because of it``: half of the treated crash and never report. That must never be tolerated.
+- ``no effect``: 1, 5, 10, 20 % fail in both arms. How often that is called harmful (by what one
+  experiment must prove alone, at α = 0.001), how often it becomes a finding (two slots), how often
+  it is tolerated.
+- ``effect``: control fails at 2 %, treated at 95 %: how often that becomes a finding, at the first
+  level of e-LOND and at the thousandth.
+- ``lost because of it``: some of the treated crash and never report, or more of their reports are
+  lost. That must never be tolerated, and the reason must say so.
+- ``through the service``: the same through edges, assembler, join, scheduler, rules board and store
+  (``benchmarks.honest_worlds``), where that starts experiments at all: it does not where one in ten
+  fails already. ``for bystanders``: harmful because others failed more than before, which the arms
+  do not tell. ``agrees``: whether the shares of the other verdicts are those of the simulation
+  (Fisher's exact test, at 0.001).
 
-The bounds are exact (Clopper and Pearson, Biometrika 1934), at 95 %.
+The bounds are exact (Clopper and Pearson, Biometrika 1934), at 95 %, one-sided. Every piece has a
+seed of its own, so the figures do not depend on how many processes there are.
 """
 
 from __future__ import annotations
 
 import argparse
-import heapq
 import math
+import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
 from statistics import mean
+from typing import Final, Literal
 
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks import honest_worlds
+from benchmarks.honest_experiments import Ended, finding, run
 from benchmarks.outcome import Row, Target, at_least, at_most, say
-from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from benchmarks.weather import Sky
+from ldfi.experiments.domain.judging.comparison import differ
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
-from ldfi.experiments.domain.judging.slots import Opening
-from ldfi.experiments.domain.judging.verdict import Verdict
-from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.domain.traffic.observation import Observation, Outcome
-from ldfi.fit.context import Arm
-from ldfi.fit.faults import Fault
-from ldfi.fit.predicate import Condition, Predicate
-from ldfi.lineage.lineage import Lineage, learn
-from ldfi.lineage.span import Trace
-from ldfi.testing.spans import span
 
-RATES = (0.01, 0.05, 0.1, 0.2)
-ALPHA = 1e-3
-STEP = 0.25
-"""Seconds between two looks; the service's are closer together."""
-EDGE = 1.0
-"""Seconds until an edge follows."""
-SLOWEST = 5.0
-SETTINGS = Settings(
-    treatment=0.01, control=0.1, window=120.0, settle=8.0, members=200, confirm=False
-)
-PER_SECOND = 30.0
-"""Requests under the experiment, in both arms."""
-THOUSANDTH = 1_000
+RATES: Final = (0.01, 0.05, 0.1, 0.2)
+STEADY_RATES: Final = (0.01, 0.05)
+"""Those at which the service starts experiments."""
+ALPHA: Final = 1e-3
+BOUND: Final = 3e-3
+"""What the exact upper bound of a share of α at most shall not exceed."""
+THOUSANDTH: Final = 1_000
+CHUNK: Final = 50
+"""Experiments in one piece of work."""
+FULL: Final = 4.0
+RUNS, FINDINGS, EFFECTS, CRASHES, WORLDS = 520, 320, 2_000, 600, 300
+"""Experiments in a cell of each kind, in the plain run: 10,000 that may become findings."""
 
-Weather = Callable[[random.Random, Arm, float], tuple[bool, bool]]
-"""Whether a request that begins then (seconds) fails, and whether its report is lost."""
+Kind = Literal[
+    "no effect", "finding", "effect", "lost", "service", "service effect", "service lost"
+]
+
+SKIES: Final[Mapping[str, Callable[[float], Sky]]] = {
+    "calm": Sky,
+    "treated slow": lambda rate: Sky(rate, slow="treatment"),
+    "a fifth lost": lambda rate: Sky(rate, lost=0.2),
+    "by device": lambda rate: Sky(rate, by="device"),
+    "by network": lambda rate: Sky(rate, by="network"),
+    "incident": lambda rate: Sky(rate, incident=True),
+    "counted elsewhere": lambda rate: Sky(rate, counted=True),
+    "counted elsewhere, by device": lambda rate: Sky(rate, by="device", counted=True),
+}
+SUFFICES: Final = ("calm", "treated slow", "a fifth lost", "by device", "counted elsewhere")
+"""Where traffic suffices: a bad network or an incident may use the window up, or hurt so many in
+control that it is called off."""
+EFFECT: Final = Sky(0.95, control=0.02)
+BORDER: Final = "a third crash"
+"""Little more than the rise that matters."""
+SILENT: Final[Mapping[str, Sky]] = {
+    BORDER: Sky(0.01, crashing=1 / 3),
+    "half crash": Sky(0.01, crashing=0.5),
+    "nearly all crash": Sky(0.01, crashing=0.95),
+    "half crash, a fifth lost": Sky(0.01, crashing=0.5, lost=0.2),
+    "half lost, of the treated alone": Sky(0.01, muted=0.5),
+}
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How an experiment ended, what it proved, and how many of its members were hurt."""
+class Cell:
+    """Experiments that are alike. ``level``: of e-LOND. ``weather`` and ``rate``: see ``Sky``."""
 
-    verdict: Verdict | None
-    evidence: float
-    treated: int
+    kind: Kind
+    weather: str
+    sky: Sky
+    count: int
+    level: float = 1.0
 
-
-def calm(rate: float, control: float | None = None, lost: float = 0.0) -> Weather:
-    """Failures and losses come one by one."""
-
-    def weather(rng: random.Random, arm: Arm, _: float) -> tuple[bool, bool]:
-        fails = rate if arm == "treatment" or control is None else control
-        return rng.random() < fails, rng.random() < lost
-
-    return weather
-
-
-def incident(rate: float, begins: float = 10.0, lasts: float = 15.0) -> Weather:
-    """For a while a quarter more fail, in both arms."""
-
-    def weather(rng: random.Random, _: Arm, at: float) -> tuple[bool, bool]:
-        return rng.random() < rate + 0.25 * (begins <= at < begins + lasts), False
-
-    return weather
+    def done(self, number: int) -> list[Ended]:
+        """Do the piece of work of this number."""
+        rng = random.Random(f"{self.kind} {self.weather} {self.sky.rate} {number}")
+        count = min(CHUNK, self.count - number * CHUNK)
+        if self.kind == "service effect":
+            return honest_worlds.ended(self.sky, rng, count, level=self.level, confirm=True)
+        if self.kind.startswith("service"):
+            return honest_worlds.ended(self.sky, rng, count)
+        if self.kind in {"finding", "effect"}:
+            return [finding(self.sky, rng, self.level) for _ in range(count)]
+        return [run(self.sky, rng) for _ in range(count)]
 
 
-def crashing(share: float) -> Weather:
-    """So many of the treated crash and are never heard of again."""
+def cells(scale: float) -> Iterator[Cell]:
+    """List all there is to do. ``scale``: 1 for the plain run."""
 
-    def weather(rng: random.Random, arm: Arm, _: float) -> tuple[bool, bool]:
-        crashed = arm == "treatment" and rng.random() < share
-        return crashed or rng.random() < 0.01, crashed
+    def count(plain: float) -> int:
+        return max(1, round(plain * scale))
 
-    return weather
-
-
-def run(
-    weather: Weather,
-    rng: random.Random,
-    settings: Settings,
-    level: float = 1.0,
-    purpose: Purpose = "explore",
-    opening: Opening | None = None,
-) -> Ended:
-    """Run one experiment to its end."""
-    fault = Fault("a", "error")
-    experiment = Experiment(
-        *("e", "GET /", Predicate.of([Condition("path", "/")]), frozenset({str(fault)}), (fault,)),
-        settings,
-        purpose,
-        opening=opening,
-    )
-    experiment.arm(0.0, level)
-    experiment.taken()
-    treated = settings.treatment / (settings.treatment + settings.control)
-    reports: list[tuple[float, int, Observation]] = []
-    now, begins, number = 0.0, rng.expovariate(PER_SECOND), 0
-    allowed, used, enrolled, stops = experiment.admission(0.0), 0, 0, math.inf
-    while True:
-        now += STEP
-        while begins < now:
-            if begins < stops and used < allowed:
-                number += 1
-                arm: Arm = "treatment" if rng.random() < treated else "control"
-                used, enrolled = used + (arm == "treatment"), enrolled + (arm == "control")
-                failed, lost = weather(rng, arm, begins)
-                if not lost:
-                    late = 0.1 if failed else rng.uniform(0.0, SLOWEST)
-                    seen = _observation(arm, number, begins, failed=failed)
-                    heapq.heappush(reports, (begins + late, number, seen))
-            begins += rng.expovariate(PER_SECOND)
-        while reports and reports[0][0] <= now:
-            experiment.observe(heapq.heappop(reports)[2])
-        experiment.used, experiment.controls = used, enrolled
-        experiment.enrolled = enrolled if now >= stops else None
-        if experiment.review(now):
-            stops = now + EDGE
-        elif experiment.state == "observing":
-            allowed = experiment.admission(now)
-        if experiment.settle(now, disarmed=now >= stops):
-            return Ended(experiment.verdict, experiment.tests.log_worse, used)
+    for weather, under in SKIES.items():
+        for rate in RATES:
+            yield Cell("no effect", weather, under(rate), count(RUNS))
+            yield Cell("finding", weather, under(rate), count(FINDINGS), ALPHA)
+        for rate in STEADY_RATES:
+            yield Cell("service", weather, under(rate), count(WORLDS / len(STEADY_RATES)))
+    for name, level in levels().items():
+        for counted in (False, True):
+            by = "counted elsewhere" if counted else "devices"
+            sky = replace(EFFECT, counted=counted)
+            yield Cell("effect", f"{by}, {name} level", sky, count(EFFECTS), level)
+            yield Cell("service effect", f"{by}, {name} level", sky, count(WORLDS), level)
+    for name, silent in SILENT.items():
+        yield Cell("lost", name, silent, count(CRASHES))
+    yield Cell("service lost", "half crash", SILENT["half crash"], count(WORLDS))
 
 
-def finding(weather: Weather, rng: random.Random, level: float) -> bool:
-    """Whether two slots make a finding."""
-    settings = replace(SETTINGS, confirm=True)
-    one = run(weather, rng, settings, level)
-    if one.verdict != "harmful":
-        return False
-    opening = Opening(one.evidence, min(level, settings.alpha_harmful))
-    return run(weather, rng, settings, 1.0, "confirm", opening).verdict == "harmful"
-
-
-@cache
-def _lineage(arm: Arm) -> Lineage:
-    fired = arm == "treatment"
-    call = span("a", "root", fired="error") if fired else span("a", "root", would_fire="error")
-    spans = [span("root", kind="server"), call]
-    learned = learn(Trace.of("0" * 32, spans))
-    if learned is None:
-        raise AssertionError("these spans have a root")
-    return replace(learned, experiment="e", arm=arm)
-
-
-def _observation(arm: Arm, number: int, begins: float, *, failed: bool) -> Observation:
-    trace_id = f"{number:032x}"
-    lineage = replace(_lineage(arm), trace_id=trace_id, start=int(begins * 1e9))
-    return Observation(lineage, Outcome(trace_id, f"d{number}", "", not failed))
+def levels() -> dict[str, float]:
+    """Give the first level of e-LOND and the thousandth, if nothing was discovered before."""
+    stream = OnlineFdr()
+    all_levels = [stream.next_level() for _ in range(THOUSANDTH)]
+    return {"first": all_levels[0], "thousandth": all_levels[-1]}
 
 
 def upper(count: int, total: int) -> float:
     """Give the exact upper bound of a share of which ``count`` of ``total`` were seen."""
     low, high = count / total, 1.0
-    for _ in range(60):
+    for _ in range(60 if count < total else 0):
         middle = (low + high) / 2
         below = sum(
-            math.comb(total, k) * middle**k * (1 - middle) ** (total - k) for k in range(count + 1)
+            math.exp(
+                math.log(math.comb(total, k))
+                + k * math.log(middle)
+                + (total - k) * math.log1p(-middle)
+            )
+            for k in range(count + 1)
         )
         low, high = (middle, high) if below > 0.05 else (low, middle)
     return high
 
 
-def no_effect(name: str, weather: Weather, runs: int, rng: random.Random) -> Row:
+def bound(name: str, of: list[Ended], verdict: str) -> Row:
+    """Give the share of a verdict, and its exact upper bound."""
+    found = sum(each.verdict == verdict for each in of)
+    return {name: found / len(of), f"{name}, at most": upper(found, len(of))}
+
+
+def no_effect(name: str, alone: list[Ended], slots: list[Ended]) -> Row:
     """Count the verdicts where nothing differs between the arms."""
-    ended = [run(weather, rng, SETTINGS) for _ in range(runs)]
-    harmful = sum(each.verdict == "harmful" for each in ended)
     return {
         "weather": name,
-        "harmful": harmful / runs,
-        "at most": upper(harmful, runs),
-        "findings": sum(finding(weather, rng, ALPHA) for _ in range(runs)),
-        "tolerated": sum(each.verdict == "tolerated" for each in ended) / runs,
-        "treated": mean(each.treated for each in ended),
+        "runs": len(alone),
+        **bound("harmful", alone, "harmful"),
+        "two slots": len(slots),
+        "findings": sum(each.verdict == "harmful" for each in slots),
+        "tolerated": sum(each.verdict == "tolerated" for each in alone) / len(alone),
+        "treated": mean(each.treated for each in alone),
     }
 
 
-def effect(name: str, level: float, runs: int, rng: random.Random) -> Row:
+def effect(name: str, slots: list[Ended]) -> Row:
     """Count the findings where nearly all of the treated fail."""
-    found = sum(finding(calm(0.95, 0.02), rng, level) for _ in range(runs))
-    return {"level": name, "found": found / runs, "missed": upper(runs - found, runs)}
+    missed = sum(each.verdict != "harmful" for each in slots)
+    return {
+        "level": name,
+        "runs": len(slots),
+        "found": 1 - missed / len(slots),
+        "missed, at most": upper(missed, len(slots)),
+    }
 
 
-def crashed(share: float, runs: int, rng: random.Random) -> Row:
+def lost(name: str, ended: list[Ended]) -> Row:
     """Count what becomes of experiments whose treated devices are never heard of."""
-    ended = [run(crashing(share), rng, SETTINGS) for _ in range(runs)]
-    tolerated = sum(each.verdict == "tolerated" for each in ended)
-    return {"crashed": share, "tolerated": tolerated, "inconclusive": runs - tolerated}
+    inconclusive = [each for each in ended if each.verdict == "inconclusive"]
+    return {
+        "lost": name,
+        "runs": len(ended),
+        **bound("tolerated", ended, "tolerated"),
+        "inconclusive": len(inconclusive) / len(ended),
+        "and says so": sum("never reported" in each.reason for each in inconclusive) / len(ended),
+    }
+
+
+def through(name: str, ended: list[Ended], simulated: list[Ended]) -> Row:
+    """Count the verdicts of the whole service, and hold them against the simulation."""
+    beside = [each for each in ended if each.reason.startswith("bystanders")]
+    told = [each for each in ended if not each.reason.startswith("bystanders")]
+    return {
+        "through the service": name,
+        "runs": len(ended),
+        "harmful": sum(each.verdict == "harmful" for each in told) / len(ended),
+        "for bystanders": len(beside) / len(ended),
+        "tolerated": sum(each.verdict == "tolerated" for each in told) / len(ended),
+        "agrees": not any(_differ(told, simulated, each) for each in ("harmful", "tolerated")),
+    }
+
+
+def _differ(some: list[Ended], others: list[Ended], verdict: str) -> bool:
+    count = [sum(each.verdict == verdict for each in group) for group in (some, others)]
+    return differ(count[0], len(some), count[1], len(others), 0.001)
+
+
+Results = Mapping[Cell, list[Ended]]
+Measured = tuple[dict[str, list[Row]], dict[str, Target]]
+
+
+def tables_of(results: Results) -> dict[str, list[Row]]:
+    """Sum up: a row for each cell of the simulation, and one for each weather."""
+    all_of: defaultdict[tuple[str, str], list[Ended]] = defaultdict(list)
+    steady: defaultdict[str, list[Ended]] = defaultdict(list)
+    each_of: dict[tuple[str, str, float], list[Ended]] = {}
+    for cell, ended in results.items():
+        all_of[cell.kind, cell.weather] += ended
+        each_of[cell.kind, cell.weather, cell.sky.rate] = ended
+        if cell.kind == "no effect" and cell.sky.rate in STEADY_RATES:
+            steady[cell.weather] += ended
+    tables: dict[str, list[Row]] = {"each rate": [], "no effect": [], "effect": [], "lost": []}
+    services: list[Row] = []
+    for weather in SKIES:
+        for rate in RATES:
+            found = (each_of[kind, weather, rate] for kind in ("no effect", "finding"))
+            tables["each rate"].append(no_effect(f"{weather}, {rate:.0%} fail", *found))
+        alone = all_of["no effect", weather]
+        tables["no effect"].append(no_effect(weather, alone, all_of["finding", weather]))
+        services.append(through(weather, all_of["service", weather], steady[weather]))
+    for (kind, name), ended in all_of.items():
+        if kind in {"effect", "lost"}:
+            tables[kind].append(effect(name, ended) if kind == "effect" else lost(name, ended))
+        if kind in {"service effect", "service lost"}:
+            simulated = all_of[kind.removeprefix("service "), name]
+            services.append(through(name, ended, simulated))
+    everything = [each for weather in SKIES for each in all_of["no effect", weather]]
+    slots = [each for weather in SKIES for each in all_of["finding", weather]]
+    tables["no effect"].append(no_effect(ALL, everything, slots))
+    return {**tables, "service": services}
+
+
+ALL: Final = "all weathers"
+
+
+def targets_of(tables: Mapping[str, list[Row]]) -> dict[str, Target]:
+    """Hold the rows against what is promised."""
+    targets: dict[str, Target] = {}
+    for row in tables["no effect"]:
+        name = row["weather"]
+        targets[f"harmful: {name}"] = at_most(_of(row, "harmful"), ALPHA)
+        targets[f"harmful, upper bound: {name}"] = at_most(_of(row, "harmful, at most"), BOUND)
+        targets[f"findings: {name}"] = at_most(_of(row, "findings"), 0)
+    for row in tables["each rate"]:
+        if any(str(row["weather"]).startswith(f"{each}, ") for each in SUFFICES):
+            targets[f"tolerated: {row['weather']}"] = at_least(_of(row, "tolerated"), 0.95)
+    for row in tables["effect"]:
+        targets[f"found: {row['level']}"] = at_least(_of(row, "found"), 0.999)
+    for row in tables["lost"]:
+        few = 0.05 if row["lost"] == BORDER else 0.0  # that is what a single *tolerated* promises
+        targets[f"tolerated: {row['lost']}"] = at_most(_of(row, "tolerated"), few)
+        targets[f"inconclusive, and says so: {row['lost']}"] = at_least(
+            _of(row, "and says so"), 0.95
+        )
+    for row in tables["service"]:
+        name = f"through the service: {row['through the service']}"
+        targets[f"agrees, {name}"] = at_least(int(bool(row["agrees"])), 1)
+        if row["through the service"] in SKIES:
+            targets[f"harmful, {name}"] = at_most(_of(row, "harmful"), ALPHA)
+            targets[f"harmful for bystanders, {name}"] = at_most(_of(row, "for bystanders"), ALPHA)
+    return targets
+
+
+def _of(row: Row, column: str) -> float:
+    return float(str(row[column]))
+
+
+def measure(scale: float, *, progress: bool = False) -> Measured:
+    """Do it all, on as many processes as there are processors."""
+    wanted = list(cells(scale))
+    work = [(cell, n) for cell in wanted for n in range(-(-cell.count // CHUNK))]
+    results: dict[Cell, list[Ended]] = {cell: [] for cell in wanted}
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        done: Iterable[list[Ended]] = pool.map(_done, work)
+        if progress:
+            console = Console(stderr=True)
+            done = track(done, "simulating", len(work), console=console, transient=True)
+        for (cell, _), ended in zip(work, done, strict=True):
+            results[cell] += ended
+    tables = tables_of(results)
+    return tables, targets_of(tables)
+
+
+def _done(work: tuple[Cell, int]) -> list[Ended]:
+    cell, number = work
+    return cell.done(number)
 
 
 def main() -> int:
     """Print the tables; 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--runs", type=int, default=500, help="experiments for each row")
+    parser.add_argument("--full", action="store_true", help="four times as many, tighter bounds")
     given = parser.parse_args()
-    tables: dict[str, list[Row]] = {"no effect": [], "effect": [], "lost because of it": []}
-    steps = list(_steps(given.runs, random.Random(1)))
-    for name, step in track(steps, "simulating", console=Console(stderr=True), transient=True):
-        tables[name].append(step())
-    return 0 if say(tables, _targets(tables), as_json=given.json) else 1
-
-
-def _steps(runs: int, rng: random.Random) -> Iterator[tuple[str, Callable[[], Row]]]:
-    for rate in RATES:
-        kinds = {
-            "calm": calm(rate),
-            "a fifth lost": calm(rate, lost=0.2),
-            "incident": incident(rate),
-        }
-        for name, weather in kinds.items():
-            title = f"{rate:.0%} fail, {name}"
-            yield "no effect", lambda t=title, w=weather: no_effect(t, w, runs, rng)  # type: ignore[misc]
-    stream = OnlineFdr()
-    levels = [stream.next_level() for _ in range(THOUSANDTH)]
-    yield "effect", lambda: effect("first", levels[0], runs, rng)
-    yield "effect", lambda: effect("thousandth", levels[-1], runs, rng)
-    for share in (0.5, 0.95):
-        yield "lost because of it", lambda s=share: crashed(s, runs, rng)  # type: ignore[misc]
-
-
-def _targets(tables: dict[str, list[Row]]) -> dict[str, Target]:
-    targets: dict[str, Target] = {}
-    for row in tables["no effect"]:
-        targets[f"harmful: {row['weather']}"] = at_most(float(str(row["harmful"])), ALPHA)
-        targets[f"findings: {row['weather']}"] = at_most(float(str(row["findings"])), 0)
-        if "calm" in str(row["weather"]) or "lost" in str(row["weather"]):
-            targets[f"tolerated: {row['weather']}"] = at_least(float(str(row["tolerated"])), 0.95)
-    for row in tables["effect"]:
-        targets[f"found: {row['level']} level"] = at_least(float(str(row["found"])), 0.999)
-    for row in tables["lost because of it"]:
-        targets[f"tolerated where {row['crashed']} crash"] = at_most(
-            float(str(row["tolerated"])), 0
-        )
-    return targets
+    tables, targets = measure(FULL if given.full else 1.0, progress=True)
+    return 0 if say(tables, targets, as_json=given.json) else 1
 
 
 if __name__ == "__main__":

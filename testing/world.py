@@ -19,9 +19,10 @@ simulated. The world knows what the service can only infer: who was exposed to w
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Self
@@ -47,7 +48,18 @@ try:
 except ModuleNotFoundError as error:
     raise needs_service(__name__, error) from error
 
-__all__ = ["FOUND", "PROGRAM", "Application", "Call", "CallFailed", "Caller", "Step", "World"]
+__all__ = [
+    "FOUND",
+    "PROGRAM",
+    "Application",
+    "Call",
+    "CallFailed",
+    "Caller",
+    "Fate",
+    "Step",
+    "Weather",
+    "World",
+]
 
 START = 1000.0
 """When a world begins (Unix seconds)."""
@@ -64,6 +76,21 @@ PROGRAM = Call(
 
 FOUND = {("error@layout",), ("error@playlist", "error@popular")}
 """What there is to find in it, of the kind ``error``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of one request besides what is injected: whether it ``fails`` by itself, how
+    ``late`` its device reports (seconds), whether that report is ``lost``."""
+
+    fails: bool = False
+    late: float = 0.0
+    lost: bool = False
+
+
+Weather = Callable[[str, Arm | None, float], Fate]
+"""The fate of a request: by device, by arm (None: nobody injects), and by when it begins (Unix
+seconds)."""
 
 
 @dataclass
@@ -101,7 +128,8 @@ class World:
     """Devices ask for the paths of ``programs`` through ``edges``; PROGRAM by default.
 
     ``programs`` may be changed at any time, as by a release, and ``now`` (Unix seconds) may be
-    moved forward. ``exposed``: experiment → devices whose requests were treated, as only the world
+    moved forward. ``weather``: what befalls requests besides; by default nothing does, and devices
+    report at once. ``exposed``: experiment → devices whose requests were treated, as only the world
     knows; ``last_treated``: when that was last so. ``harmed``: experiment → devices whose request
     failed while it was armed although no fault fired in it.
     """
@@ -114,6 +142,7 @@ class World:
         *,
         engine: Engine | None = None,
         limits: Limits | None = None,
+        weather: Weather | None = None,
     ) -> None:
         self.database = database
         self.engine = engine or Engine(database, now=START, limits=limits)
@@ -124,6 +153,9 @@ class World:
         self.exposed: defaultdict[str, set[str]] = defaultdict(set)
         self.last_treated: dict[str, float] = {}
         self.harmed: defaultdict[str, set[str]] = defaultdict(set)
+        self.weather = weather or (lambda _device, _arm, _now: Fate())
+        self._reports: list[tuple[float, int, Outcome]] = []
+        """Those that are under way, and when they arrive."""
         self._ids = itertools.count(1)
 
     @classmethod
@@ -134,11 +166,12 @@ class World:
         edges: int = 1,
         *,
         limits: Limits | None = None,
+        weather: Weather | None = None,
     ) -> Iterator[Self]:
         """Make a world whose database is in memory and goes with the block."""
         database = Database("sqlite://")
         try:
-            yield cls(database, programs, edges, limits=limits)
+            yield cls(database, programs, edges, limits=limits, weather=weather)
         finally:
             database.close()
 
@@ -173,6 +206,7 @@ class World:
             for path in self.programs:
                 self._request(path)
         self.now += seconds
+        self._deliver()
         for edge in self.edges:
             edge.poll(self.engine, self.now)
         self.engine.tick(self.now)
@@ -204,6 +238,7 @@ class World:
         claimed = edge.claim(path, device, self.now)
         faults: frozenset[str] = frozenset()
         marks, would = {}, frozenset[str]()
+        arm: Arm | None = None
         if claimed is not None:
             rule, arm = claimed
             marks = {"experiment": rule.experiment, "arm": arm}
@@ -215,15 +250,23 @@ class World:
             else:
                 would = chosen
         run = Run(faults, now=self.now).execute(self.programs[path])
-        if not run.good and not any(each.operation.fired for each in run.spans):
+        fate = self.weather(device, arm, self.now)
+        good = run.good and not fate.fails
+        if not good and not any(each.operation.fired for each in run.spans):
             for experiment in self.rules():
                 self.harmed[experiment].add(device)
         fields = {"method": "GET", "url": f"http://api{path}", **marks}
         began = int(self.now * 1e9) + 1_000 * number
         spans = [_rewritten(each, trace_id, began, fields, would) for each in run.spans]
         self.engine.receive_spans(spans, self.now)
-        outcome = Outcome(trace_id, device, "", run.good, duration=0.1)
-        self.engine.receive_outcomes([outcome], self.now)
+        if not fate.lost:
+            outcome = Outcome(trace_id, device, "", good, duration=0.1)
+            heapq.heappush(self._reports, (self.now + fate.late, number, outcome))
+        self._deliver()
+
+    def _deliver(self) -> None:
+        while self._reports and self._reports[0][0] <= self.now:
+            self.engine.receive_outcomes([heapq.heappop(self._reports)[2]], self.now)
 
 
 def _rewritten(

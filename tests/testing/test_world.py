@@ -10,7 +10,7 @@ import pytest
 
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.testing.programs import PATIENCE, Run, points_of
-from ldfi.testing.world import FOUND, PROGRAM, Call, Caller, CallFailed, Step, World
+from ldfi.testing.world import FOUND, PROGRAM, Call, Caller, CallFailed, Fate, Step, World
 
 SETTINGS = Settings(
     kinds=("error",),
@@ -87,6 +87,32 @@ def test_the_world_keeps_to_the_services_limits() -> None:
         with pytest.raises(AssertionError, match="budget of the last hour"):
             world.finish(campaign, limit=60)
         assert 0 < sum(map(len, world.exposed.values())) <= 20
+
+
+def test_what_befalls_requests_besides_is_told_by_the_weather() -> None:
+    """Every third fails by itself and is heard of at once; of the others half are lost, the rest
+    come ten seconds late."""
+    asked: list[str] = []
+
+    def weather(device: str, arm: str | None, now: float) -> Fate:
+        asked.append(device)
+        assert arm is None
+        assert now == world.now
+        return Fate(
+            fails=len(asked) % 3 == 0, late=10.0 * (len(asked) % 3), lost=len(asked) % 3 == 2
+        )
+
+    with World.in_memory(weather=weather) as world:
+        world.step(30)
+        assert world.engine.outcomes == 10
+        for _ in range(8):
+            world.step(0)
+        assert world.engine.outcomes == 10
+        world.step(0)
+        assert world.engine.outcomes == 20
+        (known,) = world.engine.catalogue.classes.values()
+        assert known.traffic.good == 10
+        assert known.traffic.steady(world.now).outcomes == 20
 
 
 def test_what_is_armed_can_be_waited_for() -> None:

@@ -17,6 +17,8 @@ FIRST: Final = 2
 WELL: Final = 14
 """So many in all when none of the first was hurt: about what *tolerated* takes."""
 MORE: Final = 12
+"""So many more each time after that, or half as many again: the longer all has gone well, the less
+is at stake, and where many fail by themselves it takes a hundred."""
 
 
 def first(faults: int, max_size: int) -> int:
@@ -34,5 +36,5 @@ def following(admitted: int, counted: int, failed: int) -> int:
     if counted == 0:
         return 2 * admitted
     if failed == 0:
-        return max(WELL, admitted + MORE)
+        return max(WELL, admitted + max(MORE, admitted // 2))
     return admitted + (1 if 2 * failed >= counted else 2)

@@ -22,8 +22,9 @@ past is an e-variable.
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from ldfi.experiments.domain.judging.verdict import (
     Counts,
@@ -68,6 +69,12 @@ class CountedTests:
     def curve(self) -> list[CurvePoint]:
         """See :class:`.verdict.Tests`."""
         return self._evidence.curve
+
+    def copy(self) -> Self:
+        """See :class:`.verdict.Tests`."""
+        other = copy(self)
+        other._evidence = self._evidence.copy()
+        return other
 
     def verdict(self) -> Verdict | None:
         """See :class:`.verdict.Tests`."""

@@ -11,8 +11,8 @@ settling, aborted or not.
 
 Treated requests in which a fault fired are compared with control requests in which one *would
 have* fired, never with all: filtering one arm alone would break the randomisation. Each device
-counts once, with its first such request. What comes in while it settles still counts; what comes
-later changes no verdict.
+counts once, with its first such request, whichever it reports first. What comes in while it settles
+still counts; what comes later changes no verdict.
 
 **The order.** A failure may be quicker to report than a success, or slower, and only outcomes that
 are exchangeable may be fed to the tests. So the tests are always fed in the order in which the
@@ -71,16 +71,14 @@ class ArmCount:
     elsewhere: int = 0
     """Requests that somebody else has counted (PromQL), instead of devices."""
 
-    def add(self, observation: Observation) -> bool:
-        """Count a device's first outcome; False for any later one."""
-        outcome = observation.outcome
+    def add(self, observation: Observation, failures: int) -> None:
+        """Count a device once. ``failures``: of all devices by now."""
+        outcome, self.failures = observation.outcome, failures
         if outcome.device in self.devices:
-            return False
+            return
         self.devices.add(outcome.device)
-        self.failures += not outcome.success
         if outcome.duration > 0 and len(self.durations) < MAX_DURATIONS:
             self.durations.append(outcome.duration)
-        return True
 
     def rate(self) -> float:
         """Share of devices that saw a failure; 0 where there are none."""
@@ -159,11 +157,13 @@ class Experiment:
     _allowed: int = 0
     _full_since: float | None = None
     """When it was seen that as many are treated as may be."""
+    _given_up: int = 0
+    """Treated devices that have had time enough to report, and did not."""
 
     _order: Ordered = field(init=False)
 
     def __post_init__(self) -> None:
-        self._order = Ordered(self._fresh_tests)
+        self._order = Ordered(self._fresh_tests(), self.settings.settle)
 
     @property
     def tests(self) -> Tests:
@@ -187,7 +187,7 @@ class Experiment:
     def arm(self, now: float, level: float = 1.0) -> None:
         """Note that it is armed: a false ``harmful`` has a chance of at most ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
-        self._order = Ordered(self._fresh_tests)
+        self._order = Ordered(self._fresh_tests(), self.settings.settle)
 
     def taken(self) -> None:
         """Note that an edge has fetched its rule."""
@@ -221,9 +221,9 @@ class Experiment:
             self.undisturbed = observation
         if self.settings.promql is not None:
             return
-        if self.arms[arm].add(observation):
-            failed = not outcome.success
-            self._order.take((lineage.start, lineage.trace_id, treated, failed))
+        counted = (lineage.start, lineage.trace_id, treated, not outcome.success)
+        self._order.take(outcome.device, counted)
+        self.arms[arm].add(observation, self._order.failures[treated])
 
     def lose(self, arm: str) -> None:
         """Note that the trace of one request under this experiment had a hole."""
@@ -257,7 +257,7 @@ class Experiment:
         """How many devices may be treated in all, given how those so far have fared.
 
         Who has not reported ``settle`` seconds after the last was let in, or ``traces`` if that is
-        longer, is not waited for.
+        longer, is not waited for, neither now nor when the next have been let in.
         """
         settings, treated = self.settings, self.arms["treatment"]
         if settings.admission == "all" or settings.promql is not None:
@@ -267,7 +267,10 @@ class Experiment:
         if self.used < self._allowed or self._order.calm:
             return min(self._allowed, settings.members)
         self._full_since = now if self._full_since is None else self._full_since
-        if not self.outstanding() or now >= self._full_since + max(settings.settle, traces):
+        self._given_up = min(self._given_up, self.outstanding())
+        everybody = self.outstanding() == self._given_up
+        if everybody or now >= self._full_since + max(settings.settle, traces):
+            self._given_up = self.outstanding()
             failed = treated.failures if self.tests.log_worse > 0 else 0  # as many as in control
             self._allowed = following(self.used, treated.total, failed)
             self._full_since = None
@@ -284,7 +287,7 @@ class Experiment:
         if exceeds(control.failures, max(control.total, self.controls), self.settings.guardrail):
             return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
         heard = len(control.devices | self.spared)
-        everybody = not self.outstanding() and heard >= self.controls > 0
+        everybody = not self.outstanding() and heard >= self.controls > 0 and self._order.patient
         everybody |= self.settings.promql is not None  # who counts elsewhere waits for nobody
         if self._order.enough(now, everybody=everybody, patience=self.settings.settle):
             return self.stop("evidence", now)
@@ -326,7 +329,9 @@ class Experiment:
         if self.state != "settling" or self.disarmed_at is None or not disarmed:
             return False
         self._quiet_since = now if self._quiet_since is None else self._quiet_since
-        everybody = not self.outstanding() and (self._aborting or self.awaited() == 0)
+        everybody = not self.outstanding() and (
+            self._aborting or (self.awaited() == 0 and self._order.patient)
+        )
         if not everybody and now < self._quiet_since + max(self.settings.settle, traces):
             return False
         self.ended_at = now
@@ -351,16 +356,12 @@ class Experiment:
         if self.bystanders.hurt is not None:
             self.reason = f"bystanders are hurt: {self.bystanders.hurt}"
             return "harmful"
-        self._order.verdict()
         verdict = self.tests.final()
-        if self.settings.promql is None and verdict != "inconclusive":
-            said = silence(
-                Heard(self.outstanding(), self.used, self.awaited(), self.enrolled),
-                self.settings.delta,
-                level=0.05 if verdict == "tolerated" else 0.001,
-            )
+        if self.settings.promql is None:
+            heard = Heard(self.outstanding(), self.used, self.awaited(), self.enrolled)
+            said = silence(heard, self.settings.delta, verdict)
             if said is not None:
-                self.reason = said
+                self.reason = said if verdict != "inconclusive" else f"{self.reason}; {said}"
                 return "inconclusive"
         fallen = self.reach.fallen() if verdict == "tolerated" else None
         if fallen is not None:

@@ -2,14 +2,15 @@
 
 A failure may be quicker to report than a success, or slower, and only outcomes that are
 exchangeable may be fed to the tests. What comes out of order is put in its place, and the tests are
-fed anew.
+fed anew, from as they were shortly before it. For the same reason a device counts with its first
+request, and not with the first that it reports.
 """
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable
+from bisect import bisect
 from dataclasses import dataclass, field
+from typing import Final
 
 from ldfi.experiments.domain.judging.verdict import Tests, Verdict
 
@@ -17,35 +18,77 @@ Counted = tuple[int, str, bool, bool]
 """When a request began, its trace (so that no tie is broken by arm or outcome), whether it was
 treated, whether it failed."""
 
+EVERY: Final = 16
+"""Outcomes after which the tests are kept as they are, to be gone back to."""
+FEW: Final = 0.05
+"""Share of devices that may be in a hurry: it is hardly they who decide."""
+KEPT: Final = 64
+"""How many of these are kept, the newest. What comes later than that is rare, and costs more."""
+
 
 @dataclass(slots=True)
 class Ordered:
-    """``fresh`` makes tests that know nothing yet."""
+    """``fresh``: tests that know nothing yet. ``patience``: seconds that a report may take.
 
-    fresh: Callable[[], Tests]
-    tests: Tests = field(init=False)
+    ``failures``: of the treated (True) and of control.
+    """
+
+    fresh: Tests
+    patience: float = 0.0
+    failures: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
+    _tests: Tests = field(init=False)
     _counted: list[Counted] = field(default_factory=list)
-    _current: bool = True
-    """Whether the tests know all that was counted, in order."""
+    _fed: int = 0
+    """How many of them the tests know, from the first on."""
+    _kept: list[tuple[int, Tests]] = field(default_factory=list)
+    """The tests as they were when they knew so many."""
+    _of: dict[str, Counted] = field(default_factory=dict)
+    """What each device counts with."""
+    _hasty: set[str] = field(default_factory=set)
+    """Devices that asked again within that patience."""
     _tolerated_since: float | None = None
 
     def __post_init__(self) -> None:
-        self.tests = self.fresh()
+        self._tests = self.fresh.copy()
 
-    def take(self, counted: Counted) -> None:
-        """Take an outcome to its place."""
-        if self._current and (not self._counted or self._counted[-1] < counted):
-            self.tests.add(treated=counted[2], failed=counted[3])
-        else:
-            self._current = False
-        insort(self._counted, counted)
+    @property
+    def tests(self) -> Tests:
+        """The tests, which know all that was counted, in order."""
+        while self._fed < len(self._counted):
+            _, _, treated, failed = self._counted[self._fed]
+            self._tests.add(treated=treated, failed=failed)
+            self._fed += 1
+            if self._fed % EVERY == 0:
+                self._kept.append((self._fed, self._tests.copy()))
+                del self._kept[:-KEPT]
+        return self._tests
+
+    def take(self, device: str, counted: Counted) -> None:
+        """Take an outcome to its place, unless the device counts with one that began earlier."""
+        before = self._of.get(device)
+        if before is not None and abs(counted[0] - before[0]) < self.patience * 1e9:
+            self._hasty.add(device)
+        if before is not None and before <= counted:
+            return
+        if before is not None:
+            place = bisect(self._counted, before) - 1
+            del self._counted[place]
+            self.failures[before[2]] -= before[3]
+            self._go_back(place)
+        self._of[device] = counted
+        place = bisect(self._counted, counted)
+        self._counted.insert(place, counted)
+        self.failures[counted[2]] += counted[3]
+        self._go_back(place)
+
+    @property
+    def patient(self) -> bool:
+        """Whether devices wait for an answer before they ask again. Where more than a few do not,
+        the first request of one that has reported may be under way."""
+        return len(self._hasty) <= FEW * len(self._of)
 
     def verdict(self) -> Verdict | None:
         """Give the verdict of all that was counted."""
-        if not self._current:
-            self.tests, self._current = self.fresh(), True
-            for _, _, treated, failed in self._counted:
-                self.tests.add(treated=treated, failed=failed)
         return self.tests.verdict()
 
     @property
@@ -65,3 +108,12 @@ class Ordered:
             return verdict is not None
         self._tolerated_since = now if self._tolerated_since is None else self._tolerated_since
         return everybody or now >= self._tolerated_since + patience
+
+    def _go_back(self, place: int) -> None:
+        """Have the tests know no more than what was counted before ``place``."""
+        if place >= self._fed:
+            return
+        while self._kept and self._kept[-1][0] > place:
+            self._kept.pop()
+        self._fed, known = self._kept[-1] if self._kept else (0, self.fresh)
+        self._tests = known.copy()

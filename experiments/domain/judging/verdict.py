@@ -42,8 +42,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, Self
 
 from ldfi.experiments.domain.settings import Thresholds, VerdictRule
 
@@ -124,6 +125,9 @@ class Tests(Protocol):
         """Take what somebody else has counted since the last look. Ignored once there is a
         verdict. Of the order within a look nothing is known."""
 
+    def copy(self) -> Self:
+        """Make tests that know the same, and from here on go their own way."""
+
     def verdict(self) -> Verdict | None:
         """Give the verdict if there is one already; it never changes again."""
 
@@ -147,6 +151,9 @@ class _Curve:
     points: list[CurvePoint] = field(default_factory=lambda: [(0, 0.0, 0.0)])
     stride: int = 1
 
+    def copy(self) -> _Curve:
+        return _Curve(self.points[:], self.stride)
+
     def add(self, point: CurvePoint) -> None:
         if point[0] % self.stride == 0:
             self.points.append(point)
@@ -166,6 +173,10 @@ class EvidenceGained:
     log_worse: float = 0.0
     log_not_worse: float = 0.0
     _curve: _Curve = field(default_factory=_Curve)
+
+    def copy(self) -> EvidenceGained:
+        """Make another that has gained the same."""
+        return replace(self, _curve=self._curve.copy())
 
     def gain(self, treated: int, failures: int, worse: float, not_worse: float) -> None:
         """Take one block: the treated outcomes in it, and by how much either logarithm grows."""
@@ -250,6 +261,12 @@ class SequentialTests:
             self._block(failed, list(self._since))
             self._since.clear()
 
+    def copy(self) -> Self:
+        """See :class:`Tests`."""
+        other = copy(self)
+        other._evidence, other._since = self._evidence.copy(), self._since.copy()
+        return other
+
     def look(self, more: Counts) -> None:
         """Refuse counts: they have no order, and these tests need one."""
         raise TypeError(f"{more} has no order: counts are for CountedTests")
@@ -315,6 +332,10 @@ class ThresholdRule:
         if treated and self.verdict() is None:
             self.treated += 1
             self.failures += failed
+
+    def copy(self) -> Self:
+        """See :class:`Tests`."""
+        return copy(self)
 
     def look(self, more: Counts) -> None:
         """Take what was counted elsewhere; control is ignored."""

@@ -24,3 +24,11 @@ def test_more_are_let_in_each_time_and_the_fewer_the_more_were_hurt(
         assert total <= max(WELL, following(admitted, counted, 0))
     if counted and 2 * failed >= counted:
         assert total == admitted + 1
+
+
+def test_a_hundred_take_few_stages_where_nobody_is_hurt() -> None:
+    """Each waits until those before have reported, and the window ends."""
+    admitted, stages = first(1, 2), 1
+    while admitted < 120:
+        admitted, stages = following(admitted, admitted, 0), stages + 1
+    assert stages <= 8

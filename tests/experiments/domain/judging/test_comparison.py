@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.judging.comparison import ArmSample, compare, newcombe, wilson
+from ldfi.experiments.domain.judging.comparison import (
+    ArmSample,
+    compare,
+    differ,
+    exceeds,
+    more,
+    newcombe,
+    wilson,
+)
 
 ARMS = st.integers(0, 300).flatmap(
     lambda devices: st.builds(
@@ -148,3 +156,24 @@ def test_an_arm_without_devices_has_no_rate() -> None:
 def test_more_failures_than_devices_are_refused() -> None:
     with pytest.raises(ValueError, match="3 failures in 2 devices"):
         ArmSample(2, 3)
+
+
+def test_large_arms_are_compared_as_small_ones_are() -> None:
+    """Numbers that no float holds: they raised OverflowError, and no verdict was given."""
+    assert not differ(39, 195, 400, 2_000, 0.05)
+    assert differ(100, 195, 400, 2_000, 0.001)
+    assert more(100, 195, 400, 2_000, 0.001)
+    assert exceeds(1_000, 3_000, 0.3)
+    assert not exceeds(910, 3_000, 0.3)
+
+
+@given(st.integers(1, 60), st.data(), st.floats(0.05, 0.95), st.floats(0.001, 0.5))
+def test_exceeding_a_limit_is_the_exact_binomial_test(
+    total: int, data: st.DataObject, limit: float, level: float
+) -> None:
+    some = data.draw(st.integers(0, total))
+    tail = sum(
+        math.comb(total, k) * limit**k * (1 - limit) ** (total - k) for k in range(some, total + 1)
+    )
+    if abs(tail - level) > 1e-9:
+        assert exceeds(some, total, limit, level) == (some > limit * total and tail < level)

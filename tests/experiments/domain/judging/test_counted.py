@@ -12,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.verdict import Counts
-from ldfi.experiments.domain.settings import Thresholds
+from ldfi.experiments.domain.settings import PromqlOutcome, Settings, Thresholds
+from ldfi.fit.faults import Fault
+from tests.experiments.simulated import BOOT
 
 IMPOSSIBLE = 1e-300
 COUNTS = st.tuples(st.integers(0, 200), st.integers(0, 200)).flatmap(
@@ -128,3 +131,36 @@ def test_a_verdict_never_changes(looks: list[Counts]) -> None:
 def test_more_failures_than_requests_cannot_be(wrong: tuple[int, int, int, int]) -> None:
     with pytest.raises(ValueError, match="requests failed: that cannot be"):
         Counts(*wrong)
+
+
+OUTCOMES = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
+
+
+@given(
+    st.lists(OUTCOMES, max_size=6), st.randoms(use_true_random=False), st.sampled_from([1.0, 1e-9])
+)
+def test_any_order_within_a_look_gives_the_same_verdict(
+    looks: list[list[tuple[bool, bool]]], rng: random.Random, level: float
+) -> None:
+    """Of whole experiments, after every look: counters rise one request at a time, and are read
+    when all of a look have been counted."""
+
+    def told(order: list[list[tuple[bool, bool]]]) -> list[tuple[object, ...]]:
+        settings = Settings(promql=PromqlOutcome("failed", "all"), guardrail=1.0)
+        fault = Fault("a", "error")
+        experiment = Experiment(
+            *("e", "GET /", BOOT, frozenset({str(fault)}), (fault,), settings), level=level
+        )
+        experiment.arm(0.0, level)
+        experiment.taken()
+        totals = Counts()
+        seen: list[tuple[object, ...]] = []
+        for look in order:
+            for treated, failed in look:
+                totals += Counts(not treated, failed and not treated, treated, failed and treated)
+            experiment.count(totals)
+            tests = experiment.tests
+            seen.append((tests.verdict(), tests.log_worse, tests.log_not_worse, tests.curve))
+        return seen
+
+    assert told(looks) == told([rng.sample(look, len(look)) for look in looks])

@@ -98,7 +98,7 @@ class Life(RuleBasedStateMachine):
         self.now = 100.0
         self.was: ExperimentState = "proposed"
         self.visited: set[ExperimentState] = set()
-        self.counts = [0, 0, 0, 0]
+        self.counts = [0, 0, 0]
         self.disarms = 0
 
     settings: ClassVar[Settings] = Settings(min_samples=4)
@@ -178,8 +178,8 @@ class Life(RuleBasedStateMachine):
             len(self.experiment.exposed),
             len(self.experiment.hurt),
             sum(len(arm.devices) for arm in arms),
-            sum(arm.failures for arm in arms),
         ]
+        assert all(0 <= arm.failures <= len(arm.devices) for arm in arms)
         assert all(now >= before for now, before in zip(counts, self.counts, strict=True))
         assert self.experiment.hurt <= self.experiment.exposed
         self.counts = counts
@@ -397,17 +397,24 @@ def test_successes_that_come_late_overturn_what_hurt_too_early() -> None:
     assert experiment.verdict != "harmful"
 
 
-@given(st.randoms(use_true_random=False), st.floats(0, 1), st.floats(0, 1))
+@given(
+    st.randoms(use_true_random=False),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.sampled_from([1, 5, 1_000]),
+)
 def test_who_reports_first_decides_nothing(
-    rng: random.Random, control: float, treated: float
+    rng: random.Random, control: float, treated: float, devices: int
 ) -> None:
-    """Any order in which the same requests report gives the same verdict and the same evidence."""
+    """Any order in which the same requests report gives the same verdict and the same evidence,
+    also where devices ask again and again."""
     arms: list[Arm] = ["control", "treatment"]
     rates: dict[Arm, float] = {"control": control, "treatment": treated}
     requests = []
     for number in range(60):
         arm = rng.choice(arms)
-        requests.append(seen(number, arm, success=rng.random() < rates[arm]))
+        device = f"{arm} {rng.randrange(devices)}"
+        requests.append(seen(number, arm, success=rng.random() < rates[arm], device=device))
     decided = []
     for _ in range(2):
         rng.shuffle(requests)
@@ -417,6 +424,29 @@ def test_who_reports_first_decides_nothing(
         decide(experiment)
         decided.append((experiment.verdict, experiment.tests.log_worse, experiment.tests.curve))
     assert decided[0] == decided[1]
+
+
+def test_who_asks_again_at_once_counts_with_the_first_request() -> None:
+    # Given a fallback that is slow, and devices that ask again before it has answered
+    second, settle = 10**9, Settings().settle
+    experiment = an_experiment()
+    experiment.used = experiment.controls = experiment.enrolled = 40
+    for number in range(40):
+        began, device = 10 * second * number, f"t{number}"
+        experiment.observe(seen(3 * number, "control", success=True, start=began))
+        again = seen(3 * number + 1, "treatment", success=False, start=began + second)
+        experiment.observe(replace(again, outcome=replace(again.outcome, device=device)))
+    assert experiment.review(500.0)
+    # When all have reported, but not all of their first requests
+    for number in range(40):
+        if number == 20:
+            assert not experiment.settle(501.0, disarmed=True)
+        began, device = 10 * second * number, f"t{number}"
+        first = seen(3 * number + 2, "treatment", success=True, start=began, device=device)
+        experiment.observe(first)
+    # Then it is waited for these as well, and they are what counts
+    assert experiment.settle(501.0 + settle, disarmed=True)
+    assert experiment.verdict == "tolerated"
 
 
 def test_failures_of_requests_that_began_last_overturn_nothing() -> None:
@@ -442,6 +472,16 @@ def test_silence_is_no_success() -> None:
     feed(few, 40, treated=True)
     few.used = 40 + 13
     assert decide(few) == "tolerated"
+
+
+def test_an_inconclusive_one_says_that_the_treated_were_silent() -> None:
+    experiment = an_experiment()
+    feed(experiment, 3, treated=True)
+    experiment.used, experiment.enrolled = 43, 3
+    assert decide(experiment) == "inconclusive"
+    assert experiment.reason == (
+        "window over; 40 of 43 treated devices never reported, 0 of 3 in control"
+    )
 
 
 def test_an_inconclusive_one_says_how_many_of_its_traces_were_cut() -> None:
@@ -472,6 +512,23 @@ def test_the_next_are_let_in_when_the_traces_of_those_before_may_have_come() -> 
     assert experiment.admission(HOUR, traces=14.0) == few
     assert experiment.admission(HOUR + 6.0, traces=14.0) == few
     assert experiment.admission(HOUR + 14.0, traces=14.0) > few
+
+
+def test_who_was_not_waited_for_is_not_waited_for_again() -> None:
+    # Given one of the first that never reports, and was given up
+    experiment = an_experiment(Settings(settle=5.0))
+    experiment.used = few = experiment.admission(HOUR)
+    experiment.observe(seen(1, "treatment", success=True))
+    assert experiment.admission(HOUR) == few
+    more = experiment.admission(HOUR + 5.0)
+    assert more > few
+    # When all of the next have reported
+    experiment.used = more
+    for number in range(more - few):
+        assert experiment.admission(HOUR + 6.0) == more
+        experiment.observe(seen(2 + number, "treatment", success=True))
+    # Then more are let in at once
+    assert experiment.admission(HOUR + 6.0) > more
 
 
 def test_a_low_level_asks_for_more_evidence() -> None:
