@@ -2,19 +2,20 @@
 
 A verdict is wrong with some probability, in both directions, and spans get lost. So what a lesson
 says is *firm* when the same was tried again and it was the same: a set of faults survived twice,
-or three times where it had hurt before; a failure met twice. Whatever was wrong the first time, by
-chance, has to be wrong once more to do harm.
+or three times where it had hurt before or a point is missing; a failure met twice. Whatever was
+wrong the first time, by chance, has to be wrong once more to do harm.
 
-What several good lessons of one set say is what all of them bear out: it relied on what any of them
-relied on, and only what fired in all of them was survived. A span that was lost from one of them is
-made up for by the others.
+What several lessons of one set say is what they bear out together. Good ones: it relied on what any
+of them relied on, and only what fired in two of them was survived. Harmful ones: it failed of what
+fired in any of them. A span that was lost from one of them is made up for by the others.
 
 Lessons of earlier rules bear nothing out: they have to be tried anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ldfi.experiments.domain.campaign.lesson import RULES, Lesson
@@ -34,32 +35,44 @@ def survivals(lessons: Iterable[Lesson]) -> dict[Hypothesis, list[Lesson]]:
     return found
 
 
-def agreed(lesson: Lesson, same: Sequence[Lesson]) -> Lesson:
-    """Leave of a good lesson what all lessons of the same set bear out.
+def fired_twice(same: Sequence[Lesson]) -> frozenset[str]:
+    """Return what fired in two of these lessons, or in the only one."""
+    times = Counter(fault for each in same for fault in each.fired)
+    return frozenset(fault for fault, count in times.items() if count >= min(TWICE, len(same)))
 
-    What they relied on is united where they are learned: they survived the same.
+
+def agreed(lesson: Lesson, same: Sequence[Lesson]) -> Lesson:
+    """Leave of a lesson what all of the same set and verdict bear out.
+
+    What good ones relied on is united where they are learned: they survived the same.
     """
-    fired = frozenset.intersection(*(each.fired for each in same)) or lesson.fired
+    if not lesson.succeeded:
+        fired = lesson.fired.union(*(each.fired for each in same))
+    else:
+        fired = fired_twice(same) or lesson.fired
     degraded = any(each.degraded for each in same)
     if (fired, degraded) == (lesson.fired, lesson.degraded):
         return lesson
     return replace(lesson, fired=fired, degraded=degraded)
 
 
+def together(lesson: Lesson, lessons: Iterable[Lesson]) -> list[Lesson]:
+    """List the lessons of the same set and the same verdict, where there is a verdict."""
+    if lesson.succeeded is None:
+        return []
+    alike = (lesson.injected, lesson.succeeded)
+    return [each for each in lessons if (each.injected, each.succeeded) == alike]
+
+
 def borne_out(lessons: Sequence[Lesson]) -> list[Lesson]:
-    """Leave of every lesson what those of the same set bear out."""
-    good = survivals(lessons)
-    return [agreed(each, good[each.injected]) if each.succeeded else each for each in lessons]
-
-
-def wanted(injected: Hypothesis, hurt: Collection[Hypothesis], *, doubted: bool) -> int:
-    """Say how often a set has to be survived before anything rests on it.
-
-    ``hurt``: what has ever hurt. ``doubted``: whether one survival of anything else is too few.
-    """
-    if not doubted:
-        return 1
-    return TWICE + (injected in hurt)
+    """Leave of every lesson what those of the same set and verdict bear out."""
+    groups: dict[tuple[Hypothesis, bool | None], list[Lesson]] = {}
+    for each in lessons:
+        groups.setdefault((each.injected, each.succeeded), []).append(each)
+    return [
+        each if each.succeeded is None else agreed(each, groups[each.injected, each.succeeded])
+        for each in lessons
+    ]
 
 
 def witnesses(harm: Lesson, lessons: Iterable[Lesson]) -> int:
@@ -67,25 +80,26 @@ def witnesses(harm: Lesson, lessons: Iterable[Lesson]) -> int:
     return sum(each.succeeded is False and each.fired <= harm.fired for each in lessons)
 
 
-def firm(lessons: Sequence[Lesson], hurt: Collection[Hypothesis], *, doubted: bool) -> list[Lesson]:
+def firm(
+    lessons: Sequence[Lesson], wanted: Callable[[Hypothesis], int], *, doubted: bool
+) -> list[Lesson]:
     """Choose the lessons that a certificate may rest on, in their order.
 
-    What was survived and hurt as well, and is not decided yet, is not among them.
+    ``wanted``: how often a set has to be survived. What was survived and hurt as well, and is not
+    decided yet, is not among them.
     """
-    good = survivals(each for each in lessons if each.rules == RULES)
-    harmful = [each for each in lessons if each.succeeded is False]
+    current = [each for each in lessons if each.rules == RULES or not each.succeeded]
+    good = survivals(current)
+    known = borne_out(current)
+    harmful = [each for each in known if each.succeeded is False]
     undecided = {each.injected for each in harmful}
     chosen = []
-    for each in lessons:
+    for each in known:
         if each.succeeded:
-            same = good.get(each.injected, [])
-            enough = len(same) >= wanted(each.injected, hurt, doubted=doubted)
-            fired = same and frozenset.intersection(*(one.fired for one in same))
-            if enough and fired and each.rules == RULES and each.injected not in undecided:
-                chosen.append(agreed(each, same))
-        elif each.succeeded is False:
-            if not doubted or witnesses(each, harmful) >= TWICE:
+            same = good[each.injected]
+            enough = len(same) >= wanted(each.injected) and fired_twice(same)
+            if enough and each.injected not in undecided:
                 chosen.append(each)
-        else:
+        elif each.succeeded is None or not doubted or witnesses(each, harmful) >= TWICE:
             chosen.append(each)
     return chosen

@@ -232,20 +232,14 @@ class Exploration:
                     self.to_verify.insert(0, faults)
 
     def _repeated(self, lesson: Lesson) -> None:
-        """Take in the answer of another try; what it outdoes is forgotten.
-
-        A request of which spans were lost seems to have failed of less than another one did.
-        """
+        """Take in the answer of another try; harm that it outdoes is forgotten."""
         self._tries["repeat", lesson.injected] += 1
         if lesson.succeeded is None:
             self._tries["in vain", lesson.injected] += 1
         elif lesson.succeeded:
             self._learn(lesson, lambda harm: harm.injected == lesson.injected)
         else:
-            self._learn(
-                lesson,
-                lambda harm: harm.injected == lesson.injected and harm.fired < lesson.fired,
-            )
+            self._learn(lesson)
 
     def _learn(self, lesson: Lesson, refuted: Callable[[Lesson], bool] = lambda _: False) -> None:
         """Learn a lesson in place of those that it proves wrong. ``refuted``: which harm it does.
@@ -333,9 +327,29 @@ class Exploration:
                 return Plan(faults, "repeat")
         if outdated or grounds.firm is grounds.fold:
             return None
-        # Nothing that was tried closes what is left, by itself: it was no lesson's, but theirs all.
-        unclosed = (each for each in grounds.open() if known.explorer.judge(each) == "safe")
-        return next((Plan(each, "repeat") for each in unclosed if self._may_repeat(each)), None)
+        for faults in grounds.open():
+            judged = known.explorer.judge(faults)
+            if judged == "safe" and self._may_repeat(faults):
+                return Plan(faults, "repeat")  # no lesson closes it that was tried too seldom
+            if judged == "failing":
+                again = self._unproved(faults)
+                if again is not None:
+                    return again
+        return None
+
+    def _unproved(self, faults: Hypothesis) -> Plan | None:
+        """Find what to try of a finding that rests on too little.
+
+        Of an open one, some of what showed it was forgotten. One that stays suspected cannot be
+        tried by itself: perhaps more had failed where it seemed to hurt, and the spans were lost.
+        """
+        state = self.states.get(faults)
+        if state == "open" and self._tries["confirm", faults] < MAX_TRIES:
+            return Plan(faults, "confirm")
+        if state == "suspected":
+            behind = filter(self._may_repeat, self.knowledge.grounds.behind(faults))
+            return next((Plan(each, "repeat") for each in behind), None)
+        return None
 
     def _once_more(self) -> Plan | None:
         """In later runs, repeat a few of those that close most."""

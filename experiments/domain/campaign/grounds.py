@@ -20,7 +20,6 @@ from ldfi.experiments.domain.campaign.doubt import (
     borne_out,
     firm,
     survivals,
-    wanted,
     witnesses,
 )
 from ldfi.experiments.domain.campaign.fold import Fold
@@ -43,18 +42,27 @@ class Grounds:
     empty: Callable[[], Fold]
     doubted: bool
     survived: Mapping[Hypothesis, Sequence[Lesson]]
+    _known: list[Lesson] = field(init=False)
     _firm: Fold | None = field(default=None, init=False)
+    _absent: dict[Hypothesis, frozenset[str]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._known = borne_out(self.lessons)
 
     @property
     def firm(self) -> Fold:
         """Return what the firm lessons amount to."""
         if self._firm is None:
-            chosen = firm(self.lessons, self.hurt, doubted=self.doubted)
-            everything = chosen == borne_out(self.lessons)
+            chosen = firm(self.lessons, self.wanted, doubted=self._strict)
+            everything = chosen == self._known
             self._firm = self.fold if everything else self.empty()
             if not everything:
                 self._firm.take_all(chosen)
         return self._firm
+
+    def wanted(self, injected: Hypothesis) -> int:
+        """Say how often a set has to be survived before anything rests on it."""
+        return self._worth(injected) if self.doubted else 1
 
     def open(self, limit: int = LOOKED_AT) -> list[Hypothesis]:
         """List minimal hypotheses that the firm lessons leave open, at most ``limit``."""
@@ -93,11 +101,20 @@ class Grounds:
             weights[injected] = free * (free + 1) / 2 / len(same)
         return sorted(weights, key=lambda each: (-weights[each], sorted(each)))
 
+    def behind(self, faults: Hypothesis) -> list[Hypothesis]:
+        """List what was injected where these faults seemed to hurt."""
+        fired = self.fold.with_tokens(faults)
+        return [
+            each.injected
+            for each in self._known
+            if each.succeeded is False and each.injected != faults and each.fired <= fired
+        ]
+
     def contradictions(self) -> Iterator[tuple[Lesson, list[Hypothesis]]]:
         """List harm of what others show to be survived, as far as that is not settled, with what
         is to be tried again."""
         doubtful = set(self.fold.explorer.doubtful)
-        for lesson in self.lessons:
+        for lesson in self._known:
             if lesson.succeeded is False and self.fold.with_tokens(lesson.fired) in doubtful:
                 again = [] if self._believed(lesson) else [lesson.injected]
                 again += self._against(lesson)
@@ -132,7 +149,7 @@ class Grounds:
         """Group what is not firm by what all of its lessons show to be survived."""
         found = defaultdict(list)
         for injected, same in self.survived.items():
-            if not self._enough(injected, doubted=self.doubted):
+            if not self._enough(injected, self.wanted(injected)):
                 for fired in self._shown(same):
                     found[fired].append(injected)
         return found
@@ -140,12 +157,34 @@ class Grounds:
     def _shown(self, same: Sequence[Lesson]) -> set[frozenset[str]]:
         return {self.fold.with_tokens(agreed(each, same).fired) for each in same}
 
-    def _enough(self, injected: Hypothesis, *, doubted: bool) -> bool:
-        tries = sum(each.rules == RULES for each in self.survived[injected])
-        return tries >= wanted(injected, self.hurt, doubted=doubted)
+    @property
+    def _strict(self) -> bool:
+        """Whether harm that was met once is not believed either."""
+        return self.doubted and self.fold.settings.confirm
+
+    def _worth(self, injected: Hypothesis) -> int:
+        return TWICE + (injected in self.hurt or bool(self._missing(injected)))
+
+    def _missing(self, injected: Hypothesis) -> frozenset[str]:
+        """Points that were not called, although requests in which less fired called them, and
+        nothing that fired is around them: perhaps their spans were lost."""
+        if injected not in self._absent:
+            same = self.survived[injected]
+            fired = frozenset().union(*(each.fired for each in same))
+            called = frozenset().union(*(each.called for each in same))
+            expected = set(self.fold.around.called)
+            for others in self.survived.values():
+                expected.update(*(each.called for each in others if each.fired < fired))
+            points = frozenset(fault.partition("@")[2] for fault in fired)
+            behind = self.fold.around.topology.behind(points)
+            self._absent[injected] = frozenset(expected - called - behind)
+        return self._absent[injected]
+
+    def _enough(self, injected: Hypothesis, wanted: int) -> bool:
+        return sum(each.rules == RULES for each in self.survived[injected]) >= wanted
 
     def _believed(self, harm: Lesson) -> bool:
-        return not self.fold.settings.confirm or witnesses(harm, self.lessons) >= TWICE
+        return not self.fold.settings.confirm or witnesses(harm, self._known) >= TWICE
 
     def _against(self, harm: Lesson) -> list[Hypothesis]:
         """List what says that a harm cannot be, and was not tried often enough."""
@@ -154,7 +193,8 @@ class Grounds:
         return [
             injected
             for injected, same in self.survived.items()
-            if not names.isdisjoint(self._shown(same)) and not self._enough(injected, doubted=True)
+            if not names.isdisjoint(self._shown(same))
+            and not self._enough(injected, self._worth(injected))
         ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ldfi.experiments.domain.campaign.doubt import agreed, borne_out
+from ldfi.experiments.domain.campaign.doubt import agreed, borne_out, together
 from ldfi.experiments.domain.campaign.fold import DOWN, Fold, Hypothesis
 from ldfi.experiments.domain.campaign.grounds import Grounds, grounds
 from ldfi.experiments.domain.campaign.lesson import Lesson
@@ -143,18 +143,19 @@ class Knowledge:
     def learn(self, lesson: Lesson, instead_of: Callable[[Lesson], bool] = lambda _: False) -> None:
         """Take in a lesson, ``instead_of`` those that were wrong."""
         kept = [each for each in self.lessons if not instead_of(each)]
-        same = [each for each in kept if each.succeeded and each.injected == lesson.injected]
+        same = together(lesson, kept)
         replaced = len(kept) < len(self.lessons)
         self.lessons = [*kept, lesson]
         if lesson.succeeded is False:
             self.hurt.add(lesson.injected)
         around = surroundings(self.traffic, self.lessons)
-        said = lesson.succeeded and any(agreed(each, [each, lesson]) != each for each in same)
+        all_of_it = [*same, lesson]
+        said = any(agreed(each, all_of_it) != agreed(each, same) for each in same)
         if replaced or said or around != self._around:
             self._build(around)
         else:
             self._grounds = None
-            self._fold.take(agreed(lesson, [*same, lesson]) if lesson.succeeded else lesson)
+            self._fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
 
     def leave_out(self, variables: Iterable[str]) -> None:
         """Never propose these from now on."""
