@@ -13,10 +13,18 @@ everything is believed the first time, but for harm, which is confirmed. The bou
 
 from __future__ import annotations
 
+import argparse
 import random
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from statistics import mean
 
+from rich.console import Console
+from rich.progress import track
+
+from benchmarks.honesty import upper
+from benchmarks.outcome import Row, Target, at_least, at_most, say
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
 from ldfi.experiments.domain.campaign.fold import Hypothesis
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
@@ -190,3 +198,84 @@ class Lab:
         if lineage is None:
             raise AssertionError("these spans have a root")
         return lineage, run.good
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a campaign came to after all its runs."""
+
+    complete: bool
+    false: bool
+    unsettled: bool
+    tried: tuple[int, ...]
+
+
+def ended(world: World, wrong: Wrong, seed: int, *, doubting: bool) -> Ended:
+    """Run a campaign on a world six times."""
+    lab = Lab(world, wrong, seed, doubting)
+    for _ in range(RUNS):
+        lab.run()
+    knowledge = lab.exploration.knowledge
+    if doubting:
+        certificate = knowledge.certificate()["certificate"]
+        unsettled = bool(certificate["doubt"]["unsettled"])
+    else:
+        certificate, unsettled = knowledge.explorer.certificate().data, False
+    complete = bool(certificate["open_complete"]) and not certificate["open"]
+    return Ended(complete, complete and lab.false(certificate), unsettled, tuple(lab.tried))
+
+
+def cell(name: str, doubting: list[Ended], believing: list[Ended]) -> Row:
+    """Compare the campaigns of a cell, with doubt and without."""
+    runs, false = len(doubting), sum(each.false for each in doubting)
+    first, first_before = (mean(each.tried[0] for each in all_) for all_ in (doubting, believing))
+    later, later_before = (
+        mean(mean(each.tried[1:]) for each in all_) for all_ in (doubting, believing)
+    )
+    return {
+        "wrong": name,
+        "worlds": runs,
+        "false": false / runs,
+        "at most": upper(false, runs),
+        "false without doubt": sum(each.false for each in believing) / runs,
+        "complete": sum(each.complete for each in doubting) / runs,
+        "complete but unsettled": sum(each.complete and each.unsettled for each in doubting),
+        "experiments, first run": first,
+        "times": first / first_before,
+        "later runs": later,
+        "times later": later / later_before,
+    }
+
+
+def main() -> int:
+    """Print the table; 1 if a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--runs", type=int, default=100, help="worlds for each row")
+    given = parser.parse_args()
+    steps = [(name, seed) for name in CELLS for seed in range(given.runs)]
+    found: dict[str, tuple[list[Ended], list[Ended]]] = {name: ([], []) for name in CELLS}
+    for name, seed in track(steps, "exploring", console=Console(stderr=True), transient=True):
+        world = World.drawn(random.Random(seed))
+        for doubting, kept in zip((True, False), found[name], strict=True):
+            kept.append(ended(world, CELLS[name], seed, doubting=doubting))
+    rows = [cell(name, *both) for name, both in found.items()]
+    return 0 if say({"after six runs": rows}, _targets(rows), as_json=given.json) else 1
+
+
+def _targets(rows: list[Row]) -> dict[str, Target]:
+    targets: dict[str, Target] = {}
+    for row in rows:
+        name = str(row["wrong"])
+        if name in FALSE:
+            targets[f"false: {name}"] = at_most(float(str(row["false"])), FALSE[name])
+        targets[f"complete: {name}"] = at_least(float(str(row["complete"])), 0.95)
+        unsettled = float(str(row["complete but unsettled"]))
+        targets[f"complete but unsettled: {name}"] = at_most(unsettled, 0)
+        targets[f"first run: {name}"] = at_most(float(str(row["times"])), 2.2)
+        targets[f"later runs: {name}"] = at_most(float(str(row["times later"])), 1.3)
+    return targets
+
+
+if __name__ == "__main__":
+    sys.exit(main())

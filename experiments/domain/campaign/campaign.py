@@ -334,6 +334,8 @@ class Campaign:
         faults = exploration.knowledge.expand(plan.hypothesis)
         names = [str(fault) for fault in faults]
         risk = self.experience.risk(names, self.settings.members)
+        hurt = plan.hypothesis in exploration.knowledge.hurt
+        known_to_hurt = hurt or plan.purpose in {"confirm", "verify"}
         experiment = Experiment(
             id=self.new_id(),
             request_class=known.name,
@@ -342,7 +344,7 @@ class Campaign:
             faults=faults,
             settings=self.settings,
             purpose=plan.purpose,
-            risk=self.settings.members if plan.purpose in {"confirm", "verify", "repeat"} else risk,
+            risk=self.settings.members if known_to_hurt else risk,
             version=exploration.version,
             created_at=now,
             opening=plan.opening,
