@@ -51,6 +51,8 @@ class Stand:
     max_size: int | None
     rechecked: int
     violated: int
+    survived_once: int | None
+    """Sets that were survived in one experiment only; None on certificates from before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None)
         max_size=certificate["bounds"]["max_size"],
         rechecked=certificate["rechecks"]["tried"],
         violated=certificate["rechecks"]["violated"],
+        survived_once=certificate.get("doubt", {}).get("survived_once"),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ldfi.dashboards.roles import Role
-from ldfi.experiments.domain.campaign.knowledge import DOWN
+from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.run import Run
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.topology import Topology

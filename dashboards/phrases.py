@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ldfi.experiments.analyze.words import happens
-from ldfi.experiments.domain.campaign.knowledge import DOWN
+from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.fit.points import Point
 from ldfi.fit.predicate import Condition, Predicate
 

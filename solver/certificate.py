@@ -25,6 +25,9 @@ class Certificate:
     is listed. ``inconclusive``: sets tried in vain, with attempts. ``violations`` of "more faults
     never help". ``rechecks``: how many sets that were inferred to be safe were tried nevertheless,
     and how many of them failed. ``experiments``, ``lower_bound`` (failing, packing, total, ratio).
+    A campaign adds two: ``doubt`` (tries wanted; sets survived, and survived once; hypotheses that
+    are open but for lessons tried once; contradictions unsettled), and, where it is not all of it,
+    the part of the evidence that what is not open ``rests_on``.
     """
 
     data: dict[str, Any]

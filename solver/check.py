@@ -135,6 +135,9 @@ class _Check:
         yield from self.wrong_bound()
         if self.data["open_complete"]:
             yield from self.missed()
+            if "rests_on" in self.data:
+                firm = _Check({**self.data, "evidence": self.data["rests_on"]})
+                yield from (f"by what it rests on, {each}" for each in firm.missed())
 
     def wrong_findings(self) -> Iterator[str]:
         """Report findings that were not seen to fail, or are not minimal, or contradict what is

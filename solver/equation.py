@@ -130,6 +130,21 @@ class Equation:
             position for position in members(missed) if not self.conditions[position] & ~touched
         )
 
+    def survivals(self, expansion: int) -> set[Faults]:
+        """Collect what had failed in the good runs that show these point faults to be survived."""
+        alone, missed = expansion & ~self.down, self.missed(expansion | self.down)
+        keys = {key for key, position in self._position.items() if missed >> position & 1}
+        shown = set()
+        for run in self.good.values():
+            if run.support is not None:
+                safe = bool(keys) and self._key(run) in keys
+            else:
+                closed = self.language.expand(run.failed) & ~self.down
+                safe = alone == closed or (self.monotone and not alone & ~closed)
+            if safe:
+                shown.add(run.failed)
+        return shown
+
     def is_failing(self, expansion: int) -> bool:
         """Tell whether these point faults contain a set that was seen to fail."""
         touched = expansion | self.down

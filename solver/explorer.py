@@ -235,6 +235,12 @@ class Explorer:
             return "failing"
         return "safe" if now.equation.is_safe(expansion) else "open"
 
+    def survivals(self, faults: Iterable[Hashable]) -> tuple[Faults, ...]:
+        """Return what had failed in the good runs that show these faults to be safe."""
+        now = self._now()
+        shown = now.equation.survivals(self._language.expand(faults))
+        return tuple(sorted(shown, key=set_key))
+
     def expect(self, likelihoods: Mapping[Any, float]) -> None:
         """Take these from now on to be the likelihoods of being harmful (for ``likeliest``)."""
         self._likelihoods.update(likelihoods)

@@ -155,9 +155,9 @@ def verify(
 ) -> None:
     """Try a finding once more, now: is it fixed, or does it still hurt?
 
-    It is tried as it was found, within the bounds of the campaign that found it; --set changes
-    them. Exit code 0 when it is fixed, 1 when it still hurts, 3 when nobody can say: inconclusive,
-    aborted, or not tried in time.
+    It is fixed when it was survived twice running. It is tried as it was found, within the bounds
+    of the campaign that found it; --set changes them. Exit code 0 when it is fixed, 1 when it still
+    hurts, 3 when nobody can say: inconclusive, aborted, or not tried in time.
     """
     from ldfi.experiments.api.new_campaign import Bounds
 
@@ -167,6 +167,8 @@ def verify(
         last = tried(client, path, bounds, watch=watch, as_json=as_json, within=patience)
         finding = client.get(_path(finding_id))
     code = code_of(last)
+    if code == exits.FINE and finding["state"] in {"open", "acknowledged", "regressed"}:
+        code = exits.INCONCLUSIVE  # survived once, and not tried again
     said = "Nobody can say whether it is fixed; it" if code == exits.INCONCLUSIVE else "It"
     said = f"{said} is {finding['state']}: finding {finding['id']}."
     show({"finding": finding, "experiment": last}, said, as_json=as_json)

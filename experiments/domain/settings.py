@@ -93,7 +93,8 @@ class Settings(Thresholds):
     Some need more words than people can be told on the spot. ``concurrency``: one experiment at a
     time for each class. ``confirm``: a finding is announced when a second experiment of its own
     has hurt as well. ``verify``: known findings of the classes are tried again in every run, as
-    many as the budget has room for. ``rechecks`` measure how far "more faults never help" holds.
+    many as the budget has room for. ``rechecks`` measure how far "more faults never help" holds;
+    where there are any, what was survived is tried again before a certificate rests on it.
     ``window``: when it is over the experiment is inconclusive. ``approve_above``: experiments
     that may hurt more members than this, as far as one can tell beforehand, wait for an operator.
     ``profile``: chooses, as the campaign starts, those of shares, window and unions that were not
@@ -250,9 +251,9 @@ class Settings(Thresholds):
     rechecks: Annotated[
         int,
         About(
-            "Sets inferred to be safe that are tried, per class",
+            "Sets inferred to be safe that are tried, per class; 0: nor is what was survived",
             "Rechecks per class",
-            "Sets inferred to be safe that are tried.",
+            "Sets inferred to be safe that are tried. 0: and what was survived is not tried again.",
             ge=0,
             le=100,
         ),

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ldfi.experiments.domain.campaign.knowledge import DOWN
+from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.pytest_plugin.armed import service_name
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.loop import Asked, Finding

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ldfi.experiments.domain.campaign.knowledge import DOWN
+from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.loop import Explored, Finding
 from ldfi.lineage.outline import Outline, Row, outline, side_by_side

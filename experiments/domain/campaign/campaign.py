@@ -20,7 +20,8 @@ from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.ending import Ending, ending_of
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
-from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
+from ldfi.experiments.domain.campaign.fold import Hypothesis
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of, suspects_of
 from ldfi.experiments.domain.campaign.run import Runs, runs_of
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
@@ -333,6 +334,8 @@ class Campaign:
         faults = exploration.knowledge.expand(plan.hypothesis)
         names = [str(fault) for fault in faults]
         risk = self.experience.risk(names, self.settings.members)
+        hurt = plan.hypothesis in exploration.knowledge.hurt
+        known_to_hurt = hurt or plan.purpose in {"confirm", "verify"}
         experiment = Experiment(
             id=self.new_id(),
             request_class=known.name,
@@ -341,7 +344,7 @@ class Campaign:
             faults=faults,
             settings=self.settings,
             purpose=plan.purpose,
-            risk=self.settings.members if plan.purpose in {"confirm", "verify", "repeat"} else risk,
+            risk=self.settings.members if known_to_hurt else risk,
             version=exploration.version,
             created_at=now,
             opening=plan.opening,

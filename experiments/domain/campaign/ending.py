@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN, Hypothesis
+from ldfi.experiments.domain.campaign.fold import Hypothesis
+from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
 
 EndKind = Literal["complete", "open", "out of time", "out of budget"]
@@ -25,6 +26,8 @@ COMPLETE: Final = "nothing left to try within the bounds"
 OUT_OF_TIME: Final = "the solver ran out of time"
 NOT_TRIED: Final = "not tried"
 NOT_CONFIRMED: Final = "not confirmed"
+TRIED_ONCE: Final = "survived, but not tried again often enough"
+CONTRADICTED: Final = "what was seen of it contradicts itself"
 UNKNOWN: Final = "its points were not seen in this class"
 NAMED = 5
 """Hypotheses, points and classes that are named; the others are counted."""
@@ -144,6 +147,11 @@ class _Open:
         for found in self.exploration.knowledge.explorer.open_hypotheses(OPEN_SHOWN):
             each = frozenset(map(str, found))
             self.why[each] = self.trials[each].why_open if each in self.trials else untried
+        grounds = self.exploration.knowledge.grounds
+        for each in grounds.open(OPEN_SHOWN):
+            self.why.setdefault(each, TRIED_ONCE)
+        for harm, _ in grounds.contradictions():
+            self.why[harm.injected] = CONTRADICTED
         for each, trial in self.trials.items():
             if trial.purpose == "verify" and not trial.decided:
                 self.why[each] = trial.why_open

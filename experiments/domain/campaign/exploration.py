@@ -1,13 +1,14 @@
 """Exploring one request class: what to try next, and what has become of its findings.
 
 In this order: *verify* what was found before, *confirm* what was just found, *explore* what nobody
-knows yet, and *recheck* a few sets that were only inferred to be safe.
+knows yet, *repeat* what a certificate would rest on and was tried only once, and *recheck* a few
+sets that were only inferred to be safe.
 
 A finding is ``suspected`` at first. When an experiment of its own hurts as well, it is ``open``;
-when that one is survived, it is ``refuted``: the verdict that suspected it was wrong. A finding
-that was open and is survived later is ``fixed``. In both cases whatever was put down to these
-faults is forgotten, and what is known is built anew from the lessons that are left. A finding of
-which a part hurts by itself is ``superseded`` by that part.
+when it is survived twice running, it is ``refuted``: the verdict that suspected it was wrong. A
+finding that was open and is survived twice running is ``fixed``. In both cases whatever was put
+down to these faults is forgotten, and what is known is built anew from the lessons that are left. A
+finding of which a part hurts by itself is ``superseded`` by that part.
 
 All of it is a function of the class's traffic as it is now and of the lessons in their order, so
 that after a restart the same is known and the same comes next (:meth:`Exploration.replay`).
@@ -16,22 +17,27 @@ What is known of the class, and the way to and from the solver, is
 :class:`~ldfi.experiments.domain.campaign.knowledge.Knowledge`; whoever wants that asks
 ``exploration.knowledge``.
 
-A failure that contradicts what was survived is *repeated* before anything is built on it, and the
-second lesson takes the place of the first. (A request of which spans were lost seems to have failed
-of fewer faults than it did.) Where both say the same it is believed, and the explorer goes over to
-its cautious strategy, as more faults do help here.
+Every lesson can be wrong (:mod:`ldfi.experiments.domain.campaign.doubt`). A failure that
+contradicts what was survived is *repeated* before anything is built on it, and so is what was
+survived; whatever turns out wrong is forgotten. (A request of which spans were lost seems to have
+failed of fewer faults than it did, or to have relied on less.) Where both come again they are
+believed, and the explorer goes over to its cautious strategy, as more faults do help here. What was
+learned by rules that are no longer ours is repeated before anything else is explored. Later runs
+repeat a few more: those most that close most.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ldfi.experiments.domain.campaign.doubt import TWICE, witnesses
 from ldfi.experiments.domain.campaign.experience import Experience
-from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
+from ldfi.experiments.domain.campaign.fold import Hypothesis
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
@@ -39,7 +45,13 @@ from ldfi.experiments.domain.judging.slots import Opening
 FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded"]
 
 MAX_TRIES = 3
-"""Inconclusive attempts after which a finding is neither confirmed nor verified any more."""
+"""Inconclusive attempts in a run after which a set is not tried again for the same purpose."""
+
+REPEATS = 6
+"""So often a set is repeated in one run at most, whatever comes of it."""
+
+SHARE = 4
+"""In later runs one experiment is repeated for so many others that had to be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,12 @@ class Exploration:
     _judged: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _told: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
-    _rechecked: int = 0
+    _survived: Counter[Hypothesis] = field(default_factory=Counter)
+    """How often running findings were survived, tried by themselves."""
+    _purposes: Counter[str] = field(default_factory=Counter)
+    """What the experiments of this run were for."""
+    _later: bool = False
+    """Whether this is not the first run."""
     _leads: list[Hypothesis] = field(default_factory=list)
     """What the first failures of unions point to, and is tried alone."""
     _hurt_at: dict[Hypothesis, float] = field(default_factory=dict)
@@ -90,7 +107,8 @@ class Exploration:
     def begin_run(self, known: Iterable[Hypothesis]) -> None:
         """Begin a new run of the campaign: try what was found before once more."""
         self.finished = False
-        self._rechecked = 0
+        self._later = bool(self.knowledge.lessons)
+        self._purposes.clear()
         self._tries.clear()
         self.to_verify = list(known) if self.knowledge.settings.verify else []
         if self.only:
@@ -108,9 +126,12 @@ class Exploration:
                 or self._confirmation(now)
                 or self._following()
                 or self._doubt()
+                or self._repetition(outdated=True)
                 or self._exploration()
                 or self._confirmation(now, ripe=False)
+                or self._repetition()
                 or self._recheck()
+                or self._once_more()
             )
         self.finished = plan is None and not self._unconfirmed(ripe=False)
         return plan
@@ -170,6 +191,7 @@ class Exploration:
         return states
 
     def _take(self, lesson: Lesson) -> None:
+        self._purposes[lesson.purpose] += 1
         if lesson.injected in self._asked:
             self._asked.remove(lesson.injected)
         if lesson.injected in self._leads:
@@ -177,13 +199,12 @@ class Exploration:
         if lesson.purpose in {"confirm", "verify"}:
             self._judge(lesson)
         elif lesson.purpose == "repeat":
-            self._replace(lesson)
+            self._repeated(lesson)
         elif lesson.lead:
             self._tries["lead", lesson.lead] += 1
             self._leads.append(lesson.lead)
         else:
-            self.knowledge.learn(lesson)
-            self._rechecked += lesson.purpose == "recheck"
+            self._learn(lesson)
 
     def _judge(self, lesson: Lesson) -> None:
         """Judge a known finding that was tried again by itself."""
@@ -194,22 +215,49 @@ class Exploration:
             self._tries[lesson.purpose, faults] += 1
             if lesson.purpose == "verify" and self._tries[lesson.purpose, faults] < MAX_TRIES:
                 self.to_verify.append(faults)
-            return
-        if lesson.succeeded:
-            self._judged[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
-            injected = self.knowledge.injected(faults)
-            self.knowledge.forget_harm(lambda harm: injected <= harm.fired)
-        self.knowledge.learn(lesson)
-        if not lesson.succeeded:
+        elif not lesson.succeeded:
+            self._survived.pop(faults, None)
+            self._learn(lesson)
             self._judged[faults] = "open"
+        else:
+            self._survived[faults] += 1
+            self.knowledge.hurt.add(faults)
+            if self._survived[faults] >= TWICE:
+                self._judged[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
+                injected = self.knowledge.injected(faults)
+                self._learn(lesson, lambda harm: injected <= harm.fired)
+            else:
+                self._learn(lesson)
+                if lesson.purpose == "verify":
+                    self.to_verify.insert(0, faults)
 
-    def _replace(self, lesson: Lesson) -> None:
-        """Put the answer of the second try in the place of the first."""
+    def _repeated(self, lesson: Lesson) -> None:
+        """Take in the answer of another try; harm that it outdoes is forgotten."""
         self._tries["repeat", lesson.injected] += 1
-        if lesson.succeeded is not None:
-            self._tries["repeat", lesson.injected] = MAX_TRIES
-            self.knowledge.forget_harm(lambda harm: harm.injected == lesson.injected)
-            self.knowledge.learn(lesson)
+        if lesson.succeeded is None:
+            self._tries["in vain", lesson.injected] += 1
+        elif lesson.succeeded:
+            self._learn(lesson, lambda harm: harm.injected == lesson.injected)
+        else:
+            self._learn(lesson)
+
+    def _learn(self, lesson: Lesson, refuted: Callable[[Lesson], bool] = lambda _: False) -> None:
+        """Learn a lesson in place of those that it proves wrong. ``refuted``: which harm it does.
+
+        A survival gives way where the same set hurts, and not for the first time; one that was
+        learned by earlier rules to one that was not.
+        """
+        known = self.knowledge
+        hurts = lesson.succeeded is False and witnesses(lesson, [*known.lessons, lesson]) >= TWICE
+
+        def wrong(other: Lesson) -> bool:
+            if other.succeeded is False:
+                return refuted(other)
+            if not other.succeeded or other.injected != lesson.injected:
+                return False
+            return hurts or (bool(lesson.succeeded) and other.rules < lesson.rules)
+
+        known.learn(lesson, wrong)
 
     def _asked_for(self) -> Plan | None:
         self._asked = [each for each in self._asked if self.knowledge.knows(each)]
@@ -254,23 +302,77 @@ class Exploration:
         ]
 
     def _doubt(self) -> Plan | None:
-        """Find what hurt although it should not have, and was not tried again yet."""
+        """Find what contradicts each other, and was not tried again often enough."""
         states = self.states
-        doubted = (
-            lesson.injected
-            for lesson in self.knowledge.lessons
-            if lesson.injected not in states
-            and self._tries["repeat", lesson.injected] < MAX_TRIES
-            and self.knowledge.doubts(lesson)
+        return next(
+            (
+                Plan(faults, "repeat")
+                for _, again in self.knowledge.grounds.contradictions()
+                for faults in again
+                if self._may_repeat(faults) and states.get(faults) not in {"suspected", "open"}
+            ),
+            None,
         )
-        return next((Plan(faults, "repeat") for faults in doubted), None)
+
+    def _repetition(self, *, outdated: bool = False) -> Plan | None:
+        """Find what a certificate would rest on, and was not tried often enough.
+
+        ``outdated``: only what was learned by earlier rules.
+        """
+        known, grounds = self.knowledge, self.knowledge.grounds
+        if outdated and not any(map(grounds.outdated, grounds.survived)):
+            return None
+        for faults in grounds.shaky():
+            if self._may_repeat(faults) and (not outdated or grounds.outdated(faults)):
+                return Plan(faults, "repeat")
+        if outdated or grounds.firm is grounds.fold:
+            return None
+        for faults in grounds.open():
+            judged = known.explorer.judge(faults)
+            if judged == "safe" and self._may_repeat(faults):
+                return Plan(faults, "repeat")  # no lesson closes it that was tried too seldom
+            if judged == "failing":
+                again = self._unproved(faults)
+                if again is not None:
+                    return again
+        return None
+
+    def _unproved(self, faults: Hypothesis) -> Plan | None:
+        """Find what to try of a finding that rests on too little.
+
+        Of an open one, some of what showed it was forgotten. One that stays suspected cannot be
+        tried by itself: perhaps more had failed where it seemed to hurt, and the spans were lost.
+        """
+        state = self.states.get(faults)
+        if state == "open" and self._tries["confirm", faults] < MAX_TRIES:
+            return Plan(faults, "confirm")
+        if state == "suspected":
+            behind = filter(self._may_repeat, self.knowledge.grounds.behind(faults))
+            return next((Plan(each, "repeat") for each in behind), None)
+        return None
+
+    def _once_more(self) -> Plan | None:
+        """In later runs, repeat a few of those that close most."""
+        repeated = self._purposes["repeat"]
+        others = self._purposes.total() - repeated
+        if not self._later or not self.knowledge.grounds.doubted or SHARE * (repeated + 1) > others:
+            return None
+        heaviest = self.knowledge.grounds.weightiest()
+        return next((Plan(each, "repeat") for each in heaviest if self._may_repeat(each)), None)
+
+    def _may_repeat(self, faults: Hypothesis) -> bool:
+        return (
+            self._tries["in vain", faults] < MAX_TRIES
+            and self._tries["repeat", faults] < REPEATS
+            and self.knowledge.knows(faults)
+        )
 
     def _exploration(self) -> Plan | None:
         proposed = self.knowledge.propose()
         return None if proposed is None else Plan(proposed, "explore")
 
     def _recheck(self) -> Plan | None:
-        if self._rechecked >= self.knowledge.settings.rechecks:
+        if self._purposes["recheck"] >= self.knowledge.settings.rechecks:
             return None
         drawn = self.knowledge.recheck()
         return None if drawn is None else Plan(drawn, "recheck")

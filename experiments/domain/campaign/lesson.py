@@ -25,6 +25,10 @@ from ldfi.lineage.lineage import Lineage
 LessonPurpose = Purpose | Literal["rejected"]
 """What the experiment was for; ``rejected``: an operator did not let it be tried."""
 
+RULES = 2
+"""The rules by which lessons are drawn. Under the first, nobody knew of degraded answers, of what
+makes others fail below a call, or of what a union's first failure points to."""
+
 MAX_TRACES = 5
 """Exemplar traces that a lesson names as its evidence."""
 
@@ -57,6 +61,8 @@ class Lesson:
     """Of a harmful one: what it leaves to a second slot."""
     degraded: bool = False
     lead: frozenset[str] = frozenset()
+    rules: int = RULES
+    """Those by which it was drawn."""
 
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""
@@ -75,6 +81,7 @@ class Lesson:
             "opening": None if self.opening is None else asdict(self.opening),
             "degraded": self.degraded,
             "lead": sorted(self.lead),
+            "rules": self.rules,
         }
 
     @classmethod
@@ -95,6 +102,7 @@ class Lesson:
             opening=Opening(**data["opening"]) if data.get("opening") else None,
             degraded=data.get("degraded", False),
             lead=frozenset(data.get("lead", ())),
+            rules=data.get("rules", 1),
         )
 
 

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.campaign.knowledge import DOWN, Hypothesis, Knowledge
+from ldfi.experiments.domain.campaign.fold import DOWN, Hypothesis
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
 
@@ -124,8 +125,7 @@ class Trials:
         given_up = {f"{kind}@{point}" for kind in knowledge.settings.kinds for point in silent}
         shared = knowledge.traffic.topology.shared()
         given_up |= {DOWN + system for system, points in shared.items() if points & silent}
-        for variable in sorted(given_up):
-            knowledge.explorer.exclude({variable})
+        knowledge.leave_out(given_up)
         exploration.to_verify = [each for each in exploration.to_verify if not each & given_up]
 
     def begin_run(self, explorations: Iterable[Exploration]) -> None:
@@ -139,21 +139,15 @@ class Trials:
             known = exploration.knowledge
             silent = self._silent.pop(known.name, None)
             if silent or any(map(in_vain, known.lessons)):
-                exploration.knowledge = _without_vain(known)
+                exploration.knowledge = known.again(
+                    each for each in known.lessons if not in_vain(each)
+                )
 
 
 def in_vain(lesson: Lesson) -> bool:
     """Say whether a lesson holds nothing but that there was no answer."""
     inconclusive = lesson.succeeded is None and lesson.purpose != "rejected"
     return inconclusive and not lesson.implications
-
-
-def _without_vain(known: Knowledge) -> Knowledge:
-    again = Knowledge(known.name, known.settings, known.traffic, known.protected)
-    for lesson in known.lessons:
-        if not in_vain(lesson):
-            again.learn(lesson)
-    return again
 
 
 def _points(faults: Iterable[str]) -> set[str]:

@@ -132,7 +132,9 @@ def test_a_suspicion_that_is_survived_is_refuted_and_all_of_it_forgotten() -> No
     lab = Lab(serving(PROGRAM))
     lab.learn(harm(RATINGS | LISTS))
     assert lab.learn(harm(RATINGS)) == {RATINGS: "suspected"}
-    # When an experiment of its own is survived
+    # When experiments of its own are survived twice
+    assert lab.carry_out(Plan(RATINGS, "confirm")) == {}
+    assert lab.exploration.plan() == Plan(RATINGS, "confirm")
     assert lab.carry_out(Plan(RATINGS, "confirm")) == {RATINGS: "refuted"}
     # Then nothing is put down to it any more, and the exploration comes to the truth
     assert not lab.exploration.knowledge.findings()
@@ -144,7 +146,9 @@ def test_a_suspicion_that_is_survived_is_refuted_and_all_of_it_forgotten() -> No
 def test_a_refuted_finding_may_be_suspected_again() -> None:
     lab = Lab(serving(PROGRAM))
     lab.learn(harm(RATINGS))
-    lab.carry_out(Plan(RATINGS, "confirm"))
+    for _ in range(2):
+        lab.carry_out(Plan(RATINGS, "confirm"))
+    assert lab.exploration.states == {RATINGS: "refuted"}
 
     assert lab.learn(harm(RATINGS)) == {RATINGS: "suspected"}
 
@@ -292,17 +296,18 @@ def test_what_was_found_before_is_verified_first() -> None:
 
     tried = lab.plans()
 
-    assert tried[:2] == [Plan(RATINGS, "verify"), Plan(LAYOUT, "verify")]
+    assert tried[:3] == [*[Plan(RATINGS, "verify")] * 2, Plan(LAYOUT, "verify")]
     assert lab.exploration.states == {RATINGS: "fixed", LAYOUT: "open", LISTS: "open"}
     assert Plan(LAYOUT, "confirm") not in tried  # it has just hurt once more
 
 
-def test_still_open_is_told_again_and_fixed_once() -> None:
+def test_still_open_is_told_again_and_fixed_once_it_was_survived_twice() -> None:
     lab = Lab(serving(PROGRAM))
     lab.exploration.begin_run([LAYOUT, RATINGS])
 
     assert lab.carry_out(Plan(LAYOUT, "verify")) == {LAYOUT: "open"}
     assert lab.carry_out(Plan(LAYOUT, "verify")) == {LAYOUT: "open"}
+    assert lab.carry_out(Plan(RATINGS, "verify")) == {}
     assert lab.carry_out(Plan(RATINGS, "verify")) == {RATINGS: "fixed"}
 
 

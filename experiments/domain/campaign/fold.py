@@ -1,0 +1,171 @@
+"""Lessons, taught one by one to an explorer: what they mean is what surrounds them.
+
+The solver sees variables, which are strings: ``error@POINT``, ``delay@POINT``, and ``down@SYSTEM``
+for a fault domain, all of whose points fail together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.surroundings import Surroundings
+from ldfi.experiments.domain.campaign.unproven import Unproven, token
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.solver import Explorer
+
+Hypothesis = frozenset[str]
+DOWN = "down@"
+SPELT_OUT = 4
+"""A domain of fewer points than this is never tried point by point as well: it is the same."""
+
+SOLVER_SECONDS = 2.0
+"""The longest the service may stand still for one hypothesis: well within a lease."""
+
+
+@dataclass(slots=True)
+class Fold:
+    """What traffic shows, and then the lessons that it is taught.
+
+    ``protected``: patterns of points that nobody may inject into. ``domains``: the points of each.
+    ``traces``: examples of what was seen to hurt.
+    """
+
+    settings: Settings
+    around: Surroundings
+    protected: tuple[str, ...] = ()
+    explorer: Explorer = field(init=False)
+    domains: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
+    _unproven: Unproven = field(default_factory=Unproven, init=False)
+
+    def __post_init__(self) -> None:
+        self.explorer = Explorer(
+            max_size=self.settings.max_size,
+            strategy=self.settings.strategy,
+            max_union=self.settings.max_union,
+            seed=self.settings.seed,
+            time_limit=SOLVER_SECONDS,
+        )
+        self._know_points()
+        if "error" in self.settings.kinds:
+            for delay, error in sorted(self.around.implications):
+                self.explorer.imply(delay, error)
+        self._know_domains()
+        self._know_nesting()
+        self._know_nature()
+        self._widen()
+
+    def take(self, lesson: Lesson) -> None:
+        """Take in one more lesson; what was rejected is never proposed again."""
+        if lesson.succeeded and not lesson.degraded:
+            self._unproven.add(lesson.fired, lesson.called, lesson.survived)
+            self._widen()  # before the record, which judges by it whether anything was closed
+        self._record(lesson)
+
+    def take_all(self, lessons: Sequence[Lesson]) -> None:
+        """Take in these all at once, which says nothing of what was tried in vain."""
+        for each in lessons:
+            if each.succeeded and not each.degraded:
+                self._unproven.add(each.fired, each.called, each.survived)
+        self._widen()
+        for each in lessons:
+            self._record(each)
+
+    def errors(self, domain: str) -> frozenset[str]:
+        """Return the errors of which a domain consists."""
+        return frozenset(f"error@{point}" for point in self.domains[domain])
+
+    def with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
+        """Add to what fired the domains that were down with it."""
+        late = {f"error@{p}" for p in self.around.given_up if f"delay@{p}" in fired}
+        down = [name for name in self.domains if self.errors(name) <= fired | late]
+        return fired | {token(name.removeprefix(DOWN)) for name in down}
+
+    def _record(self, lesson: Lesson) -> None:
+        if lesson.purpose == "rejected":
+            self.explorer.exclude(lesson.injected)
+        elif lesson.succeeded:
+            relied_on = self._within_bounds(lesson.relied_on)
+            self.explorer.record(
+                injected=lesson.injected,
+                succeeded=True,
+                fired=self.with_tokens(lesson.fired),
+                support=None if lesson.degraded else relied_on,
+                met=relied_on if lesson.degraded else (),
+                traces=lesson.traces,
+            )
+        elif lesson.succeeded is None:
+            self.explorer.record(injected=lesson.injected, succeeded=None)
+        else:
+            self.traces.setdefault(lesson.fired, lesson.traces)
+            blame = {f for f in lesson.fired if f.partition("@")[2] in lesson.suspects}
+            self.explorer.record(
+                injected=lesson.injected,
+                succeeded=False,
+                fired=self.with_tokens(lesson.fired),
+                blame=frozenset(blame) or None,
+                traces=lesson.traces,
+            )
+
+    def _know_nature(self) -> None:
+        """Take in what traffic relies on, and what it survives by itself."""
+        self._unproven.add(frozenset(), self.around.called)
+        for (relied_on, failed), trace_id in zip(
+            self.around.supports, self.around.traces, strict=True
+        ):
+            support = self._within_bounds(relied_on)
+            self.explorer.observe(support, failed=self.with_tokens(failed), traces=(trace_id,))
+            if failed:
+                for fault in sorted(failed - self._within_bounds(failed)):
+                    self.explorer.exclude({fault})  # nobody can inject what only nature does
+                waited = (fault.partition("@") for fault in relied_on)
+                called = frozenset(point for kind, _, point in waited if kind == "delay")
+                self._unproven.add(failed, called, failed)
+
+    def _widen(self) -> None:
+        """Let clauses hold what their runs leave unproved."""
+        errors = {name.removeprefix(DOWN): self.errors(name) for name in self.domains}
+        topology, given_up = self.around.topology, self.around.given_up
+        for survived, faults in self._unproven.news(errors, topology, given_up):
+            self.explorer.observe(self._within_bounds(faults), failed=self.with_tokens(survived))
+
+    def _know_points(self) -> None:
+        """Say what may not be tried, and that kinds of fault at one point exclude each other."""
+        for point in sorted(self.around.points):
+            if matching(self.protected, [point]) is not None:
+                self.explorer.protect(f"{kind}@{point}" for kind in self.settings.kinds)
+            if len(self.settings.kinds) > 1:
+                self.explorer.exclude(f"{kind}@{point}" for kind in self.settings.kinds)
+
+    def _know_domains(self) -> None:
+        if "error" not in self.settings.kinds:
+            return
+        for system, points in sorted(self.around.topology.shared().items()):
+            known = points & self.around.points
+            if len(known) > 1:
+                self.domains[DOWN + system] = known
+                members = {*self.errors(DOWN + system), token(system)}
+                self.explorer.add_domain(DOWN + system, members)
+                self.explorer.exclude({token(system)})
+                if len(members) <= SPELT_OUT:
+                    self.explorer.exclude(self.errors(DOWN + system))
+
+    def _know_nesting(self) -> None:
+        """Exclude a fault on a point together with an error on one around it."""
+        topology, known = self.around.topology, self.around.points
+        alone = {f"error@{point}": frozenset({point}) for point in known}
+        nested = {
+            frozenset({outer, f"{kind}@{inner}"})
+            for outer, points in (alone | self.domains).items()
+            for inner in (topology.behind(points) - points) & known
+            for kind in self.settings.kinds
+        }
+        for pair in sorted(nested, key=sorted):
+            self.explorer.exclude(pair)
+
+    def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
+        kinds = (*self.settings.kinds, "shared")
+        return frozenset(fault for fault in faults if fault.partition("@")[0] in kinds)

@@ -1,0 +1,210 @@
+"""What a certificate of one class rests on: its firm lessons, and where they leave something open.
+
+What is to be tried next follows from all lessons; that nothing is left does not. A certificate is
+complete where the firm lessons alone (:mod:`ldfi.experiments.domain.campaign.doubt`) leave nothing
+open, and no contradiction is unsettled. One is settled when both of its sides were tried often
+enough to be believed: then more faults do help here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ldfi.experiments.domain.campaign.doubt import (
+    TWICE,
+    Hypothesis,
+    agreed,
+    borne_out,
+    firm,
+    survivals,
+    witnesses,
+)
+from ldfi.experiments.domain.campaign.fold import Fold
+from ldfi.experiments.domain.campaign.lesson import RULES, Lesson
+
+LOOKED_AT = 300
+"""Hypotheses that are only closed by lessons tried once, looked at to choose the next of these."""
+
+
+@dataclass(slots=True)
+class Grounds:
+    """``lessons``: all there are; ``fold``: what they amount to. ``empty`` makes one of none.
+
+    ``hurt``: what has ever hurt. ``doubted``: whether what was survived once has to be tried again.
+    """
+
+    lessons: Sequence[Lesson]
+    hurt: Collection[Hypothesis]
+    fold: Fold
+    empty: Callable[[], Fold]
+    doubted: bool
+    survived: Mapping[Hypothesis, Sequence[Lesson]]
+    _known: list[Lesson] = field(init=False)
+    _firm: Fold | None = field(default=None, init=False)
+    _absent: dict[Hypothesis, frozenset[str]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._known = borne_out(self.lessons)
+
+    @property
+    def firm(self) -> Fold:
+        """Return what the firm lessons amount to."""
+        if self._firm is None:
+            chosen = firm(self.lessons, self.wanted, doubted=self._strict)
+            everything = chosen == self._known
+            self._firm = self.fold if everything else self.empty()
+            if not everything:
+                self._firm.take_all(chosen)
+        return self._firm
+
+    def wanted(self, injected: Hypothesis) -> int:
+        """Say how often a set has to be survived before anything rests on it."""
+        return self._worth(injected) if self.doubted else 1
+
+    def open(self, limit: int = LOOKED_AT) -> list[Hypothesis]:
+        """List minimal hypotheses that the firm lessons leave open, at most ``limit``."""
+        return [frozenset(map(str, each)) for each in self.firm.explorer.open_hypotheses(limit)]
+
+    def shaky(self) -> list[Hypothesis]:
+        """List what was survived too seldom and closes what would be open without it.
+
+        First what was learned by earlier rules, then what closes most.
+        """
+        if self.firm is self.fold:
+            return []
+        closing = self._closing()
+        closes: Counter[Hypothesis] = Counter()
+        for hypothesis in self.open():
+            for failed in self.fold.explorer.survivals(hypothesis):
+                closes.update(closing[frozenset(map(str, failed))])
+        return sorted(
+            closes, key=lambda each: (not self.outdated(each), -closes[each], sorted(each))
+        )
+
+    def outdated(self, injected: Hypothesis) -> bool:
+        """Say whether all that shows a set to be survived was learned by earlier rules."""
+        return all(each.rules < RULES for each in self.survived.get(injected, ()))
+
+    def weightiest(self) -> list[Hypothesis]:
+        """List what was survived: first what closes most for the times it was tried.
+
+        So tries are given out in proportion to what they close.
+        """
+        points = len(self.fold.around.points)
+        weights = {}
+        for injected, same in self.survived.items():
+            relied_on = frozenset().union(*(each.relied_on for each in same))
+            free = points - len({fault.partition("@")[2] for fault in relied_on})
+            weights[injected] = free * (free + 1) / 2 / len(same)
+        return sorted(weights, key=lambda each: (-weights[each], sorted(each)))
+
+    def behind(self, faults: Hypothesis) -> list[Hypothesis]:
+        """List what was injected where these faults seemed to hurt."""
+        fired = self.fold.with_tokens(faults)
+        return [
+            each.injected
+            for each in self._known
+            if each.succeeded is False and each.injected != faults and each.fired <= fired
+        ]
+
+    def contradictions(self) -> Iterator[tuple[Lesson, list[Hypothesis]]]:
+        """List harm of what others show to be survived, as far as that is not settled, with what
+        is to be tried again."""
+        doubtful = set(self.fold.explorer.doubtful)
+        for lesson in self._known:
+            if lesson.succeeded is False and self.fold.with_tokens(lesson.fired) in doubtful:
+                again = [] if self._believed(lesson) else [lesson.injected]
+                again += self._against(lesson)
+                if again:
+                    yield lesson, again
+
+    def certificate(self) -> dict[str, Any]:
+        """Write the certificate, with what it rests on."""
+        data = self.fold.explorer.certificate().data
+        opens = {tuple(each) for each in data["open"]}
+        beyond: set[tuple[str, ...]] = set()
+        if self.firm is not self.fold:
+            firmly = self.firm.explorer.certificate().data
+            beyond = {tuple(each) for each in firmly["open"]} - opens
+            data["open_complete"] = data["open_complete"] and firmly["open_complete"]
+            data["rests_on"] = firmly["evidence"]
+        unsettled = sorted({tuple(sorted(each.injected)) for each, _ in self.contradictions()})
+        if unsettled:
+            data["open_complete"] = False  # nobody knows what else they leave open
+        everything = sorted(opens | beyond, key=lambda each: (len(each), each))
+        data["open"] = [list(each) for each in everything]
+        data["doubt"] = {
+            "tries": TWICE if self.doubted else 1,
+            "survived": len(self.survived),
+            "survived_once": sum(len(same) == 1 for same in self.survived.values()),
+            "tried_once": len(beyond),
+            "unsettled": [list(each) for each in unsettled],
+        }
+        return data
+
+    def _closing(self) -> Mapping[Hypothesis, list[Hypothesis]]:
+        """Group what is not firm by what all of its lessons show to be survived."""
+        found = defaultdict(list)
+        for injected, same in self.survived.items():
+            if not self._enough(injected, self.wanted(injected)):
+                for fired in self._shown(same):
+                    found[fired].append(injected)
+        return found
+
+    def _shown(self, same: Sequence[Lesson]) -> set[frozenset[str]]:
+        return {self.fold.with_tokens(agreed(each, same).fired) for each in same}
+
+    @property
+    def _strict(self) -> bool:
+        """Whether harm that was met once is not believed either."""
+        return self.doubted and self.fold.settings.confirm
+
+    def _worth(self, injected: Hypothesis) -> int:
+        return TWICE + (injected in self.hurt or bool(self._missing(injected)))
+
+    def _missing(self, injected: Hypothesis) -> frozenset[str]:
+        """Points that were not called, although requests in which less fired called them, and
+        nothing that fired is around them: perhaps their spans were lost."""
+        if injected not in self._absent:
+            same = self.survived[injected]
+            fired = frozenset().union(*(each.fired for each in same))
+            called = frozenset().union(*(each.called for each in same))
+            expected = set(self.fold.around.called)
+            for others in self.survived.values():
+                expected.update(*(each.called for each in others if each.fired < fired))
+            points = frozenset(fault.partition("@")[2] for fault in fired)
+            behind = self.fold.around.topology.behind(points)
+            self._absent[injected] = frozenset(expected - called - behind)
+        return self._absent[injected]
+
+    def _enough(self, injected: Hypothesis, wanted: int) -> bool:
+        return sum(each.rules == RULES for each in self.survived[injected]) >= wanted
+
+    def _believed(self, harm: Lesson) -> bool:
+        return not self.fold.settings.confirm or witnesses(harm, self._known) >= TWICE
+
+    def _against(self, harm: Lesson) -> list[Hypothesis]:
+        """List what says that a harm cannot be, and was not tried often enough."""
+        shown = self.fold.explorer.survivals(self.fold.with_tokens(harm.fired))
+        names = {frozenset(map(str, each)) for each in shown}
+        return [
+            injected
+            for injected, same in self.survived.items()
+            if not names.isdisjoint(self._shown(same))
+            and not self._enough(injected, self._worth(injected))
+        ]
+
+
+def grounds(
+    lessons: Sequence[Lesson],
+    hurt: Collection[Hypothesis],
+    fold: Fold,
+    empty: Callable[[], Fold],
+    *,
+    doubted: bool,
+) -> Grounds:
+    """Look at what these lessons are worth."""
+    return Grounds(lessons, hurt, fold, empty, doubted, survivals(lessons))
