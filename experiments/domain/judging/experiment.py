@@ -268,7 +268,9 @@ class Experiment:
             return min(self._allowed, settings.members)
         self._full_since = now if self._full_since is None else self._full_since
         if not self.outstanding() or now >= self._full_since + max(settings.settle, traces):
-            failed = treated.failures if self.tests.log_worse > 0 else 0  # as many as in control
+            # none where it is as many as in control, of which there has to be one to compare with
+            compared = bool(self.arms["control"].total)
+            failed = 0 if compared and self.tests.log_worse <= 0 else treated.failures
             self._allowed = following(self.used, treated.total, failed)
             self._full_since = None
         return min(self._allowed, settings.members)

@@ -64,8 +64,8 @@ SHARED = {
     "pool": (lambda: Pool(size=3, seconds=5), 14),
     "pool, waited for in the call": (lambda: Pool(size=3, seconds=5, inside=True), 50),
 }
-"""And how many may be treated until it stops. Calls that fail without an answer, as none has before,
-are waited for by as long as spans may take: somebody may have served them."""
+"""And how many may be treated until it stops. Calls that fail without an answer, as none has
+before, are waited for by as long as spans may take: somebody may have served them."""
 
 
 @pytest.mark.parametrize(("make", "most"), SHARED.values(), ids=SHARED)

@@ -474,6 +474,16 @@ def test_the_next_are_let_in_when_the_traces_of_those_before_may_have_come() -> 
     assert experiment.admission(HOUR + 14.0, traces=14.0) > few
 
 
+def test_who_was_hurt_while_nobody_of_control_had_reported_is_no_proof_of_health() -> None:
+    """As there was no evidence yet, two of two failures counted as none: fourteen were let in."""
+    experiment = an_experiment()
+    experiment.used = experiment.admission(HOUR)
+    for number in range(experiment.used):
+        experiment.observe(seen(number, "treatment", success=False))
+
+    assert experiment.admission(HOUR + 1.0) == experiment.used + 1
+
+
 def test_a_low_level_asks_for_more_evidence() -> None:
     def looks(level: float) -> int:
         experiment, number = an_experiment(Settings(confirm=False), level), 0
