@@ -235,6 +235,12 @@ class Explorer:
             return "failing"
         return "safe" if now.equation.is_safe(expansion) else "open"
 
+    def admissible(self, faults: Iterable[Hashable]) -> bool:
+        """Say whether these may be proposed together: nothing is protected or excluded. Of faults
+        that are not known yet nothing is."""
+        known = (fault for fault in faults if fault in self._language.index)
+        return self._now().admissible(self._language.variables(known))
+
     def expect(self, likelihoods: Mapping[Any, float]) -> None:
         """Take these from now on to be the likelihoods of being harmful (for ``likeliest``)."""
         self._likelihoods.update(likelihoods)

@@ -1,7 +1,8 @@
 """Exploring one request class: what to try next, and what has become of its findings.
 
 In this order: *verify* what was found before, *confirm* what was just found, *explore* what nobody
-knows yet, and *recheck* a few sets that were only inferred to be safe.
+knows yet, first of all what requests blame that failed by themselves, and *recheck* a few sets that
+were only inferred to be safe.
 
 A finding is ``suspected`` at first. When an experiment of its own hurts as well, it is ``open``;
 when that one is survived, it is ``refuted``: the verdict that suspected it was wrong. A finding
@@ -33,6 +34,7 @@ from typing import Literal
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.knowledge import Hypothesis, Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 
@@ -66,7 +68,7 @@ class Exploration:
     """What is tried on one class, in which order, and the states of its findings.
 
     ``version``: that of the request class whose lineage this is about. ``only``: hypotheses to be
-    tried once each instead of exploring.
+    tried once each instead of exploring. ``called_off``: of which an experiment was aborted.
     """
 
     knowledge: Knowledge
@@ -74,6 +76,7 @@ class Exploration:
     only: tuple[Hypothesis, ...] = ()
     finished: bool = False
     to_verify: list[Hypothesis] = field(default_factory=list)
+    called_off: set[Hypothesis] = field(default_factory=set)
     _judged: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _told: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
@@ -92,6 +95,7 @@ class Exploration:
         self.finished = False
         self._rechecked = 0
         self._tries.clear()
+        self.called_off.clear()
         self.to_verify = list(known) if self.knowledge.settings.verify else []
         if self.only:
             self.to_verify = [each for each in self.to_verify if each in self.only]
@@ -108,6 +112,7 @@ class Exploration:
                 or self._confirmation(now)
                 or self._following()
                 or self._doubt()
+                or self._suspicion()
                 or self._exploration()
                 or self._confirmation(now, ripe=False)
                 or self._recheck()
@@ -242,6 +247,11 @@ class Exploration:
     def _following(self) -> Plan | None:
         self._leads = [each for each in self._leads if self.knowledge.tries(each)]
         return Plan(self._leads[0], "explore") if self._leads else None
+
+    def _suspicion(self) -> Plan | None:
+        """Try alone what nature says hurts. What was called off is left to the unions."""
+        fresh = (each for each in suspicions(self.knowledge) if each not in self.called_off)
+        return next((Plan(each, "explore") for each in fresh), None)
 
     def _unconfirmed(self, *, ripe: bool) -> list[Hypothesis]:
         """``ripe``: leave out what a broader finding, still to be tried, may replace."""
