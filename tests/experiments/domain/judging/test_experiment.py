@@ -432,13 +432,13 @@ def test_failures_of_requests_that_began_last_overturn_nothing() -> None:
 
 def test_silence_is_no_success() -> None:
     # Given forty devices that were fine, and so many that were treated and never heard of again
-    experiment = an_experiment()
+    experiment = an_experiment(Settings(delta=0.25))
     feed(experiment, 40, treated=True)
     experiment.used = 40 + 14
     assert decide(experiment) == "inconclusive"
     assert experiment.reason == "14 of 54 treated devices never reported"
     # When they are fewer than would matter
-    few = an_experiment()
+    few = an_experiment(Settings(delta=0.25))
     feed(few, 40, treated=True)
     few.used = 40 + 13
     assert decide(few) == "tolerated"
