@@ -18,7 +18,7 @@ from ldfi.solver.certify import Progress, certify
 from ldfi.solver.deadline import Deadline
 from ldfi.solver.equation import Equation, Violation
 from ldfi.solver.errors import InvalidRecord
-from ldfi.solver.findings import exact_findings, larger, minimal_failing_sets
+from ldfi.solver.findings import exact_findings, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
 from ldfi.solver.listing import Listing
@@ -196,12 +196,6 @@ class Explorer:
         now = self._now()
         return self._as_faults(exact_findings(now, minimal_failing_sets(now)))
 
-    @property
-    def larger_findings(self) -> tuple[Faults, ...]:
-        """Return failing sets larger than ``max_size`` that were met; they need not be minimal."""
-        now = self._now()
-        return self._as_faults(larger(now, minimal_failing_sets(now)))
-
     def minimal_failing_sets(self) -> tuple[Faults, ...]:
         """Return every inclusion-minimal failing set within ``max_size``, implied ones included."""
         return self._as_faults(minimal_failing_sets(self._now()))
@@ -240,6 +234,12 @@ class Explorer:
         now = self._now()
         shown = now.equation.survivals(self._language.expand(faults))
         return tuple(sorted(shown, key=set_key))
+
+    def admissible(self, faults: Iterable[Hashable]) -> bool:
+        """Say whether these may be proposed together: nothing is protected or excluded. Of faults
+        that are not known yet nothing is."""
+        known = (fault for fault in faults if fault in self._language.index)
+        return self._now().admissible(self._language.variables(known))
 
     def expect(self, likelihoods: Mapping[Any, float]) -> None:
         """Take these from now on to be the likelihoods of being harmful (for ``likeliest``)."""

@@ -68,7 +68,7 @@ def forecast(
     delays = definition.delays
     settings = fitted(settings, meant, waits, delays=delays)
     estimates = tuple(estimate(settings, flow, level) for flow in flows)
-    against = why_not(settings, estimates) if definition.schedule is None else None
+    against = why_not(settings, estimates, level) if definition.schedule is None else None
     if settings.profile == "production" and not flows and definition.schedule is None:
         against = (
             "no class has been seen for long enough to choose the smallest shares by its traffic: "

@@ -74,7 +74,7 @@ class Thresholds:
             gt=0,
             lt=1,
         ),
-    ] = 0.25
+    ] = 0.15
     min_samples: Annotated[
         int,
         About("Outcomes of either arm before a verdict", "Pairs before a verdict", ge=1, le=10_000),
@@ -156,21 +156,21 @@ class Settings(Thresholds):
         About(
             "Share of devices that are treated",
             "Share treated",
-            "Of all devices; 0.05 is one in twenty.",
+            "Of all devices; 0.01 is one in a hundred.",
             gt=0,
             le=0.5,
         ),
-    ] = 0.05
+    ] = 0.01
     control: Annotated[
         float,
         About(
             "Share of devices that the treated are compared with",
             "Share in control",
-            "Compared with them; nothing is injected.",
+            "Nothing is injected; about ten times as many hurt the fewest.",
             gt=0,
             le=0.5,
         ),
-    ] = 0.05
+    ] = 0.1
     members: Annotated[
         int,
         About(
@@ -224,7 +224,7 @@ class Settings(Thresholds):
             ge=1,
             le=600,
         ),
-    ] = 25.0
+    ] = 120.0
     settle: Annotated[
         float,
         About(

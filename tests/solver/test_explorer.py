@@ -217,6 +217,21 @@ def test_exploration_ends_whatever_the_system_does(data: st.DataObject, strategy
     pytest.fail("the exploration did not end")
 
 
+def test_what_is_protected_or_excluded_may_not_be_tried_and_what_is_unknown_may() -> None:
+    explorer = Explorer("abcd", protected="a")
+    explorer.exclude("bc")
+    explorer.exclude("d")
+
+    def admissible(faults: str) -> bool:
+        return explorer.admissible(faults)
+
+    assert [admissible(each) for each in ("b", "c", "bc", "a", "ab", "d")] == [
+        *(True, True, False),
+        *(False, False, False),
+    ]
+    assert admissible("x") and admissible("bx") and not admissible("ax")
+
+
 def test_the_empty_proposal_says_that_nothing_is_known_yet() -> None:
     assert Explorer().propose() == frozenset()
 

@@ -270,6 +270,8 @@ class Campaign:
             self.trials.add(Trial.of(experiment, lesson), exploration.knowledge)
             changes = exploration.learn(lesson, experiment.ended_at or 0.0)
             runs = runs_of(experiment, lesson)
+        elif exploration is not None:
+            exploration.called_off.add(experiment.hypothesis)
         experiment.good.clear()
         experiment.bad.clear()
         experiment.undisturbed = None

@@ -1,8 +1,8 @@
 """Exploring one request class: what to try next, and what has become of its findings.
 
 In this order: *verify* what was found before, *confirm* what was just found, *explore* what nobody
-knows yet, *repeat* what a certificate would rest on and was tried only once, and *recheck* a few
-sets that were only inferred to be safe.
+knows yet, first of all what requests blame that failed by themselves, *repeat* what a certificate
+would rest on and was tried only once, and *recheck* a few sets that were only inferred to be safe.
 
 A finding is ``suspected`` at first. When an experiment of its own hurts as well, it is ``open``;
 when it is survived twice running, it is ``refuted``: the verdict that suspected it was wrong. A
@@ -39,6 +39,7 @@ from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.fold import Hypothesis
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 
@@ -78,7 +79,7 @@ class Exploration:
     """What is tried on one class, in which order, and the states of its findings.
 
     ``version``: that of the request class whose lineage this is about. ``only``: hypotheses to be
-    tried once each instead of exploring.
+    tried once each instead of exploring. ``called_off``: of which an experiment was aborted.
     """
 
     knowledge: Knowledge
@@ -86,6 +87,7 @@ class Exploration:
     only: tuple[Hypothesis, ...] = ()
     finished: bool = False
     to_verify: list[Hypothesis] = field(default_factory=list)
+    called_off: set[Hypothesis] = field(default_factory=set)
     _judged: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _told: dict[Hypothesis, FindingNews] = field(default_factory=dict)
     _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
@@ -110,6 +112,7 @@ class Exploration:
         self._later = bool(self.knowledge.lessons)
         self._purposes.clear()
         self._tries.clear()
+        self.called_off.clear()
         self.to_verify = list(known) if self.knowledge.settings.verify else []
         if self.only:
             self.to_verify = [each for each in self.to_verify if each in self.only]
@@ -127,6 +130,7 @@ class Exploration:
                 or self._following()
                 or self._doubt()
                 or self._repetition(outdated=True)
+                or self._suspicion()
                 or self._exploration()
                 or self._confirmation(now, ripe=False)
                 or self._repetition()
@@ -291,6 +295,11 @@ class Exploration:
         self._leads = [each for each in self._leads if self.knowledge.tries(each)]
         return Plan(self._leads[0], "explore") if self._leads else None
 
+    def _suspicion(self) -> Plan | None:
+        """Try alone what nature says hurts. What was called off is left to the unions."""
+        fresh = (each for each in suspicions(self.knowledge) if each not in self.called_off)
+        return next((Plan(each, "explore") for each in fresh), None)
+
     def _unconfirmed(self, *, ripe: bool) -> list[Hypothesis]:
         """``ripe``: leave out what a broader finding, still to be tried, may replace."""
         return [
@@ -319,23 +328,12 @@ class Exploration:
 
         ``outdated``: only what was learned by earlier rules.
         """
-        known, grounds = self.knowledge, self.knowledge.grounds
-        if outdated and not any(map(grounds.outdated, grounds.survived)):
-            return None
-        for faults in grounds.shaky():
-            if self._may_repeat(faults) and (not outdated or grounds.outdated(faults)):
-                return Plan(faults, "repeat")
-        if outdated or grounds.firm is grounds.fold:
-            return None
-        for faults in grounds.open():
-            judged = known.explorer.judge(faults)
-            if judged == "safe" and self._may_repeat(faults):
-                return Plan(faults, "repeat")  # no lesson closes it that was tried too seldom
-            if judged == "failing":
-                again = self._unproved(faults)
-                if again is not None:
-                    return again
-        return None
+        grounds = self.knowledge.grounds
+        worth = grounds.outdated_sets() if outdated else grounds.worth_repeating()
+        found = next(filter(self._may_repeat, worth), None)
+        if found is None and not outdated:
+            return next(filter(None, map(self._unproved, grounds.unproved())), None)
+        return None if found is None else Plan(found, "repeat")
 
     def _unproved(self, faults: Hypothesis) -> Plan | None:
         """Find what to try of a finding that rests on too little.

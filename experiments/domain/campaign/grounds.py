@@ -24,6 +24,7 @@ from ldfi.experiments.domain.campaign.doubt import (
 )
 from ldfi.experiments.domain.campaign.fold import Fold
 from ldfi.experiments.domain.campaign.lesson import RULES, Lesson
+from ldfi.solver import Judgement
 
 LOOKED_AT = 300
 """Hypotheses that are only closed by lessons tried once, looked at to choose the next of these."""
@@ -83,6 +84,21 @@ class Grounds:
         return sorted(
             closes, key=lambda each: (not self.outdated(each), -closes[each], sorted(each))
         )
+
+    def outdated_sets(self) -> Iterator[Hypothesis]:
+        """Name what rests on earlier rules alone and closes what would be open without it."""
+        if any(map(self.outdated, self.survived)):
+            yield from filter(self.outdated, self.shaky())
+
+    def worth_repeating(self) -> Iterator[Hypothesis]:
+        """Name what is to be tried again for a certificate to rest on, what closes most first; and
+        what no lesson closes that was tried too seldom."""
+        yield from self.shaky()
+        yield from self._open_though("safe")
+
+    def unproved(self) -> Iterator[Hypothesis]:
+        """Name findings that the firm lessons do not show."""
+        return self._open_though("failing")
 
     def outdated(self, injected: Hypothesis) -> bool:
         """Say whether all that shows a set to be survived was learned by earlier rules."""
@@ -144,6 +160,13 @@ class Grounds:
             "unsettled": [list(each) for each in unsettled],
         }
         return data
+
+    def _open_though(self, judged: Judgement) -> Iterator[Hypothesis]:
+        """Name what the firm lessons leave open and all lessons together do not."""
+        if self.firm is not self.fold:
+            for each in self.open():
+                if self.fold.explorer.judge(each) == judged:
+                    yield each
 
     def _closing(self) -> Mapping[Hypothesis, list[Hypothesis]]:
         """Group what is not firm by what all of its lessons show to be survived."""

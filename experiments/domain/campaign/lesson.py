@@ -143,7 +143,7 @@ def suspects_of(experiment: Experiment, usual_support: frozenset[str]) -> frozen
     """Find the faults that fired and that the requests which failed blame; none where their traces
     name none. Where a blamed delay ended in an error of the call, the error is to blame."""
     fired, alike = _alike(experiment)
-    points = _most_common(Counter(blame(each.tree, usual_support) for each in alike))
+    points = _blamed(alike, usual_support)
     gave_up = frozenset().union(*(each.timed_out for each in alike))
     errors = "error" in experiment.settings.kinds
     return frozenset(
@@ -166,12 +166,11 @@ def _harm(
     implications: frozenset[tuple[str, str]],
 ) -> Lesson:
     commonest, alike = _alike(experiment)
-    suspects = Counter(blame(lineage.tree, usual_support) for lineage in alike)
     return Lesson(
         experiment.hypothesis,
         succeeded=False,
         fired=commonest,
-        suspects=_most_common(suspects),
+        suspects=_blamed(alike, usual_support),
         implications=implications,
         traces=tuple(lineage.trace_id for lineage in alike[:MAX_TRACES]),
         purpose=experiment.purpose,
@@ -181,6 +180,12 @@ def _harm(
             min(experiment.level or 1.0, experiment.settings.alpha_harmful),
         ),
     )
+
+
+def _blamed(failed: Iterable[Lineage], usual_support: frozenset[str]) -> frozenset[str]:
+    """Choose the points that these requests blame most often, of those that blame any."""
+    blamed = Counter(filter(None, (blame(each.tree, usual_support) for each in failed)))
+    return _most_common(blamed) if blamed else frozenset()
 
 
 def _most_common(sets: Counter[frozenset[str]]) -> frozenset[str]:

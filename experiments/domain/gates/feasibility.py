@@ -6,6 +6,10 @@ everybody is hurt (*harmful*; smaller harm takes longer). With the rate of reque
 that is a time, and a number of members. A class decides where the outcomes to be expected within
 the window, and the members, are enough.
 
+They are fed in turn, but devices are drawn at random, and of two treated ones without a control
+device beside them one counts. With a share s of treated among both arms it therefore takes
+1 + s²/(1 - s) times as many: half as many again at one to one, one in a hundred at ten to one.
+
 Every request is taken to come from a device of its own. Where devices come back it takes longer,
 for each counts once.
 """
@@ -163,7 +167,8 @@ def _needed(
         except ArithmeticError:  # a delta so near to 0 or 1 that there is no number in between
             return None
         if tests.final() == verdict:
-            return Needed(counts[True], counts[False])
+            drawn = 1.0 if rule == "threshold" else 1 + share**2 / (1 - share)
+            return Needed(round(drawn * counts[True]), round(drawn * counts[False]))
     return None
 
 
@@ -191,7 +196,8 @@ def chosen(
     if settings.profile is None:
         return settings
     caution = PROFILES[settings.profile]
-    wanted = [(_surely(settings, flow, level), flow.per_second) for flow in flows]
+    most = _shares(settings, caution.most)
+    wanted = [(_surely(most, flow, level), flow.per_second) for flow in flows]
     share = max(
         (outcomes / (rate * caution.window) for outcomes, rate in wanted if rate),
         key=lambda each: (each <= caution.most, each if each <= caution.most else -each),
@@ -200,16 +206,23 @@ def chosen(
     share = min(max(share, caution.least), caution.most)
     seconds = [outcomes / (rate * share) for outcomes, rate in wanted if rate]
     window = max((each for each in seconds if each <= caution.window), default=caution.window)
+    made = _shares(settings, share)
     choices: dict[str, Any] = {
-        "treatment": share,
-        "control": max(share, min(RATIO * share, MOST_CONTROL)),
+        "treatment": made.treatment,
+        "control": made.control,
         "window": float(math.ceil(max(window, DEFAULTS.window))) if flows else DEFAULTS.window,
         "max_union": caution.united,
     }
     return replace(settings, **{n: v for n, v in choices.items() if n not in given})
 
 
-def why_not(settings: Settings, estimates: Sequence[Estimate]) -> str | None:
+def _shares(settings: Settings, treatment: float) -> Settings:
+    """Treat this share; put as many times as many in control as there may be."""
+    control = max(treatment, min(RATIO * treatment, MOST_CONTROL))
+    return replace(settings, treatment=treatment, control=control)
+
+
+def why_not(settings: Settings, estimates: Sequence[Estimate], level: float = 1.0) -> str | None:
     """Say why no class can decide anything, with the figures and the ways out; None where one can.
 
     Nothing is said of classes of which too little was seen.
@@ -222,11 +235,11 @@ def why_not(settings: Settings, estimates: Sequence[Estimate]) -> str | None:
     profile = f", at the limits of the profile {settings.profile}" if settings.profile else ""
     return (
         f"no class can decide anything in {settings.window:g} s with {settings.treatment:.2%} of "
-        f"all devices treated{profile}. {'; '.join(said)}. {_ways_out(settings, estimates)}"
+        f"all devices treated{profile}. {'; '.join(said)}. {_ways_out(settings, estimates, level)}"
     )
 
 
-def _ways_out(settings: Settings, estimates: Sequence[Estimate]) -> str:
+def _ways_out(settings: Settings, estimates: Sequence[Estimate], level: float) -> str:
     best = min(estimates, key=lambda each: each.seconds)
     worst = most_treated(best.harmful, best.tolerated)
     if not math.isfinite(worst):
@@ -235,10 +248,10 @@ def _ways_out(settings: Settings, estimates: Sequence[Estimate]) -> str:
     longest = SETTINGS["window"].about.limits["le"]
     if best.seconds <= longest:
         ways.append(f"a window of {math.ceil(best.seconds)} s")
-    largest = PROFILES["staging"].most
-    seconds = worst / (best.flow.per_second * largest) if best.flow.per_second else math.inf
+    wide = _shares(settings, PROFILES["staging"].most)
+    seconds = estimate(wide, best.flow, level).seconds
     if seconds <= longest:
-        ways.append(f"shares of {largest:g} and a window of {math.ceil(seconds)} s")
+        ways.append(f"shares of {wide.treatment:g} and a window of {math.ceil(seconds)} s")
     if worst > settings.members:
         ways.append(f"{math.ceil(worst)} members")
     per_minute = 60 * worst / (settings.treatment * settings.window)
@@ -257,9 +270,8 @@ def _surely(settings: Settings, flow: Flow, level: float) -> float:
 
     Solves m - SURE·√m = n: outcomes that arrive at random vary by the root of their number.
     """
-    even = replace(settings, treatment=DEFAULTS.treatment, control=DEFAULTS.control)
-    spread = math.sqrt(flow.failing * (1 - flow.failing) / even.min_samples)
+    spread = math.sqrt(flow.failing * (1 - flow.failing) / settings.min_samples)
     unlucky = flow.failing + SURE * spread  # so many of a few treated may fail by themselves
-    verdicts = (needed(even, each, unlucky, level) for each in ("harmful", "tolerated"))
+    verdicts = (needed(settings, each, unlucky, level) for each in ("harmful", "tolerated"))
     outcomes = most_treated(*verdicts)
     return ((SURE + math.sqrt(SURE**2 + 4 * outcomes)) / 2) ** 2

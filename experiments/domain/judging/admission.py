@@ -8,6 +8,7 @@ requests that have begun.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 FIRST_OF_UNION: Final = 1
@@ -19,6 +20,30 @@ WELL: Final = 14
 MORE: Final = 12
 """So many more each time after that, or half as many again: the longer all has gone well, the less
 is at stake, and where many fail by themselves it takes a hundred."""
+
+
+@dataclass(slots=True)
+class Stages:
+    """How far the admission of one experiment has come. ``allowed``: devices in all; 0 at first."""
+
+    allowed: int = 0
+    _full_since: float | None = None
+    """When it was seen that as many are treated as may be."""
+    _given_up: int = 0
+    """Treated devices that have had time enough to report, and did not."""
+
+    def over(self, now: float, outstanding: int, patience: float) -> bool:
+        """Say whether it is known how those let in have fared, as far as it will be.
+
+        ``outstanding``: those that have not reported. Who has not ``patience`` seconds after the
+        last was let in is not waited for, neither now nor when the next have been let in.
+        """
+        self._full_since = now if self._full_since is None else self._full_since
+        self._given_up = min(self._given_up, outstanding)
+        if outstanding > self._given_up and now < self._full_since + patience:
+            return False
+        self._given_up, self._full_since = outstanding, None
+        return True
 
 
 def first(faults: int, max_size: int) -> int:

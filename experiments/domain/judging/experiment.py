@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ldfi.experiments.domain.judging import slots
-from ldfi.experiments.domain.judging.admission import first, following
+from ldfi.experiments.domain.judging.admission import Stages, first, following
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.comparison import (
     ArmSample,
@@ -154,11 +154,7 @@ class Experiment:
     _aborting: bool = False
     _quiet_since: float | None = None
     """When the last edge had stopped for sure."""
-    _allowed: int = 0
-    _full_since: float | None = None
-    """When it was seen that as many are treated as may be."""
-    _given_up: int = 0
-    """Treated devices that have had time enough to report, and did not."""
+    _stages: Stages = field(default_factory=Stages)
 
     _order: Ordered = field(init=False)
 
@@ -257,24 +253,19 @@ class Experiment:
         """How many devices may be treated in all, given how those so far have fared.
 
         Who has not reported ``settle`` seconds after the last was let in, or ``traces`` if that is
-        longer, is not waited for, neither now nor when the next have been let in.
+        longer, is not waited for.
         """
-        settings, treated = self.settings, self.arms["treatment"]
+        settings, stages, treated = self.settings, self._stages, self.arms["treatment"]
         if settings.admission == "all" or settings.promql is not None:
             return settings.members
-        if not self._allowed:
-            self._allowed = first(len(self.hypothesis), settings.max_size)
-        if self.used < self._allowed or self._order.calm:
-            return min(self._allowed, settings.members)
-        self._full_since = now if self._full_since is None else self._full_since
-        self._given_up = min(self._given_up, self.outstanding())
-        everybody = self.outstanding() == self._given_up
-        if everybody or now >= self._full_since + max(settings.settle, traces):
-            self._given_up = self.outstanding()
-            failed = treated.failures if self.tests.log_worse > 0 else 0  # as many as in control
-            self._allowed = following(self.used, treated.total, failed)
-            self._full_since = None
-        return min(self._allowed, settings.members)
+        stages.allowed = stages.allowed or first(len(self.hypothesis), settings.max_size)
+        full = self.used >= stages.allowed and not self._order.calm
+        if full and stages.over(now, self.outstanding(), max(settings.settle, traces)):
+            # none where it is as many as in control, of which there has to be one to compare with
+            compared = bool(self.arms["control"].total)
+            failed = 0 if compared and self.tests.log_worse <= 0 else treated.failures
+            stages.allowed = following(self.used, treated.total, failed)
+        return min(stages.allowed, settings.members)
 
     def review(self, now: float, *, exhausted: bool = False) -> bool:
         """Whether it has to be disarmed now: True once, when it goes from observing to settling.

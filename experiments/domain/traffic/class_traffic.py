@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.traffic.interned import Interned, faults_at, names_at
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.shapes import Shape
@@ -108,6 +109,8 @@ class Traffic:
 
     good: int = 0
     topology: Topology = field(default_factory=Topology)
+    suspected: Suspected = field(default_factory=Suspected)
+    """Whom requests blame that failed by themselves."""
     _groups: dict[Faults, _Group] = field(default_factory=dict)
     _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
@@ -151,6 +154,8 @@ class Traffic:
         self.topology.learn(observation.lineage)
         if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
+        elif not observation.outcome.success and self.good >= NATURAL_EVIDENCE:
+            self.suspected.learn(observation.lineage, self.usual_support())
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
         """List frequent supports: (faults relied on, natural failures, exemplar trace) of each."""
@@ -260,6 +265,7 @@ class Traffic:
             "undisturbed": undisturbed,
             "aside": [[*each, count] for each, count in self._aside.items()],
             "topology": self.topology.to_json(points),
+            "suspected": self.suspected.to_json(points),
             "points": points.names,
         }
 
@@ -271,7 +277,11 @@ class Traffic:
         will show it again.
         """
         points = list(data["points"])
-        traffic = cls(data["good"], Topology.from_json(data["topology"], points))
+        traffic = cls(
+            data["good"],
+            Topology.from_json(data["topology"], points),
+            Suspected.from_json(data.get("suspected", ()), points),
+        )
         times = data.get("recent_at") or [0.0] * len(data["recent"])  # once nobody noted when
         traffic._recent.extend(
             (at, good == "1") for at, good in zip(times, data["recent"], strict=True)

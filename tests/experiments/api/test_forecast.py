@@ -85,7 +85,7 @@ def test_a_forecast_starts_nothing(app: FastAPI, client: httpx.Client) -> None:
     screen = Console(width=200, record=True, file=StringIO())
     screen.print(forecast_shown(forecast))
     shown = screen.export_text()
-    assert "5.0 % treated, 5.0 % in control, 25 s for each experiment." in shown
+    assert "1.0 % treated, 10 % in control, 120 s for each experiment." in shown
     assert "cannot decide anything" in shown
     assert "It would not start: no class can decide" in shown
 

@@ -31,8 +31,10 @@ SETTINGS = Settings(
     control=0.3,
     min_traffic=50,
     max_union=None,
+    window=25.0,
     settle=1.0,
     apart=0.0,
+    delta=0.25,
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from collections.abc import Iterable
 
 from hypothesis import HealthCheck, assume, given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of
+from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
@@ -505,3 +507,70 @@ def test_a_shared_database_learned_again() -> None:
     same(again, lab.exploration)
     assert again.states == {frozenset({"down@db"}): "open"}
     assert isinstance(again.knowledge.traffic, Traffic)
+
+
+# --- What nature says to try first ---------------------------------------------------------------
+
+
+def suspecting(lab: Lab, *suspects: Iterable[str]) -> Lab:
+    """Requests have failed by themselves and blamed these points, the first ones most often."""
+    for count, points in enumerate(reversed(suspects), start=1):
+        lab.traffic.suspected.counts[frozenset(points)] = count
+    return lab
+
+
+def test_what_fails_by_itself_and_hurts_is_tried_alone_before_anything_else() -> None:
+    lab = suspecting(Lab(serving(PROGRAM)), ["layout"], ["ratings"])
+
+    tried = lab.plans()
+
+    explored = [each.hypothesis for each in tried if each.purpose == "explore"]
+    assert explored[:2] == [LAYOUT, RATINGS]
+    assert explored.count(RATINGS) == 1
+    assert {each.hypothesis for each in tried if each.purpose == "confirm"} == {LAYOUT, LISTS}
+
+
+def test_suspects_beyond_the_bounds_or_protected_or_known_are_not_tried_for_that() -> None:
+    lab = suspecting(
+        Lab(serving(PROGRAM)), ["layout", "ratings", "playlist"], ["layout"], ["nobody knows it"]
+    )
+    knowledge = Knowledge("GET /", BOUNDS, lab.traffic, protected=("layout",))
+    assert list(suspicions(knowledge)) == []
+    knowledge.explorer.exclude(RATINGS)  # as is done with a point where nothing ever fires
+    lab.traffic.suspected.counts[frozenset({"ratings"})] += 1
+    assert list(suspicions(knowledge)) == []
+    assert list(suspicions(lab.exploration.knowledge)) == [LAYOUT, RATINGS]
+    lab.learn(harm(LAYOUT))
+    assert list(suspicions(lab.exploration.knowledge)) == [RATINGS]
+
+
+def test_a_suspicion_without_an_answer_holds_up_nothing() -> None:
+    lab = suspecting(Lab(serving(PROGRAM)), ["layout"], ["ratings"])
+    lab.learn(Lesson(LAYOUT, succeeded=None))
+    assert lab.exploration.plan() == Plan(RATINGS, "explore")
+    lab.exploration.called_off.add(RATINGS)
+    assert len(lab.exploration.plan().hypothesis) > 1  # type: ignore[union-attr]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data(), programs(points=6), st.integers(0, 3), st.sampled_from([None, 3]))
+def test_whatever_nature_suspects_the_same_is_found(
+    data: st.DataObject, program: Call, seed: int, cap: int | None
+) -> None:
+    # Given any program, and requests that blame any of its points, rightly or not
+    points = points_of(program)
+    assume(points)
+    assume(Run(frozenset()).execute(program).good)
+    blamed = st.frozensets(st.sampled_from(points), min_size=1, max_size=3)
+    suspects = data.draw(st.lists(blamed, unique=True, max_size=5))
+    bounds = Settings(kinds=("error",), seed=seed, max_union=cap, min_traffic=5, rechecks=0)
+    lab = suspecting(Lab(serving(program), bounds), *suspects)
+    # When all is tried
+    tried = lab.plans()
+    # Then what is found is what there is, and no suspicion was tried twice
+    known = lab.exploration.knowledge
+    found = {faults for faults, _ in known.findings()}
+    assert found == failing_sets(program, [f"error@{point}" for point in points], 2)
+    assert check(known.certificate()["certificate"]) == []
+    alone = Counter(each.hypothesis for each in tried if each.purpose == "explore")
+    assert all(alone[frozenset(f"error@{p}" for p in each)] <= 1 for each in suspects)

@@ -31,7 +31,7 @@ def decided(
     """One window of arrivals at random, judged by the service's own tests."""
     share = bounds.treatment + bounds.control
     thresholds = replace(bounds, alpha_harmful=min(level, bounds.alpha_harmful))
-    tests = judging.tests_for(bounds.rule, thresholds)
+    tests = judging.tests_for(bounds.rule, thresholds, bounds.control / bounds.treatment)
     clock, members = rng.expovariate(flow.per_second * share), 0
     while clock < bounds.window and members < bounds.members:
         treated = rng.random() * share < bounds.treatment
@@ -84,28 +84,28 @@ def test_the_defaults_at_eighteen_requests_a_minute_are_refused_with_the_ways_ou
     bounds = Settings()
     said = why_not(bounds, [estimate(bounds, Flow("GET /boot", 18 / 60))])
     assert said == (
-        "no class can decide anything in 25 s with 5.00% of all devices treated. GET /boot: 18 "
-        "requests a minute, so 0.375 treated in 25 s; harmful takes 3 and tolerated takes 11, "
-        "733 s. What would do for GET /boot: shares of 0.4 and a window of 92 s, or 528 requests "
-        "a minute."
+        "no class can decide anything in 120 s with 1.00% of all devices treated. GET /boot: 18 "
+        "requests a minute, so 0.36 treated in 120 s; harmful takes 2 and tolerated takes 20, "
+        "6,667 s. What would do for GET /boot: shares of 0.4 and a window of 250 s, or 1,000 "
+        "requests a minute."
     )
 
 
 def test_each_way_out_is_one() -> None:
     flow, bounds = Flow("GET /boot", 18 / 60), Settings()
     for way in (
-        replace(bounds, treatment=0.4, control=0.4, window=92),
+        replace(bounds, treatment=0.4, control=0.4, window=250),
         chosen(replace(bounds, profile="staging"), (), [flow]),
     ):
         assert estimate(way, flow).decides == "both"
-    assert estimate(bounds, Flow("GET /boot", 529 / 60)).decides == "both"
+    assert estimate(bounds, Flow("GET /boot", 1_001 / 60)).decides == "both"
 
 
 def test_members_may_be_too_few() -> None:
-    bounds = Settings(members=2)
+    bounds = Settings(members=1)
     made = estimate(bounds, Flow("GET /", 1000))
     assert made.decides == "nothing"
-    assert "11 members" in (why_not(bounds, [made]) or "")
+    assert "20 members" in (why_not(bounds, [made]) or "")
 
 
 def test_a_class_that_fails_by_itself_takes_more() -> None:

@@ -462,13 +462,13 @@ def test_failures_of_requests_that_began_last_overturn_nothing() -> None:
 
 def test_silence_is_no_success() -> None:
     # Given forty devices that were fine, and so many that were treated and never heard of again
-    experiment = an_experiment()
+    experiment = an_experiment(Settings(delta=0.25))
     feed(experiment, 40, treated=True)
     experiment.used = 40 + 14
     assert decide(experiment) == "inconclusive"
     assert experiment.reason == "14 of 54 treated devices never reported"
     # When they are fewer than would matter
-    few = an_experiment()
+    few = an_experiment(Settings(delta=0.25))
     feed(few, 40, treated=True)
     few.used = 40 + 13
     assert decide(few) == "tolerated"
@@ -529,6 +529,16 @@ def test_who_was_not_waited_for_is_not_waited_for_again() -> None:
         experiment.observe(seen(2 + number, "treatment", success=True))
     # Then more are let in at once
     assert experiment.admission(HOUR + 6.0) > more
+
+
+def test_who_was_hurt_while_nobody_of_control_had_reported_is_no_proof_of_health() -> None:
+    """As there was no evidence yet, two of two failures counted as none: fourteen were let in."""
+    experiment = an_experiment()
+    experiment.used = experiment.admission(HOUR)
+    for number in range(experiment.used):
+        experiment.observe(seen(number, "treatment", success=False))
+
+    assert experiment.admission(HOUR + 1.0) == experiment.used + 1
 
 
 def test_a_low_level_asks_for_more_evidence() -> None:

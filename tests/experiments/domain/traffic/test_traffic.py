@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.traffic import class_traffic as traffic_module
+from ldfi.experiments.domain.traffic import suspected as suspected_module
 from ldfi.experiments.domain.traffic import topology as topology_module
 from ldfi.experiments.domain.traffic.class_traffic import (
     STEADY_OUTCOMES,
@@ -20,7 +21,9 @@ from ldfi.experiments.domain.traffic.class_traffic import (
 )
 from ldfi.experiments.domain.traffic.interned import Interned
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.suspected import KEPT
 from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.lineage.blame import blame
 from ldfi.lineage.lineage import Lineage, learn, learn_in_full
 from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Trace
@@ -254,3 +257,57 @@ def test_the_rate_of_outcomes_is_told_where_it_can_be(count: int, apart: float) 
         assert count < 12 or apart * count < 61 or apart > STEADY_SECONDS / 11
     # And of a class that was silent since, nobody knows
     assert traffic.per_second(apart * count + STEADY_SECONDS) is None
+
+
+# --- Requests that failed by themselves ----------------------------------------------------------
+
+
+def failing(*points: str, told: bool = True) -> Lineage:
+    """A request in which these calls failed, one after the other, and so did the request."""
+    calls = [span(p, "root", failed=True, at=(2 * n, 2 * n + 1)) for n, p in enumerate(points, 1)]
+    return lineage(span("root", kind="server", failed=told, at=(1, 99)), *calls)
+
+
+USUAL = lineage(span("root", kind="server"), span("a", "root"), span("b", "root"))
+KNOWN = [observation(USUAL, number=number) for number in range(20)]
+
+
+def test_who_is_blamed_for_natural_failures_is_counted_and_survives_storage() -> None:
+    failed = [observation(failing("a"), success=False, number=20)] * 2
+    failed += [observation(failing("b", "standby"), success=False, number=21)] * 3
+    # What failed although its trace says that all was well names nobody; nor does what went right
+    failed += [observation(failing("a", told=False), success=False, number=22)]
+    failed += [observation(failing("a"), number=23)]
+
+    traffic = observed([*KNOWN, *failed])
+
+    assert traffic.suspected.named() == [{"b", "standby"}, {"a"}]
+    kept = json.loads(json.dumps(traffic.to_json()))
+    assert Traffic.from_json(kept).suspected == traffic.suspected
+    del kept["suspected"]  # as records once were
+    assert Traffic.from_json(kept).suspected.named() == []
+
+
+def test_before_it_is_known_what_a_class_relies_on_nobody_is_blamed() -> None:
+    assert observed([observation(failing("a"), success=False)]).suspected.named() == []
+
+
+def test_suspects_are_bounded_and_an_outage_costs_no_tree_for_each_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    many = [failing(f"p{number}") for number in range(2 * KEPT)]
+    traffic = observed([*KNOWN, *(observation(each, success=False) for each in many)])
+    assert len(traffic.suspected.named()) == KEPT
+    too_large = observation(failing(*"abcde"), success=False)
+    assert observed([*KNOWN, too_large]).suspected.named() != [set("abcde")]
+
+    looked: list[Tree] = []
+
+    def counted(tree: Tree, usual: frozenset[str]) -> frozenset[str]:
+        looked.append(tree)
+        return blame(tree, usual)
+
+    monkeypatch.setattr(suspected_module, "blame", counted)
+    run = failing("a")
+    observed([*KNOWN, *(observation(run, success=False, number=n) for n in range(50))])
+    assert len(looked) == 1
