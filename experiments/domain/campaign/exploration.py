@@ -331,10 +331,8 @@ class Exploration:
             judged = known.explorer.judge(faults)
             if judged == "safe" and self._may_repeat(faults):
                 return Plan(faults, "repeat")  # no lesson closes it that was tried too seldom
-            if judged == "failing":
-                again = self._unproved(faults)
-                if again is not None:
-                    return again
+            if judged == "failing" and (again := self._unproved(faults)) is not None:
+                return again
         return None
 
     def _unproved(self, faults: Hypothesis) -> Plan | None:
@@ -357,8 +355,8 @@ class Exploration:
         others = self._purposes.total() - repeated
         if not self._later or not self.knowledge.grounds.doubted or SHARE * (repeated + 1) > others:
             return None
-        heaviest = self.knowledge.grounds.weightiest()
-        return next((Plan(each, "repeat") for each in heaviest if self._may_repeat(each)), None)
+        heaviest = filter(self._may_repeat, self.knowledge.grounds.weightiest())
+        return next((Plan(each, "repeat") for each in heaviest), None)
 
     def _may_repeat(self, faults: Hypothesis) -> bool:
         return (
