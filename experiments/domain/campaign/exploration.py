@@ -304,15 +304,11 @@ class Exploration:
     def _doubt(self) -> Plan | None:
         """Find what contradicts each other, and was not tried again often enough."""
         states = self.states
-        return next(
-            (
-                Plan(faults, "repeat")
-                for _, again in self.knowledge.grounds.contradictions()
-                for faults in again
-                if self._may_repeat(faults) and states.get(faults) not in {"suspected", "open"}
-            ),
-            None,
-        )
+        for _, again in self.knowledge.grounds.contradictions():
+            for faults in filter(self._may_repeat, again):
+                if states.get(faults) not in {"suspected", "open"}:
+                    return Plan(faults, "repeat")
+        return None
 
     def _repetition(self, *, outdated: bool = False) -> Plan | None:
         """Find what a certificate would rest on, and was not tried often enough.
