@@ -251,7 +251,7 @@ def main() -> int:
     """Print the table; 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--runs", type=int, default=100, help="worlds for each row")
+    parser.add_argument("--runs", type=int, default=60, help="worlds for each row")
     given = parser.parse_args()
     steps = [(name, seed) for name in CELLS for seed in range(given.runs)]
     found: dict[str, tuple[list[Ended], list[Ended]]] = {name: ([], []) for name in CELLS}

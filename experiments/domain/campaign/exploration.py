@@ -313,15 +313,11 @@ class Exploration:
     def _doubt(self) -> Plan | None:
         """Find what contradicts each other, and was not tried again often enough."""
         states = self.states
-        return next(
-            (
-                Plan(faults, "repeat")
-                for _, again in self.knowledge.grounds.contradictions()
-                for faults in again
-                if self._may_repeat(faults) and states.get(faults) not in {"suspected", "open"}
-            ),
-            None,
-        )
+        for _, again in self.knowledge.grounds.contradictions():
+            for faults in filter(self._may_repeat, again):
+                if states.get(faults) not in {"suspected", "open"}:
+                    return Plan(faults, "repeat")
+        return None
 
     def _repetition(self, *, outdated: bool = False) -> Plan | None:
         """Find what a certificate would rest on, and was not tried often enough.
@@ -355,8 +351,8 @@ class Exploration:
         others = self._purposes.total() - repeated
         if not self._later or not self.knowledge.grounds.doubted or SHARE * (repeated + 1) > others:
             return None
-        heaviest = self.knowledge.grounds.weightiest()
-        return next((Plan(each, "repeat") for each in heaviest if self._may_repeat(each)), None)
+        heaviest = filter(self._may_repeat, self.knowledge.grounds.weightiest())
+        return next((Plan(each, "repeat") for each in heaviest), None)
 
     def _may_repeat(self, faults: Hypothesis) -> bool:
         return (
