@@ -142,7 +142,8 @@ def test_the_next_run_tries_once_more_what_was_set_aside(db: Database) -> None:
     row = to_its_end(world, campaign)
     assert row.reason == COMPLETE
     verdicts = [each.verdict for each in experiments_of(db) if each.hypothesis == ["error@legacy"]]
-    assert verdicts == ["inconclusive", "tolerated"]
+    assert verdicts[:2] == ["inconclusive", "tolerated"]  # and perhaps again, to be firm
+    assert set(verdicts[2:]) <= {"tolerated"}
 
 
 def test_a_solver_that_runs_out_of_time_is_not_done(

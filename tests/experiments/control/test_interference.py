@@ -136,7 +136,7 @@ def test_after_an_experiment_its_callee_is_left_alone_for_a_while() -> None:
 def test_what_few_requests_reach_any_more_is_not_tolerated() -> None:
     breaker = Breaker(failures=5, seconds=4, fatal=False)
     with World.in_memory({"/boot": optional(breaker)}) as world:
-        world.start(replace(SETTINGS, window=60.0))
+        world.start(replace(SETTINGS, window=60.0, delta=0.25))
         row = first_ended(world)
         assert breaker.opened
     assert row.verdict == "inconclusive"
