@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from benchmarks.appboot import Call as Node
 from benchmarks.appboot import app_boot
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
-from ldfi.experiments.domain.judging.bystanders import COOL_SECONDS
+from ldfi.experiments.domain.judging.bystanders import COOL
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, LearnedClass
@@ -292,7 +292,7 @@ def explore(
         told.failing += requests.hurts
         told.exposed += len(experiment.exposed)
         told.hurt += requests.hurt
-        now += COOL_SECONDS
+        now += COOL * settings.apart
     states = campaign.explorations[NAME].states
     told.confirmed = {faults for faults, state in states.items() if state == "open"}
     told.found = len(told.confirmed & world.truth)

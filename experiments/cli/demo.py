@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ldfi.experiments.cli.client import Client
 
 START_SECONDS = 40.0
-LIMIT_SECONDS = 600.0
+LIMIT_SECONDS = 900.0
 DEVICES = 1200
 RATES = "boot=52,play=26,search=26"
 """Requests a second, on a machine that can serve them."""
@@ -44,7 +44,7 @@ are survived look as if they hurt."""
 CAMPAIGN = {
     "max_size": 2,
     "max_union": None,  # simulated members feel no pain; on live traffic keep the cap
-    "treatment": 0.08,
+    "treatment": 0.15,
     "control": 0.5,
     "window": 45.0,
     "apart": 15.0,  # a minute on live traffic
@@ -55,7 +55,7 @@ CAMPAIGN = {
     "members": 240,
     "member_budget": 100_000,
     "settle": 2.0,
-    "rechecks": 1,
+    "rechecks": 0,  # what is planted is certain; on live traffic much is tried twice
     "min_consistency": 0.0,  # a cache makes the start page's requests differ; unions see to that
 }
 

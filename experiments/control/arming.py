@@ -26,7 +26,7 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import tracing
 from ldfi.fit.rules import Rule
 
-RETRY_SECONDS = 3.0
+RETRY_SECONDS = 1.0
 """How long a class waits whose experiment was refused."""
 
 SPENT_SECONDS = 30.0

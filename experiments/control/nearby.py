@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ldfi.experiments.domain.gates.facts import Facts
-from ldfi.experiments.domain.judging.bystanders import COOL_SECONDS, LONGEST, MINUTE
+from ldfi.experiments.domain.judging.bystanders import COOL, LONGEST, MINUTE
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
@@ -40,7 +40,7 @@ class Nearby:
             ended = each.disarmed_at
             if (
                 ended is not None
-                and now < ended + COOL_SECONDS
+                and now < ended + each.settings.apart * COOL
                 and each.bystanders.systems & systems
             ):
                 return each.id

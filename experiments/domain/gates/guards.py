@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ldfi.experiments.domain.gates.facts import Facts
-from ldfi.experiments.domain.judging.bystanders import COOL_SECONDS, LONGEST
+from ldfi.experiments.domain.judging.bystanders import COOL, LONGEST
 from ldfi.experiments.domain.traffic.class_traffic import STEADY_OUTCOMES, STEADY_SECONDS
 from ldfi.experiments.domain.traffic.patterns import matching
 
@@ -184,8 +184,8 @@ GUARDS: Final = (
     BYSTANDERS,
     Guard(
         "cool-down",
-        f"No experiment that injected into the same service or system was disarmed within "
-        f"{COOL_SECONDS:g} seconds.",
+        "No experiment that injected into the same service or system was disarmed within "
+        f"{COOL:.0%} of its campaign's `apart`, which is 3 seconds by default.",
         _cool_down,
     ),
     Guard(

@@ -35,8 +35,9 @@ UNKNOWN: Final = 0.1
 NEWEST: Final = 20
 """Outcomes that must be as they were before it counts as over."""
 
-COOL_SECONDS: Final = 3.0
-"""For how long after an experiment none starts that injects into the same, however it went."""
+COOL: Final = 1 / 20
+"""For this part of ``apart`` after an experiment none starts that injects into the same, however it
+went: both are for what may last."""
 MINUTE: Final = 60.0
 """For how long after an experiment its bystanders are looked at, when none was hurt."""
 LONGEST: Final = 600.0

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from ldfi.experiments.domain.judging.bystanders import COOL_SECONDS
+from ldfi.experiments.domain.judging.bystanders import COOL
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.testing.programs import Caller, CallFailed
@@ -123,14 +123,14 @@ def test_what_hurts_bystanders_is_suspected_confirmed_and_found() -> None:
 def test_after_an_experiment_its_callee_is_left_alone_for_a_while() -> None:
     programs = {"/boot": optional(), "/list": optional(point=LIST)}
     with World.in_memory(programs) as world:
-        world.start(replace(SETTINGS, concurrency=1))
+        world.start(replace(SETTINGS, concurrency=1, apart=60.0))
         first = world.until_armed()
         while first in world.rules():
             world.step(requests=4, seconds=0.1)
         disarmed = world.now
         while not {*world.rules()} - {first}:
             world.step(requests=4, seconds=0.1)
-        assert world.now - disarmed >= COOL_SECONDS
+        assert world.now - disarmed >= 60 * COOL
 
 
 def test_what_few_requests_reach_any_more_is_not_tolerated() -> None:
