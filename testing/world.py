@@ -8,7 +8,7 @@
             request.call("popular")
 
     with World.in_memory({"/boot": boot}) as world:
-        campaign = world.start(Settings(kinds=("error",)))
+        campaign = world.start(QUICK)
         world.finish(campaign)
         world.findings()
 
@@ -51,6 +51,7 @@ except ModuleNotFoundError as error:
 __all__ = [
     "FOUND",
     "PROGRAM",
+    "QUICK",
     "Application",
     "Call",
     "CallFailed",
@@ -73,6 +74,19 @@ PROGRAM = Call(
     ),
 )
 """An example: fails when ``layout`` does, or ``playlist`` and ``popular`` together."""
+
+QUICK = Settings(
+    kinds=("error",),
+    treatment=0.3,
+    control=0.3,
+    delta=0.25,
+    min_traffic=50,
+    max_union=None,
+    window=25.0,
+    settle=1.0,
+    apart=0.0,
+)
+"""Settings with which a campaign in such a world is soon over."""
 
 FOUND = {("error@layout",), ("error@playlist", "error@popular")}
 """What there is to find in it, of the kind ``error``."""

@@ -8,19 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.domain.settings import Limits
 from ldfi.testing.programs import PATIENCE, Run, points_of
-from ldfi.testing.world import FOUND, PROGRAM, Call, Caller, CallFailed, Fate, Step, World
-
-SETTINGS = Settings(
-    kinds=("error",),
-    treatment=0.3,
-    control=0.3,
-    min_traffic=50,
-    max_union=None,
-    settle=1.0,
-    apart=0.0,
-)
+from ldfi.testing.world import FOUND, PROGRAM, QUICK, Call, Caller, CallFailed, Fate, Step, World
 
 
 def boot(request: Caller) -> None:
@@ -36,7 +26,7 @@ def boot(request: Caller) -> None:
 
 def test_a_function_is_found_out_as_the_declared_program_is() -> None:
     with World.in_memory({"/boot": boot}, edges=2) as world:
-        campaign = world.start(SETTINGS)
+        campaign = world.start(QUICK)
         world.finish(campaign)
         assert world.findings() == dict.fromkeys(FOUND, "open")
         assert world.rules() == []
@@ -83,7 +73,7 @@ def test_a_function_that_raises_anything_else_is_a_mistake_of_the_test() -> None
 
 def test_the_world_keeps_to_the_services_limits() -> None:
     with World.in_memory(limits=Limits(members_per_hour=20)) as world:
-        campaign = world.start(SETTINGS)
+        campaign = world.start(QUICK)
         with pytest.raises(AssertionError, match="budget of the last hour"):
             world.finish(campaign, limit=60)
         assert 0 < sum(map(len, world.exposed.values())) <= 20
@@ -119,7 +109,7 @@ def test_what_is_armed_can_be_waited_for() -> None:
     with World.in_memory() as world:
         with pytest.raises(AssertionError, match="nothing was armed in 3 steps"):
             world.until_armed(3)
-        world.start(SETTINGS, classes=("GET /boot",))
+        world.start(QUICK, classes=("GET /boot",))
         armed = world.until_armed()
         assert world.rules() == [armed]
 

@@ -17,23 +17,14 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.verdict import Counts
-from ldfi.experiments.domain.settings import PromqlOutcome, Settings
+from ldfi.experiments.domain.settings import PromqlOutcome
 from ldfi.experiments.errors import PrometheusError
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.testing.serving import served
-from ldfi.testing.world import FOUND, World
+from ldfi.testing.world import FOUND, QUICK, World
 
-SETTINGS = Settings(
-    kinds=("error",),
-    treatment=0.3,
-    control=0.3,
-    min_traffic=50,
-    max_union=None,
-    settle=1.0,
-    apart=0.0,
-)
 COUNTS = PromqlOutcome('bad{e="$experiment",a="$arm"}', 'all{e="$experiment",a="$arm"}')
 
 
@@ -63,7 +54,7 @@ def test_the_two_arms_counters_decide(db: Database) -> None:
     # Given a site whose truth is a counter, where devices report nothing but success
     metrics = ProductionMetrics()
     world = World(db, engine=Engine(db, now=1000.0, outcomes="root"))
-    definition = Definition(replace(SETTINGS, promql=COUNTS, max_size=1, confirm=False, rechecks=0))
+    definition = Definition(replace(QUICK, promql=COUNTS, max_size=1, confirm=False, rechecks=0))
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     with served(metrics.app) as url:
         for _ in range(100):
@@ -90,7 +81,7 @@ async def _ask(url: str, experiment: Experiment) -> None:
 
 def test_a_counter_that_falls_is_not_believed(db: Database) -> None:
     world = World(db)
-    definition = Definition(replace(SETTINGS, promql=COUNTS))
+    definition = Definition(replace(QUICK, promql=COUNTS))
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     world.until_armed()
     (experiment,) = campaign.active()
@@ -104,7 +95,7 @@ def test_a_counter_that_falls_is_not_believed(db: Database) -> None:
 def counting(db: Database) -> Experiment:
     """An experiment that is armed and waits for counts."""
     world = World(db)
-    definition = Definition(replace(SETTINGS, promql=COUNTS))
+    definition = Definition(replace(QUICK, promql=COUNTS))
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     world.until_armed()
     (experiment,) = campaign.active()
@@ -125,7 +116,7 @@ def test_what_is_no_count_counts_nothing(db: Database, value: str) -> None:
 
 def test_the_watch_goes_on_after_what_is_no_count(db: Database) -> None:
     world, metrics = World(db), ProductionMetrics()
-    definition = Definition(replace(SETTINGS, promql=COUNTS))
+    definition = Definition(replace(QUICK, promql=COUNTS))
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     world.until_armed()
     (experiment,) = campaign.active()
@@ -149,7 +140,7 @@ def test_the_watch_goes_on_after_what_is_no_count(db: Database) -> None:
 
 def test_with_nothing_else_the_root_span_is_believed(db: Database) -> None:
     world = World(db, engine=Engine(db, now=1000.0, outcomes="root"))
-    campaign = world.engine.scheduler.commands.start(Definition(SETTINGS), "ann", world.now)
+    campaign = world.engine.scheduler.commands.start(Definition(QUICK), "ann", world.now)
     world.steps(150)
 
     assert campaign.state == "finished"

@@ -17,14 +17,12 @@ from ldfi.fit.context import Arm
 from ldfi.fit.rules import Rule
 from ldfi.solver import Explorer, OutOfTime
 from ldfi.testing.programs import Call, Step
-from ldfi.testing.world import Edge, World
-from tests.experiments.control.test_engine import SETTINGS, experiments_of, start
+from ldfi.testing.world import QUICK, Edge, World
+from tests.experiments.control.test_engine import experiments_of, start
 
 ONE = Call("root", (Step("critical", (Call("layout"),)),))
 TWO = Call("root", (Step("critical", (Call("layout"),)), Step("optional", (Call("legacy"),))))
-FEW = replace(
-    SETTINGS, treatment=0.12, control=0.12, verify=False, confirm=False, alpha_harmful=1e-9
-)
+FEW = replace(QUICK, treatment=0.12, control=0.12, verify=False, confirm=False, alpha_harmful=1e-9)
 
 
 @dataclass
@@ -101,7 +99,7 @@ def test_a_point_where_nothing_fires_is_tried_once_in_a_run(db: Database) -> Non
     # Given a service in which nobody can inject
     world = World(db, {"/boot": TWO})
     world.edges = [Bare("edge0")]
-    campaign = start(world, replace(SETTINGS, max_union=1))
+    campaign = start(world, replace(QUICK, max_union=1))
     # When the campaign is over
     row = to_its_end(world, campaign)
     # Then the point has cost members once, and the campaign names it
@@ -116,7 +114,7 @@ def test_a_point_where_nothing_fires_is_tried_once_in_a_run(db: Database) -> Non
 def test_a_restart_knows_where_nothing_fires(db: Database) -> None:
     world = World(db, {"/boot": TWO})
     world.edges = [Bare("edge0")]
-    campaign = start(world, replace(SETTINGS, max_union=1, apart=60.0))  # so that it goes on
+    campaign = start(world, replace(QUICK, max_union=1, apart=60.0))  # so that it goes on
     while not any(each.reason == "no fault fired" for each in experiments_of(db)):
         world.step()
     # When the service starts again
@@ -133,7 +131,7 @@ def test_a_restart_knows_where_nothing_fires(db: Database) -> None:
 def test_the_next_run_tries_once_more_what_was_set_aside(db: Database) -> None:
     world = World(db, {"/boot": TWO})
     world.edges = [Bare("edge0")]
-    campaign = start(world, replace(SETTINGS, max_union=1), schedule=Schedule("* * * * *"))
+    campaign = start(world, replace(QUICK, max_union=1), schedule=Schedule("* * * * *"))
     to_its_end(world, campaign)
     # Given that somebody has put fit there
     world.edges = [Edge("edge0")]
@@ -163,7 +161,7 @@ def test_a_solver_that_runs_out_of_time_is_not_done(
 
 def test_a_run_whose_members_are_spent_ends_and_says_so(db: Database) -> None:
     world = World(db)
-    campaign = start(world, replace(SETTINGS, members=10, member_budget=15, max_union=1))
+    campaign = start(world, replace(QUICK, members=10, member_budget=15, max_union=1))
     row = to_its_end(world, campaign)
     assert row.state == "finished"
     assert row.reason.startswith("the campaign's budget is spent: ")

@@ -23,19 +23,7 @@ from ldfi.experiments.store.database import SERVICE, Change, Database
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.spans import span
-from ldfi.testing.world import FOUND, PROGRAM, World
-
-SETTINGS = Settings(
-    kinds=("error",),
-    treatment=0.3,
-    control=0.3,
-    min_traffic=50,
-    max_union=None,
-    window=25.0,
-    settle=1.0,
-    apart=0.0,
-    delta=0.25,
-)
+from ldfi.testing.world import FOUND, PROGRAM, QUICK, World
 
 
 @pytest.fixture
@@ -49,7 +37,7 @@ def a_world(db: Database, limits: Limits | None = None, edges: int = 1) -> World
     return World(db, edges=edges, limits=limits)
 
 
-def start(world: World, settings: Settings = SETTINGS, **more: object) -> Campaign:
+def start(world: World, settings: Settings = QUICK, **more: object) -> Campaign:
     definition = replace(Definition(settings), **more)  # type: ignore[arg-type]
     return world.engine.scheduler.commands.start(definition, "operator", world.now)
 
@@ -164,7 +152,7 @@ def test_budgets_are_never_overspent(db: Database) -> None:
     # Given budgets that are not enough for the campaign, and several edges
     limits = Limits(members_per_hour=45, members_per_day=60)
     world = a_world(db, limits, edges=3)
-    campaign = start(world, replace(SETTINGS, members=20))
+    campaign = start(world, replace(QUICK, members=20))
     # When it has gone on for an hour
     world.steps(60)
     spent = sum(map(len, world.exposed.values()))
@@ -181,8 +169,8 @@ def test_budgets_are_never_overspent(db: Database) -> None:
 def test_schedulers_that_race_share_one_budget_and_one_slot_for_each_class(db: Database) -> None:
     limits = Limits(members_per_hour=70)
     one, other = a_world(db, limits), a_world(db, limits)
-    start(one, replace(SETTINGS, members=20))
-    start(other, replace(SETTINGS, members=20))
+    start(one, replace(QUICK, members=20))
+    start(other, replace(QUICK, members=20))
     for _ in range(60):
         one.step()
         other.step()
@@ -197,9 +185,7 @@ def test_schedulers_that_race_share_one_budget_and_one_slot_for_each_class(db: D
 def test_many_classes_at_once_and_no_device_in_two_experiments(db: Database) -> None:
     fragile = Call("root", (Step("critical", (Call("one"), Call("two"))),))
     world = World(db, {f"/p{n}": fragile for n in range(6)}, edges=2)
-    campaign = start(
-        world, replace(SETTINGS, concurrency=4, treatment=0.1, control=0.1, window=60.0)
-    )
+    campaign = start(world, replace(QUICK, concurrency=4, treatment=0.1, control=0.1, window=60.0))
     most = 0
     for _ in range(500):
         if campaign.state == "finished":
@@ -220,7 +206,7 @@ def test_an_edge_that_is_cut_off_blocks_its_class_until_its_lease_has_run_out(
     db: Database,
 ) -> None:
     world = a_world(db, edges=2)
-    start(world, replace(SETTINGS, admission="all"))  # each edge has its part at once
+    start(world, replace(QUICK, admission="all"))  # each edge has its part at once
     first = world.until_armed()
     world.step()
     world.edges[1].cut_off = True
@@ -294,7 +280,7 @@ def test_protected_points_are_never_touched(db: Database) -> None:
 
 def test_above_a_risk_an_operator_has_to_approve(db: Database) -> None:
     world = a_world(db)
-    campaign = start(world, replace(SETTINGS, approve_above=0.0, max_size=1, confirm=False))
+    campaign = start(world, replace(QUICK, approve_above=0.0, max_size=1, confirm=False))
     world.steps(10)
     (waiting,) = campaign.running.values()
     assert waiting.state == "waiting"
@@ -345,13 +331,13 @@ def test_what_is_confirmed_in_a_run_that_took_no_level_is_a_finding_like_any_oth
 ) -> None:
     # Given a pair that was found, and a service whose fallback is then taken away
     world = a_world(db)
-    start(world, replace(SETTINGS, rechecks=0))
+    start(world, replace(QUICK, rechecks=0))
     world.steps(120)
     assert findings_of(db) == dict.fromkeys(FOUND, "open")
     alone = (Step("optional", (Call("ratings"),)), Step("critical", (Call("layout"),)))
     world.programs["/boot"] = Call("root", (*alone, Step("critical", (Call("playlist"),))))
     # When the next campaign tries what was found before, and suspects a part of it
-    second = start(world, replace(SETTINGS, rechecks=0, max_size=1))
+    second = start(world, replace(QUICK, rechecks=0, max_size=1))
     for _ in range(200):
         world.step()
         if not second.live():
@@ -385,7 +371,7 @@ def test_what_one_experiment_raises_ends_that_one_and_nothing_else(
         return genuine(self, *given, **named)
 
     monkeypatch.setattr(owner, part, mistaken)
-    start(world, replace(SETTINGS, treatment=0.2, control=0.2, rechecks=0))
+    start(world, replace(QUICK, treatment=0.2, control=0.2, rechecks=0))
     # When both are tried for a while
     world.steps(120)
     # Then the others have found what there is, and each of these is on record with what went wrong
@@ -414,7 +400,7 @@ def test_a_finding_with_a_fallback_is_verified_in_a_campaign_of_its_own(db: Data
 
 def test_a_class_whose_lineage_changed_is_explored_anew(db: Database) -> None:
     world = a_world(db)
-    campaign = start(world, replace(SETTINGS, min_traffic=600))
+    campaign = start(world, replace(QUICK, min_traffic=600))
     world.steps(16)
     world.until_armed()
     program = PROGRAM
@@ -428,7 +414,7 @@ def test_a_class_whose_lineage_changed_is_explored_anew(db: Database) -> None:
 
 def test_a_class_held_for_drift_stays_held_over_a_restart(db: Database) -> None:
     world = a_world(db)
-    campaign = start(world, replace(SETTINGS, min_traffic=600, on_drift="pause"))
+    campaign = start(world, replace(QUICK, min_traffic=600, on_drift="pause"))
     world.steps(16)
     world.until_armed()
     program = PROGRAM
@@ -453,7 +439,7 @@ def test_an_asked_for_experiment_is_confirmed_before_anybody_is_told(db: Databas
 
 def test_what_comes_too_late_is_counted(db: Database) -> None:
     world = a_world(db)
-    start(world, replace(SETTINGS, max_size=1))
+    start(world, replace(QUICK, max_size=1))
     experiment = world.until_armed()
     while experiment in world.rules():
         world.step()
@@ -547,7 +533,7 @@ def test_a_halt_that_the_database_cuts_short_ends_everything_at_the_next_step(
     # Given two experiments that run at once
     fragile = Call("root", (Step("critical", (Call("one"), Call("two"))),))
     world = World(db, {"/a": fragile, "/b": fragile})
-    campaign = start(world, replace(SETTINGS, treatment=0.1, control=0.1, concurrency=2))
+    campaign = start(world, replace(QUICK, treatment=0.1, control=0.1, concurrency=2))
     while len(world.rules()) < 2:
         world.step()
     armed = campaign.active()
@@ -568,7 +554,7 @@ def test_a_drift_is_told_to_every_campaign_although_the_database_fails_in_betwee
 ) -> None:
     # Given two campaigns on a class, of which the first has an experiment armed
     world = a_world(db)
-    settings = replace(SETTINGS, on_drift="pause")
+    settings = replace(QUICK, on_drift="pause")
     first, second = start(world, settings), start(world, settings)
     while not (first.active() and second.explorations):
         world.step()
@@ -616,7 +602,7 @@ def test_a_scheduler_that_stalled_gives_up_what_another_one_has_closed(db: Datab
 
 def test_a_campaign_that_is_over_takes_no_room(db: Database) -> None:
     world = a_world(db)
-    campaign = start(world, replace(SETTINGS, max_size=1, rechecks=0))
+    campaign = start(world, replace(QUICK, max_size=1, rechecks=0))
     world.steps(150)
     assert campaign.state == "finished"
     assert campaign.id not in world.engine.scheduler.state.campaigns
@@ -652,7 +638,7 @@ def test_a_database_that_fails_now_and_then_loses_nothing(
     db: Database, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     world = a_world(db)
-    campaign = start(world, replace(SETTINGS, admission="all"))  # short ones: some must get through
+    campaign = start(world, replace(QUICK, admission="all"))  # short ones: some must get through
     # Given a database of which every fifth transaction fails
     flaky = Flaky(db, seed, share=0.2)
     monkeypatch.setattr(db, "change", flaky.change)

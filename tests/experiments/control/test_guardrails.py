@@ -18,8 +18,7 @@ from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.testing.serving import served
-from ldfi.testing.world import World
-from tests.experiments.control.test_engine import SETTINGS
+from ldfi.testing.world import QUICK, World
 
 
 @dataclass
@@ -96,7 +95,7 @@ def watched(
         async with Prometheus(metrics.url, timeout=0.5) as prometheus:
             guardrails = Guardrails(prometheus, ["errors < 5"])
             scheduler = world.engine.scheduler
-            campaign = scheduler.commands.start(Definition(SETTINGS), "operator", world.now)
+            campaign = scheduler.commands.start(Definition(QUICK), "operator", world.now)
             watch = asyncio.create_task(guardrails.watch(scheduler.state))
             await asyncio.sleep(0)
             try:

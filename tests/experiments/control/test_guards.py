@@ -19,8 +19,8 @@ from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 from ldfi.testing.spans import span
-from ldfi.testing.world import World
-from tests.experiments.control.test_engine import SETTINGS, start
+from ldfi.testing.world import QUICK, World
+from tests.experiments.control.test_engine import start
 
 FREEZE = Calendar(blackouts=(Blackout("1970-01-01", "1970-01-02", "freeze"),))
 
@@ -83,7 +83,7 @@ def beside(scene: Scene, *, disarmed_at: float) -> Experiment:
     """An experiment that somebody else's campaign had on what the class reaches."""
     fault = Fault("layout", "error")
     theirs = Experiment(
-        "theirs", "GET /elsewhere", Predicate(), frozenset({str(fault)}), (fault,), SETTINGS
+        "theirs", "GET /elsewhere", Predicate(), frozenset({str(fault)}), (fault,), QUICK
     )
     theirs.bystanders.systems = frozenset({"layout"})
     theirs.state, theirs.armed_at, theirs.ended_at = "decided", disarmed_at - 1, disarmed_at
@@ -265,7 +265,7 @@ def test_what_was_approved_is_not_armed_where_the_steady_state_does_not_hold(
     database: Database,
 ) -> None:
     world = World(database)
-    campaign = start(world, replace(SETTINGS, approve_above=0.0))
+    campaign = start(world, replace(QUICK, approve_above=0.0))
     world.steps(10)
     (waiting,) = campaign.running.values()
     assert waiting.state == "waiting"
