@@ -44,8 +44,8 @@ are survived look as if they hurt."""
 CAMPAIGN = {
     "max_size": 2,
     "max_union": None,  # simulated members feel no pain; on live traffic keep the cap
-    "treatment": 0.15,
-    "control": 0.5,
+    "treatment": 0.1,  # of three at once the third takes from what the others leave
+    "control": 0.25,
     "window": 45.0,
     "apart": 15.0,  # a minute on live traffic
     "min_traffic": 60,

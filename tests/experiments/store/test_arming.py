@@ -83,7 +83,8 @@ def test_the_second_yields_to_the_first(database: Database) -> None:
 
     assert isinstance(answer, Armed)
     (claim,) = answer.yields_to
-    assert (claim.salt, claim.treatment, claim.control) == ("e1", 0.05, 0.05)
+    shares = (TWENTY.treatment, TWENTY.control)
+    assert (claim.salt, claim.treatment, claim.control) == ("e1", *shares)
 
 
 Prepare = Callable[[Database], object]
