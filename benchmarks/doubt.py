@@ -26,9 +26,8 @@ from rich.progress import track
 from benchmarks.honesty import upper
 from benchmarks.outcome import Row, Target, at_least, at_most, say
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
-from ldfi.experiments.domain.campaign.fold import Hypothesis
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, FindingState, next_state
 from ldfi.experiments.domain.campaign.trials import Trials
 from ldfi.experiments.domain.settings import Settings

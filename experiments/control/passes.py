@@ -13,7 +13,7 @@ from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
-from ldfi.experiments.domain.campaign.fold import Hypothesis
+from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.gates.facts import Facts
 from ldfi.experiments.domain.gates.guards import objection
 from ldfi.experiments.domain.judging.experiment import Experiment

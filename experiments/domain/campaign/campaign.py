@@ -20,9 +20,8 @@ from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.ending import Ending, ending_of
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.exploration import Exploration, FindingChange, Plan
-from ldfi.experiments.domain.campaign.fold import Hypothesis
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of, suspects_of
+from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson, lesson_of, suspects_of
 from ldfi.experiments.domain.campaign.run import Runs, runs_of
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose

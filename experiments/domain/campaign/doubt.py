@@ -18,9 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from ldfi.experiments.domain.campaign.lesson import RULES, Lesson
-
-Hypothesis = frozenset[str]
+from ldfi.experiments.domain.campaign.lesson import RULES, Hypothesis, Lesson
 
 TWICE = 2
 """So often the same is tried before anything rests on it."""

@@ -16,7 +16,6 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.solver import Explorer
 
-Hypothesis = frozenset[str]
 DOWN = "down@"
 SPELT_OUT = 4
 """A domain of fewer points than this is never tried point by point as well: it is the same."""

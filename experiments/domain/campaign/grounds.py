@@ -15,7 +15,6 @@ from typing import Any
 
 from ldfi.experiments.domain.campaign.doubt import (
     TWICE,
-    Hypothesis,
     agreed,
     borne_out,
     firm,
@@ -23,7 +22,7 @@ from ldfi.experiments.domain.campaign.doubt import (
     witnesses,
 )
 from ldfi.experiments.domain.campaign.fold import Fold
-from ldfi.experiments.domain.campaign.lesson import RULES, Lesson
+from ldfi.experiments.domain.campaign.lesson import RULES, Hypothesis, Lesson
 from ldfi.solver import Judgement
 
 LOOKED_AT = 300

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldfi.experiments.domain.campaign.doubt import agreed, borne_out, together
-from ldfi.experiments.domain.campaign.fold import DOWN, Fold, Hypothesis
+from ldfi.experiments.domain.campaign.fold import DOWN, Fold
 from ldfi.experiments.domain.campaign.grounds import Grounds, grounds
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings, surroundings
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic

@@ -22,6 +22,9 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.lineage.blame import blame
 from ldfi.lineage.lineage import Lineage
 
+Hypothesis = frozenset[str]
+"""Variables of the solver: what is tried together."""
+
 LessonPurpose = Purpose | Literal["rejected"]
 """What the experiment was for; ``rejected``: an operator did not let it be tried."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ldfi.experiments.domain.campaign.fold import Hypothesis
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
+from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.traffic.patterns import matching
 
 

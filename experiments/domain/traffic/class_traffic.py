@@ -155,7 +155,7 @@ class Traffic:
         if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
         elif not observation.outcome.success and self.good >= NATURAL_EVIDENCE:
-            self.suspected.learn(observation.lineage, self.usual_support())
+            self.suspected.learn(observation.lineage, self.usual_support)
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
         """List frequent supports: (faults relied on, natural failures, exemplar trace) of each."""

@@ -7,7 +7,7 @@ before anything else is. A suspicion proves nothing: it says what to try first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -36,15 +36,16 @@ class Suspected:
     """By the identity of their ``callees``, which traces of one shape share: whom they blame. So
     an hour in which everything fails costs no more than any other."""
 
-    def learn(self, lineage: Lineage, usual_support: Points) -> None:
-        """Take in a request that failed, and that nobody had injected into."""
+    def learn(self, lineage: Lineage, usual_support: Callable[[], Points]) -> None:
+        """Take in a request that failed, and that nobody had injected into. What its class usually
+        relies on is asked for only where the shape is new."""
         if not lineage.root_error:
             return  # no chain of errors that could be followed
         known = self._learned.get(id(lineage.callees))
         if known is None:
             if len(self._learned) >= REMEMBERED:
                 self._learned.clear()
-            known = lineage.callees, blame(lineage.tree, usual_support)
+            known = lineage.callees, blame(lineage.tree, usual_support())
             self._learned[id(lineage.callees)] = known
         points = known[1]
         if 0 < len(points) <= LARGEST and (points in self.counts or len(self.counts) < KEPT):
