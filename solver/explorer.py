@@ -21,7 +21,7 @@ from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
-from ldfi.solver.listing import Listing
+from ldfi.solver.listing import Listing, Steps
 from ldfi.solver.order import Faults, ordered, set_key
 from ldfi.solver.rechecks import Rechecks
 from ldfi.solver.reduce import next_part
@@ -38,6 +38,8 @@ Judgement = Literal["failing", "safe", "open"]
 
 LISTED = 1000
 """How many open hypotheses a certificate lists."""
+BRANCHES = 100_000
+"""Branches looked at to list them: about a second."""
 STRATEGIES: dict[str, type[Strategy]] = {
     "smallest": Smallest,
     "likeliest": Likeliest,
@@ -271,9 +273,10 @@ class Explorer:
 
     def certificate(self) -> Certificate:
         """Write what is known now, in a form that :mod:`ldfi.solver.check` verifies by itself."""
-        with Deadline(self.time_limit) as deadline:
-            listed = list(islice(self._now().minimal(stop=lambda: deadline.passed), LISTED + 1))
-            all_listed = len(listed) <= LISTED and not deadline.passed
+        # Counted in branches, not in seconds: the same knowledge is always written alike.
+        enough = Steps(BRANCHES)
+        listed = list(islice(self._now().minimal(stop=enough), LISTED + 1))
+        all_listed = len(listed) <= LISTED and not enough.used_up
         progress = Progress(
             max_union=self.max_union,
             down=self._down,

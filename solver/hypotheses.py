@@ -160,9 +160,11 @@ class Hypotheses:
         """
         minimal: list[int] = []
         level = {0}
-        while level and not stop():
+        while level:
             following: set[int] = set()
             for each in sorted(level):
+                if stop():
+                    return
                 if not self.allowed(each) or any(small & each == small for small in minimal):
                     continue
                 expansion = self.expand(each)

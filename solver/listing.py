@@ -12,6 +12,7 @@ from collections.abc import Callable
 from itertools import combinations, islice
 
 from ldfi.solver.bits import mask_of, members
+from ldfi.solver.branch import never
 from ldfi.solver.hypotheses import Hypotheses
 
 LARGEST = 3
@@ -27,7 +28,7 @@ CATCH_UP = 25
 class Steps:
     """A stop condition: so many branches, or an outer condition."""
 
-    def __init__(self, limit: int, stop: Callable[[], bool]) -> None:
+    def __init__(self, limit: int, stop: Callable[[], bool] = never) -> None:
         self.left = limit
         self.stop = stop
         self.used_up = False

@@ -1,7 +1,7 @@
 """Databases for the tests: the same test runs on SQLite and on PostgreSQL.
 
 And ids of experiments that are alike in each run of a test: which devices are treated is drawn by
-them, and no test may pass or fail by luck.
+them, and no test may pass or fail by luck; nor because the machine stood still for two seconds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pytest
 from deploy.stack import postgresql
 from deploy.stack.missing import Missing
 from ldfi.experiments.control import state
+from ldfi.experiments.domain.campaign import fold
 from ldfi.experiments.store.database import Database
 
 
@@ -26,6 +27,12 @@ def draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     drawn = random.Random(request.node.nodeid)
     ids = SimpleNamespace(token_hex=lambda octets: drawn.randbytes(octets).hex())
     monkeypatch.setattr(state, "secrets", ids)
+
+
+@pytest.fixture(autouse=True)
+def time_to_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the solver so much time that what it proposes never hangs on how busy the machine is."""
+    monkeypatch.setattr(fold, "SOLVER_SECONDS", 120.0)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -132,6 +133,23 @@ def test_a_corrupted_certificate_is_rejected(corruption: str) -> None:
     CORRUPTIONS[corruption](document)
     # Then the checker says so
     assert check(document) != []
+
+
+def test_the_same_knowledge_is_written_alike_however_busy_the_machine_is() -> None:
+    # Given two explorers that learned the same, one of which is given no time at all
+    rng = random.Random(1)
+    supports = [frozenset(map(str, rng.sample(range(60), 8))) for _ in range(30)]
+    certificates = []
+    for limit in (None, 1e-6):
+        explorer = Explorer(max_size=7, time_limit=limit, deterministic=True)
+        for support in supports:
+            explorer.observe(support)
+        certificates.append(explorer.certificate())
+    # When both write what they know
+    patient, hurried = certificates
+    # Then they write the same
+    assert len(patient.data["open"]) > 50
+    assert hurried == patient
 
 
 def test_a_wrong_document_is_no_certificate() -> None:
