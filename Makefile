@@ -42,7 +42,7 @@ soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (an ho
 	$(BIN)/python -m tests.experiments.crash.soak $(ARGS)
 
 soak-properties: $(VENV)/.dev ## learn 20,000 drawn histories again, and know the same (an hour or so)
-	LDFI_HISTORIES=20000 $(BIN)/pytest -x --hypothesis-profile=search $(ARGS) \
+	LDFI_HISTORIES=20000 $(BIN)/pytest -x --timeout=0 --hypothesis-profile=search $(ARGS) \
 		tests/experiments/domain/campaign/test_exploration.py -k lessons_learned_again
 
 soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each (an hour or so)

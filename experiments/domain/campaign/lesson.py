@@ -5,7 +5,7 @@ the faults that fired and were survived. Where an answer was accepted although s
 from it (*degraded*), what was not called because of that has not been shown to be dispensable: it
 proves that what fired does not hurt, and no more. A harmful one is put down to the faults that
 *fired* in its failed requests, not to those that were armed. An inconclusive one teaches nothing
-about the hypothesis.
+about the hypothesis; but where bystanders were hurt in it, that is a suspicion.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             purpose=experiment.purpose,
             degraded=any(each.outcome.degraded for each in experiment.good),
         )
-    if experiment.verdict == "harmful":
+    if experiment.verdict == "harmful" or experiment.suspicious:
         return _harm(experiment, usual_support, implications)
     return Lesson(
         injected,

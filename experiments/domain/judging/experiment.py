@@ -148,6 +148,9 @@ class Experiment:
     """A control request that went right although a fault would have fired: what to compare with."""
     elsewhere: Counts = field(default_factory=Counts)
     """What somebody else has counted so far (PromQL), instead of devices."""
+    suspicious: bool = False
+    """Whether bystanders were hurt in it, and nothing else: an incident that has nothing to do with
+    it looks the same, so it is tried once more before that counts."""
     cut: int = 0
     """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
     _treated: int = 0
@@ -344,10 +347,11 @@ class Experiment:
         if not self.arms["treatment"].total or not (self.good or self.bad):
             self.reason = "no fault fired"
             return "inconclusive"
+        verdict = self.tests.final()
         if self.bystanders.hurt is not None:
             self.reason = f"bystanders are hurt: {self.bystanders.hurt}"
-            return "harmful"
-        verdict = self.tests.final()
+            self.suspicious = self._first and verdict != "harmful"
+            return "inconclusive" if self.suspicious else "harmful"
         if self.settings.promql is None:
             heard = Heard(self.outstanding(), self.used, self.awaited(), self.enrolled)
             said = silence(heard, self.settings.delta, verdict)
@@ -370,6 +374,11 @@ class Experiment:
         """The chance of a false ``harmful`` that it may run when nothing else proves the same."""
         level = 1.0 if self.level is None else self.level
         return min(level, self.settings.alpha_harmful)
+
+    @property
+    def _first(self) -> bool:
+        """Whether another experiment has to show the same before it counts."""
+        return self.settings.confirm and self.purpose not in {"confirm", "verify"}
 
     @property
     def united(self) -> bool:

@@ -80,7 +80,10 @@ def test_it_stops_as_soon_as_bystanders_are_hurt(
     with World.in_memory(programs) as world:
         world.start(SETTINGS, classes=("GET /boot",))
         row = first_ended(world)
-        assert row.verdict == "harmful"
+        # One experiment cannot tell it from an incident: it is suspected, and tried again
+        assert row.verdict == "inconclusive"
+        assert row.lesson is not None
+        assert row.lesson["succeeded"] is False
         assert row.reason.startswith("bystanders are hurt: ")
         assert "requests that nobody injected into failed, which reach ratings too" in row.reason
         treated, harmed = len(world.exposed[row.id]), len(world.harmed[row.id])
@@ -112,12 +115,43 @@ def test_what_hurts_bystanders_is_suspected_confirmed_and_found() -> None:
         assert world.findings() == {(f"error@{STARS}",): "open"}
         first, second = ended(world)
     assert (first.purpose, second.purpose) == ("explore", "confirm")
+    assert (first.verdict, second.verdict) == ("inconclusive", "harmful")
     assert first.lesson is not None
     assert first.lesson["spread"] == "turned away"
     # The second one waited until the breaker was closed again
     assert second.armed_at is not None
     assert first.armed_at is not None
     assert second.armed_at >= first.armed_at + 5
+
+
+def test_an_incident_in_mid_window_is_nobodys_harm() -> None:
+    # Given a fault that does nothing, and an outage of everything while it is tried first
+    outage: list[bool] = []
+
+    def serves(request: Caller) -> None:
+        optional()(request)
+        if any(outage):
+            raise CallFailed("by itself")
+
+    with World.in_memory({"/boot": serves}) as world:
+        campaign = world.start(SETTINGS)
+        world.until_armed()
+        world.step(requests=4, seconds=0.1)
+        outage.append(True)
+        first = first_ended(world)
+        outage.clear()
+        assert first.reason.startswith("bystanders are hurt: ")
+        # When the campaign goes on to its end
+        for _ in range(2_000):
+            world.step(requests=4, seconds=0.1)
+            if not campaign.live():
+                break
+        rows = ended(world)
+        # Then no experiment called it harmful, and nothing is found
+        assert not campaign.live()
+        assert "harmful" not in {row.verdict for row in rows}
+        assert set(world.findings().values()) <= {"refuted"}
+        assert rows[-1].verdict == "tolerated"
 
 
 def test_after_an_experiment_its_callee_is_left_alone_for_a_while() -> None:
