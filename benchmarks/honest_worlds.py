@@ -46,6 +46,10 @@ SERVICE: Final = replace(
 LIMITS: Final = Limits(members_per_hour=1_000_000, members_per_day=1_000_000)
 
 
+BESIDE: Final = "bystanders are hurt"
+"""How the reason of such an experiment begins."""
+
+
 def serve(request: Caller) -> None:
     """Serve a request, which can do without what it calls."""
     with suppress(CallFailed):
@@ -58,6 +62,7 @@ class Site:
     def __init__(self, sky: Sky, rng: random.Random) -> None:
         self.sky, self._rng = sky, rng
         self._befalls = sky.weather(rng)
+        self._ahead = sky
         self._armed: tuple[str, float] | None = None
         self._ends: list[tuple[float, int, str, Counts]] = []
         self._counts: dict[str, Counts] = {}
@@ -65,7 +70,8 @@ class Site:
         self.world: World
 
     def befall(self, device: str, arm: Arm | None, now: float) -> Fate:
-        """Tell the fate of a request; the weather begins anew with each experiment."""
+        """Tell the fate of a request; the weather begins anew with each experiment, but for an
+        incident, which comes once in a campaign."""
         name, since = self._armed or ("", now)
         fate = self._befalls(device, arm, now - since)
         if arm is not None and self.sky.counted:
@@ -74,6 +80,10 @@ class Site:
             heapq.heappush(self._ends, (now + fate.late, len(self._ends), name, one))
         return fate
 
+    def begin(self) -> None:
+        """Have the next campaign meet all of the weather: an incident in its first experiment."""
+        self._ahead = self.sky
+
     def step(self) -> None:
         """Let a quarter of a second go by."""
         armed = self.world.rules()
@@ -81,7 +91,8 @@ class Site:
             self._armed = None
         elif self._armed is None or self._armed[0] != armed[0]:
             self._armed = armed[0], self.world.now
-            self._befalls = self.sky.weather(self._rng)
+            self._befalls = self._ahead.weather(self._rng)
+            self._ahead = replace(self.sky, incident=False)
         self.world.step(PER_STEP, STEP)
         if self.sky.counted and self.world.now >= self._next_look:
             self._next_look = self.world.now + LOOK
@@ -96,7 +107,7 @@ class Site:
 
 
 def ended(
-    sky: Sky, rng: random.Random, count: int, *, level: float | None = None, confirm: bool = False
+    sky: Sky, rng: random.Random, count: int, *, level: float | None = None, confirm: bool = True
 ) -> list[Ended]:
     """Run so many campaigns of one experiment, or of two slots. ``level``: of e-LOND, for each.
 
@@ -116,6 +127,7 @@ def _campaigns(site: Site, count: int, level: float | None, *, confirm: bool) ->
         if level is not None:
             scheduler.state.fdr.tested = _tested(level)
             scheduler.state.fdr.discoveries = 0
+        site.begin()
         definition = Definition(settings, ("GET /",), hypotheses=(FAULT,))
         campaign = scheduler.commands.start(definition, "benchmark", world.now)
         ends = world.now + LONGEST
@@ -127,7 +139,7 @@ def _campaigns(site: Site, count: int, level: float | None, *, confirm: bool) ->
 
 
 def _outcome(world: World, campaign: Campaign) -> Ended:
-    """Tell what became of the fault: a finding is harmful."""
+    """Tell what became of the fault: a finding is harmful, and an experiment for bystanders."""
     with world.database.read() as session:
         chosen = select(ExperimentRow).where(ExperimentRow.campaign_id == campaign.id)
         rows = list(session.scalars(chosen.order_by(ExperimentRow.created_at)))
@@ -135,6 +147,9 @@ def _outcome(world: World, campaign: Campaign) -> Ended:
         waits = "; ".join(campaign.waiting.values())
         return Ended(None, f"(not over: {waits})")
     last = rows[-1]
+    beside = [row for row in rows if row.verdict == "harmful" and row.reason.startswith(BESIDE)]
+    if beside:
+        return Ended("harmful", beside[0].reason)
     found = any(each.states.get(FAULT) == "open" for each in campaign.explorations.values())
     if campaign.settings.confirm and last.verdict == "harmful" and not found:
         return Ended("inconclusive", "hurt once")

@@ -16,9 +16,9 @@ in both arms; outcomes counted elsewhere.
   lost. That must never be tolerated, and the reason must say so.
 - ``through the service``: the same through edges, assembler, join, scheduler, rules board and store
   (``benchmarks.honest_worlds``), where that starts experiments at all: it does not where one in ten
-  fails already. ``for bystanders``: harmful because others failed more than before, which the arms
-  do not tell. ``agrees``: whether the shares of the other verdicts are those of the simulation
-  (Fisher's exact test, at 0.001).
+  fails already. What hurts once is confirmed there. ``for bystanders``: an experiment is harmful
+  because others failed more than before, which the arms do not tell. ``agrees``: whether the shares
+  of the other verdicts are those of the simulation (Fisher's exact test, at 0.001).
 
 The bounds are exact (Clopper and Pearson, Biometrika 1934), at 95 %, one-sided. Every piece has a
 seed of its own, so the figures do not depend on how many processes there are.
@@ -105,9 +105,9 @@ class Cell:
         rng = random.Random(f"{self.kind} {self.weather} {self.sky.rate} {number}")
         count = min(CHUNK, self.count - number * CHUNK)
         if self.kind == "service effect":
-            return honest_worlds.ended(self.sky, rng, count, level=self.level, confirm=True)
+            return honest_worlds.ended(self.sky, rng, count, level=self.level)
         if self.kind.startswith("service"):
-            return honest_worlds.ended(self.sky, rng, count)
+            return honest_worlds.ended(self.sky, rng, count, confirm=self.kind == "service")
         if self.kind in {"finding", "effect"}:
             return [finding(self.sky, rng, self.level) for _ in range(count)]
         return [run(self.sky, rng) for _ in range(count)]
@@ -204,8 +204,8 @@ def lost(name: str, ended: list[Ended]) -> Row:
 
 def through(name: str, ended: list[Ended], simulated: list[Ended]) -> Row:
     """Count the verdicts of the whole service, and hold them against the simulation."""
-    beside = [each for each in ended if each.reason.startswith("bystanders")]
-    told = [each for each in ended if not each.reason.startswith("bystanders")]
+    beside = [each for each in ended if each.reason.startswith(honest_worlds.BESIDE)]
+    told = [each for each in ended if not each.reason.startswith(honest_worlds.BESIDE)]
     return {
         "through the service": name,
         "runs": len(ended),
@@ -233,7 +233,7 @@ def tables_of(results: Results) -> dict[str, list[Row]]:
     for cell, ended in results.items():
         all_of[cell.kind, cell.weather] += ended
         each_of[cell.kind, cell.weather, cell.sky.rate] = ended
-        if cell.kind == "no effect" and cell.sky.rate in STEADY_RATES:
+        if cell.kind == "finding" and cell.sky.rate in STEADY_RATES:
             steady[cell.weather] += ended
     tables: dict[str, list[Row]] = {"each rate": [], "no effect": [], "effect": [], "lost": []}
     services: list[Row] = []
