@@ -27,8 +27,6 @@ def wrong(record: RunRecord) -> Iterator[str]:
     found = level(record.own, record.level, record.slot, record.opening)
     if not math.isclose(found, record.rule.alpha, rel_tol=1e-9):
         yield f"its α is {record.rule.alpha:g}, by its level it is {found:g}"
-    if record.verdict in {"harmful", "tolerated"} and not record.fired:
-        yield f"nothing fired, and it is {record.verdict}"
     yield from _verdict(record)
 
 
