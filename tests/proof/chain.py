@@ -171,3 +171,22 @@ def record(rng: random.Random, before: list[RunRecord], index: int, ended: float
 def _outcome(rng: random.Random, rates: tuple[float, float]) -> str:
     treated = rng.random() < 0.3
     return ("cC", "tT")[treated][rng.random() < rates[treated]]
+
+
+def second(first: dict[str, Any]) -> dict[str, Any]:
+    """The same in the second format: one list of runs, each with its number."""
+    good = [{**run, "good": True} for run in first["evidence"]["good"]]
+    bad = [
+        {
+            "origin": "injected",
+            "failed": run["fired"],
+            "support": None,
+            "traces": run["traces"],
+            "good": False,
+        }
+        for run in first["evidence"]["bad"]
+    ]
+    runs = [{"number": n, **run} for n, run in enumerate([*good, *bad], 1)]
+    for run in runs:
+        run.pop("count", None)
+    return {"axioms": {"language": first["language"]}, "evidence": runs}

@@ -26,11 +26,13 @@ from ldfi.proof.head import Head, SigningKey
 from ldfi.proof.judged import wrong
 from ldfi.proof.record import RunRecord
 from ldfi.proof.verify import Against, Examined, verify
-from tests.proof.chain import Chain, certificate, chain, key_pem, record, trusted
+from tests.proof.chain import Chain, certificate, chain, key_pem, record, second, trusted
 
 FORGERIES = int(os.environ.get("LDFI_FORGERIES", "300"))
 FIRST = int(os.environ.get("LDFI_FORGERIES_FROM", "0"))
 
+Form = Callable[[dict[str, Any]], dict[str, Any]]
+"""Writes a certificate in one of its formats."""
 Edit = Callable[[random.Random, dict[str, Any]], None]
 """Changes the document of one record."""
 
@@ -306,17 +308,35 @@ def test_a_certificate_that_claims_more_than_was_recorded_is_found() -> None:
     assert min(verdicts["good"], verdicts["bad"]) > 0
 
 
-def test_a_run_that_is_called_something_else_is_found() -> None:
+@pytest.mark.parametrize("form", [dict, second])
+def test_a_run_that_is_called_something_else_is_found(form: Form) -> None:
     made = chain(random.Random(3), 12)
     document = made.document()
+    for part in document["classes"]:
+        part["certificate"] = form(part["certificate"])
+    found = examined(document, Against(trusted(*made.keys), made.head().time + 1))
+    assert found is not None
+    assert (found.false, found.lacking) == ([], [])
     for part in document["classes"]:
         records = [leaf["record"] for leaf in part["runs"]]
         flip = {"harmful": "tolerated", "tolerated": "harmful"}
         turned = [{**each, "verdict": flip.get(each["verdict"])} for each in records]
-        part["certificate"] = certificate(turned)
+        part["certificate"] = form(certificate(turned))
     found = examined(document, Against(trusted(*made.keys), made.head().time + 1))
     assert found is not None
     assert any("is called tolerated and was harmful" in each for each in found.false)
+
+
+def test_a_run_that_names_its_experiment_is_held_against_that() -> None:
+    made = chain(random.Random(3), 12)
+    document = made.document()
+    for part in document["classes"]:
+        part["certificate"] = second(part["certificate"])
+        for run in part["certificate"]["evidence"]:
+            run["proof"] = {"experiment": made.records[0].experiment}
+    found = examined(document, Against(trusted(*made.keys), made.head().time + 1))
+    assert found is not None
+    assert found.false
 
 
 def test_a_run_that_is_not_on_record_is_lacking() -> None:
