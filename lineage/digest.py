@@ -13,12 +13,14 @@ def digest(trace: Trace) -> str:
     came, written as canonical JSON (RFC 8785).
 
     Of each span: id, parent, begin and end (nanoseconds since the epoch, as text, for they are
-    more than a double holds), service, name, kind, what was read of its attributes, and its links.
+    more than a double holds), service, name, kind, whether it failed, whether perhaps nobody waited
+    for it, what was read of its attributes, and its links.
     """
     spans = [
         [
             *(span.span_id, span.parent_id, str(span.start), str(span.end)),
             *(span.operation.service, span.operation.name, span.operation.kind),
+            *(span.operation.failed, span.operation.detached),
             *(span.operation.fields, span.links),
         ]
         for span in trace.spans

@@ -72,6 +72,25 @@ def test_what_is_old_or_unsigned_is_lacking(made: Chain, key: Path, tmp_path: Pa
     assert ended(written(tmp_path, document), "--key", key) == LACKING
 
 
+def test_a_certificate_of_tests_is_never_more_than_lacking(
+    made: Chain, key: Path, tmp_path: Path
+) -> None:
+    """A test has an outcome and no e-values, and nobody signs it."""
+    run = {"origin": "injected", "failed": ["error@a"], "support": [], "traces": [], "good": True}
+    certificate = {"axioms": {"language": {"faults": ["error@a"]}}, "evidence": [run]}
+    entry = {
+        "request_class": "test_a_product_can_be_bought",
+        "version": 1,
+        "certificate": certificate,
+        "runs": [],
+        "unsigned": [{"experiment": "error@a", "verdict": "tolerated"}],
+    }
+    head = made.head().to_json()
+    for signed in (None, head):
+        document = {"format": "ldfi-evidence/1", "head": signed, "grown": [], "classes": [entry]}
+        assert ended(written(tmp_path, document), "--key", key) == LACKING
+
+
 def test_a_chain_that_was_cut_back_is_false(made: Chain, key: Path, tmp_path: Path) -> None:
     kept = written(tmp_path, made.head().to_json(), "head.json")
     shorter = Chain(made.keys, made.records[:5])
