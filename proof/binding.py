@@ -21,7 +21,7 @@ MADE_UP: Final = ("shared@", "down@")
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class RunClaim:
     """What a certificate says of a run, or of ``count`` alike. ``failed``: what fired in it."""
 
     verdict: str
@@ -62,7 +62,7 @@ def unbound(
                 yield False, f"{many} runs are {verdict}, {there[verdict]} of them on record"
 
 
-def _wrong(claim: Claim, record: RunRecord, language: frozenset[str]) -> Iterator[str]:
+def _wrong(claim: RunClaim, record: RunRecord, language: frozenset[str]) -> Iterator[str]:
     """Say where a claim goes beyond the record."""
     name, fired = record.experiment, frozenset(record.fired)
     if record.verdict != claim.verdict:
@@ -83,7 +83,7 @@ def _wrong(claim: Claim, record: RunRecord, language: frozenset[str]) -> Iterato
 
 
 def _found(
-    claim: Claim, by_name: Mapping[str, RunRecord], by_trace: Mapping[str, RunRecord]
+    claim: RunClaim, by_name: Mapping[str, RunRecord], by_trace: Mapping[str, RunRecord]
 ) -> tuple[Iterable[RunRecord], bool]:
     """Find the records of a claim; say whether all that it names is on record."""
     if claim.experiment is not None:
@@ -94,7 +94,7 @@ def _found(
     return {each.experiment: each for each in of_traces}.values(), whole
 
 
-def _read(certificate: Mapping[str, Any]) -> tuple[frozenset[str], list[list[Claim]]]:
+def _read(certificate: Mapping[str, Any]) -> tuple[frozenset[str], list[list[RunClaim]]]:
     """Read the faults that a certificate speaks of, and its groups of claims, in either format."""
     if "axioms" in certificate:
         language = frozenset(certificate["axioms"]["language"]["faults"])
@@ -113,9 +113,9 @@ def _read(certificate: Mapping[str, Any]) -> tuple[frozenset[str], list[list[Cla
     ]
 
 
-def _claim(run: Mapping[str, Any], *, good: bool) -> Claim:
+def _claim(run: Mapping[str, Any], *, good: bool) -> RunClaim:
     support = run.get("support")
-    return Claim(
+    return RunClaim(
         verdict="tolerated" if good else "harmful",
         failed=frozenset(run["fired"] if "fired" in run else run["failed"]),
         support=None if support is None else frozenset(support),
