@@ -70,7 +70,7 @@ audit: $(VENV)/.audit ## hold what is installed against known vulnerabilities (n
 lock: $(VENV)/.release ## write the lock files of CI and the image anew (ARGS=--upgrade: the newest)
 	$(LOCK) $(ARGS) --extra dev --extra audit --output-file requirements/ci.lock
 	$(LOCK) $(ARGS) --extra demo --extra postgresql --extra kafka \
-		--output-file requirements/image.lock
+		--extra signing --output-file requirements/image.lock
 	$(LOCK) $(ARGS) --extra build --output-file requirements/build.lock
 
 dist: $(VENV)/.audit $(VENV)/.release ## build the wheel and the sdist into dist/, and try both (CONTRIBUTING.md)

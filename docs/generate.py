@@ -223,6 +223,12 @@ FORMATS = (
     ("notification", "`ldfi`", "webhooks, Slack", "[here](../notifications.md), and below"),
     ("faults in a mesh", "`ldfi export`", "Envoy, Istio", "[here](../mesh.md)"),
     ("certificate", "`ldfi certificate show`", "`ldfi certificate check`", "[API](api.md)"),
+    (
+        "certificate with its runs and the signed head",
+        "`ldfi certificate get`",
+        "`ldfi certificate verify`, `python -m ldfi.proof`",
+        "[here](../certificates.md)",
+    ),
     ("errors", "`ldfi`", "clients", "[here](../problems.md)"),
 )
 

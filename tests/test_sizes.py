@@ -17,6 +17,7 @@ ROOMS = (
     "fit",
     "lineage",
     "solver",
+    "proof",
     "experiments",
     "dashboards",
     "demo",

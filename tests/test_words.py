@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-ROOMS: Final = ("experiments", "fit", "lineage", "solver")
+ROOMS: Final = ("experiments", "fit", "lineage", "proof", "solver")
 
 SHARED: Final = {
     "Arm": "a scenario's document: its name is part of the published schema",

@@ -21,6 +21,7 @@ from ldfi.experiments.api import (
     experiments,
     findings,
     forecast,
+    heads,
     ingest,
     metrics,
     openapi,
@@ -47,6 +48,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     ingest.router,
     edge.router,
     campaigns.router,
+    heads.router,
     forecast.router,
     experiments.router,
     findings.router,
@@ -112,7 +114,7 @@ def create_app(service: Service) -> FastAPI:
 
 async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     """Begin everything that this process does; it ends in the opposite order, with the stack."""
-    database = Database(service.database)
+    database = Database(service.database, service.keys)
     stack.callback(database.close)
     instruments.time_transactions(database.engine)
     service.tokens.database = app.state.database = database

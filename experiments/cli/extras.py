@@ -25,6 +25,7 @@ EXTRAS: Final = {
     ),
     "kafka": ("kafka",),
     "postgresql": ("psycopg",),
+    "signing": ("cryptography",),
 }
 """The modules of each extra that we import."""
 

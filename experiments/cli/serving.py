@@ -28,6 +28,8 @@ from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.experiments.telemetry.tracing import traced, wanted
+from ldfi.proof.errors import Unreadable
+from ldfi.proof.head import SigningKey, signing_keys
 
 _log = logging.getLogger("ldfi")
 
@@ -70,6 +72,8 @@ def check_extras(config: Config) -> None:
         need("postgresql")
     if config.kafka:
         need("kafka")
+    if config.signing_key is not None:
+        need("signing")
 
 
 def _answer(app: ASGIApp, config: Config) -> None:
@@ -124,6 +128,7 @@ def service_of(config: Config, role: ProcessRole = "all") -> Service:
         role=role,
         advertise_url=config.advertise_url or _own_url(config),
         stream=_stream(config, role),
+        keys=_keys(config),
         topics=Topics(config.kafka_prefix),
         partitions=config.kafka_partitions,
     )
@@ -135,6 +140,16 @@ def _stream(config: Config, role: ProcessRole) -> Stream | None:
     from ldfi.experiments.process.connecting import stream_of
 
     return stream_of(config, "ldfi" if role == "all" else f"ldfi-{role}")
+
+
+def _keys(config: Config) -> tuple[SigningKey, ...]:
+    """Read the keys that sign. Raises InvalidConfig."""
+    if config.signing_key is None:
+        return ()
+    try:
+        return signing_keys(config.signing_key.get_secret_value())
+    except Unreadable as error:
+        raise InvalidConfig(f"signing_key: {error}") from error
 
 
 def _own_url(config: Config) -> str:

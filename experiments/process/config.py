@@ -127,6 +127,12 @@ class Config(BaseSettings):
         "key is made at each start: then nobody is recognised after a restart, and several "
         "processes do not recognise each other's devices.",
     )
+    signing_key: SecretStr | None = Field(
+        None,
+        description="Private key of Ed25519 in PEM with which the head of the chain of runs is "
+        "signed (docs/certificates.md); while one key takes over from another, both. Needs "
+        "`ldfi[signing]`. Without one, certificates are unsigned.",
+    )
     lease: float = Field(
         10.0, ge=3, le=60, description="Seconds for which an edge may inject without news from us."
     )

@@ -13,6 +13,7 @@ from ldfi.experiments.process.role import ProcessRole
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.prometheus import Prometheus
+from ldfi.proof.head import SigningKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Service:
     ``trace_url``: where a trace can be looked at, with ``{trace_id}`` in it; empty: nowhere.
     ``advertise_url``: where the other processes reach this one while it leads. ``stream``: where
     spans and device metrics go and observations come from; None: they stay in the process.
+    ``keys``: what the head of the chain of runs is signed with.
     """
 
     tokens: Tokens
@@ -43,6 +45,7 @@ class Service:
     role: ProcessRole = "all"
     advertise_url: str = ""
     stream: Stream | None = None
+    keys: tuple[SigningKey, ...] = ()
     topics: Topics = field(default_factory=Topics)
     partitions: int = 12
 

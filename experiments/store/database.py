@@ -20,6 +20,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from ldfi.experiments.store import leaders
 from ldfi.experiments.store.schema import AuditRow, FlagRow
+from ldfi.proof.head import SigningKey
 
 SERVICE = "ldfi"
 """Who the audit names for what the service does by itself."""
@@ -36,6 +37,8 @@ class Change:
     session: Session
     who: str
     now: float
+    keys: tuple[SigningKey, ...] = ()
+    """What the head of the chain of runs is signed with."""
 
     def audit(self, what: str, subject: str = "", why: str = "") -> None:
         """Write down what is done here, in the same transaction."""
@@ -45,11 +48,13 @@ class Change:
 class Database:
     """``url`` is SQLAlchemy's: ``sqlite:///ldfi.sqlite3``, ``postgresql+psycopg://user@host/db``.
 
-    Opening it brings its tables up to date (Alembic).
+    Opening it brings its tables up to date (Alembic). ``keys``: what the head of the chain of runs
+    is signed with.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, keys: tuple[SigningKey, ...] = ()) -> None:
         parsed = make_url(url)
+        self.keys = keys
         self._sqlite = parsed.get_backend_name() == "sqlite"
         self.engine = create_engine(
             parsed,
@@ -86,7 +91,7 @@ class Database:
         with Session(self._writing) as session, session.begin():
             if self._epoch is not None:
                 leaders.check(session, self._epoch)
-            yield Change(session, who, now)
+            yield Change(session, who, now, self.keys)
 
     def lock(self, change: Change) -> None:
         """Let no other transaction that locks go on before this one has ended.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import func, select, tuple_, update
@@ -10,9 +11,10 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.recording import record_of
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
-from ldfi.experiments.store import findings, notifications
+from ldfi.experiments.store import chain, findings, notifications
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
@@ -67,7 +69,8 @@ def end(
     changes: Sequence[FindingChange] = (),
     runs: Runs | None = None,
 ) -> None:
-    """Record that an experiment is decided or aborted; what it taught and what it did to findings.
+    """Record that an experiment is decided or aborted; what it taught and what it did to findings;
+    and, where it was armed, for good what its verdict came from.
 
     ``runs``: two of its requests, kept with the lesson for people to look at.
     """
@@ -85,6 +88,9 @@ def end(
         row.lesson = {**lesson.to_json(), "version": experiment.version, **shown}
     what = f"experiment {experiment.verdict or experiment.state}"
     change.audit(what, experiment.id, experiment.reason)
+    if experiment.armed_at is not None:
+        class_version = experiment.request_class, experiment.version
+        chain.append(change, class_version, partial(record_of, experiment, lesson))
     for each in changes:
         findings.apply(change, each, row.request_class, row.campaign_id, row.id)
 

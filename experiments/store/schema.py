@@ -198,6 +198,36 @@ class FlagRow(Base):
     value: Mapped[dict[str, Any]] = mapped_column(JSON)
 
 
+class RunRow(Base):
+    """What a run left behind for good, and its place in the chain of all runs.
+
+    ``leaf``: its place, from 0 on, without a gap. ``number``: which run of its class version it is.
+    ``document``: the record as it was hashed, byte for byte. ``nodes``: hashes of the nodes of the
+    Merkle tree that it completes, from itself upwards.
+    """
+
+    __tablename__ = "run_record"
+    leaf: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    experiment_id: Mapped[str] = mapped_column(String(32), unique=True)
+    request_class: Mapped[str] = mapped_column(Text)
+    version: Mapped[int] = mapped_column(Integer)
+    number: Mapped[int] = mapped_column(Integer)
+    document: Mapped[str] = mapped_column(Text)
+    nodes: Mapped[str] = mapped_column(Text)
+    __table_args__ = (
+        Index("run_record_by_class", "request_class", "version", "number", unique=True),
+    )
+
+
+class HeadRow(Base):
+    """The head of that tree, signed last when a run ended. There is one row; locking it orders
+    those who append."""
+
+    __tablename__ = "tree_head"
+    id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    document: Mapped[str] = mapped_column(Text)
+
+
 class PositionRow(Base):
     """How far a partition of a stream has been taken in: ``next_offset`` is the first that may not
     have been. ``read_from``, not above it, is where reading has to begin so that what comes twice

@@ -15,7 +15,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[2]
 LOCKS = {
     "ci.lock": ("dev", "audit"),
-    "image.lock": ("demo", "kafka"),
+    "image.lock": ("demo", "kafka", "signing"),
     "build.lock": ("build",),
 }
 _PINNED = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>\S+)(?: ; .*?)? \\$", re.M)

@@ -131,7 +131,7 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             purpose=experiment.purpose,
             degraded=any(each.outcome.degraded for each in experiment.good),
         )
-    if experiment.verdict == "harmful" or experiment.suspicious:
+    if experiment.verdict == "harmful" or _suspicious(experiment):
         return _harm(experiment, usual_support, implications)
     return Lesson(
         injected,
@@ -140,6 +140,12 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         implications=implications,
         purpose=experiment.purpose,
     )
+
+
+def _suspicious(experiment: Experiment) -> bool:
+    """Whether bystanders were hurt in it, and nothing else: an incident that has nothing to do with
+    it looks the same, so it is tried once more before that counts."""
+    return experiment.verdict == "inconclusive" and experiment.overruled == "bystanders"
 
 
 def suspects_of(experiment: Experiment, usual_support: frozenset[str]) -> frozenset[str]:

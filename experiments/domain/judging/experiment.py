@@ -38,6 +38,7 @@ from ldfi.experiments.domain.judging.comparison import (
     exceeds,
 )
 from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.kept import Kept
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
 from ldfi.experiments.domain.judging.silence import Heard, silence
@@ -48,6 +49,7 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
+from ldfi.proof.record import Overruled
 
 ExperimentState = Literal[
     "proposed", "waiting", "armed", "observing", "settling", "decided", "aborted"
@@ -148,9 +150,10 @@ class Experiment:
     """A control request that went right although a fault would have fired: what to compare with."""
     elsewhere: Counts = field(default_factory=Counts)
     """What somebody else has counted so far (PromQL), instead of devices."""
-    suspicious: bool = False
-    """Whether bystanders were hurt in it, and nothing else: an incident that has nothing to do with
-    it looks the same, so it is tried once more before that counts."""
+    kept: Kept = field(default_factory=Kept)
+    """What its verdict came from, for the record."""
+    overruled: Overruled | None = None
+    """Why its verdict is not what the tests say, where it is not."""
     cut: int = 0
     """Treated requests whose trace had a hole: neither good nor bad, whatever their device said."""
     _treated: int = 0
@@ -159,15 +162,15 @@ class Experiment:
     """When the last edge had stopped for sure."""
     _stages: Stages = field(default_factory=Stages)
 
-    _order: Ordered = field(init=False)
+    order: Ordered = field(init=False)
 
     def __post_init__(self) -> None:
-        self._order = Ordered(self._fresh_tests(), self.settings.settle)
+        self.order = Ordered(self._fresh_tests(), self.settings.settle)
 
     @property
     def tests(self) -> Tests:
         """The tests, fed with what has been counted so far."""
-        return self._order.tests
+        return self.order.tests
 
     @property
     def active(self) -> bool:
@@ -186,7 +189,7 @@ class Experiment:
     def arm(self, now: float, level: float = 1.0) -> None:
         """Note that it is armed: a false ``harmful`` has a chance of at most ``level``."""
         self.state, self.reason, self.armed_at, self.level = "armed", "", now, level
-        self._order = Ordered(self._fresh_tests(), self.settings.settle)
+        self.order = Ordered(self._fresh_tests(), self.settings.settle)
 
     def taken(self) -> None:
         """Note that an edge has fetched its rule."""
@@ -214,6 +217,7 @@ class Experiment:
         if not reached:
             (self.passed_by if treated else self.spared).add(outcome.device)
             return
+        self.kept.add(observation)
         if treated:
             (self.good if outcome.success else self.bad).append(observation)
         elif outcome.success and self.undisturbed is None:
@@ -221,8 +225,8 @@ class Experiment:
         if self.settings.promql is not None:
             return
         counted = (lineage.start, lineage.trace_id, treated, not outcome.success)
-        self._order.take(outcome.device, counted)
-        self.arms[arm].add(observation, self._order.failures[treated])
+        self.order.take(outcome.device, counted)
+        self.arms[arm].add(observation, self.order.failures[treated])
 
     def lose(self, arm: str) -> None:
         """Note that the trace of one request under this experiment had a hole."""
@@ -237,6 +241,7 @@ class Experiment:
         if not self.active or more is None:
             return
         self.tests.look(more)
+        self.kept.look(more)
         self.elsewhere += more
         control, treatment = self.arms["control"], self.arms["treatment"]
         control.elsewhere, control.failures = self.elsewhere.control, self.elsewhere.control_failed
@@ -262,7 +267,7 @@ class Experiment:
         if settings.admission == "all" or settings.promql is not None:
             return settings.members
         stages.allowed = stages.allowed or first(len(self.hypothesis), settings.max_size)
-        full = self.used >= stages.allowed and not self._order.calm
+        full = self.used >= stages.allowed and not self.order.calm
         if full and stages.over(now, self.outstanding(), max(settings.settle, traces)):
             # none where it is as many as in control, of which there has to be one to compare with
             compared = bool(self.arms["control"].total)
@@ -281,9 +286,9 @@ class Experiment:
         if exceeds(control.failures, max(control.total, self.controls), self.settings.guardrail):
             return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
         heard = len(control.devices | self.spared)
-        everybody = not self.outstanding() and heard >= self.controls > 0 and self._order.patient
+        everybody = not self.outstanding() and heard >= self.controls > 0 and self.order.patient
         everybody |= self.settings.promql is not None  # who counts elsewhere waits for nobody
-        if self._order.enough(now, everybody=everybody, patience=self.settings.settle):
+        if self.order.enough(now, everybody=everybody, patience=self.settings.settle):
             return self.stop("evidence", now)
         if exhausted and not self.outstanding():
             return self.stop("members used up", now)
@@ -324,7 +329,7 @@ class Experiment:
             return False
         self._quiet_since = now if self._quiet_since is None else self._quiet_since
         everybody = not self.outstanding() and (
-            self._aborting or (self.awaited() == 0 and self._order.patient)
+            self._aborting or (self.awaited() == 0 and self.order.patient)
         )
         if not everybody and now < self._quiet_since + max(self.settings.settle, traces):
             return False
@@ -345,22 +350,24 @@ class Experiment:
     def _verdict(self) -> Verdict:
         """Give the verdict: see *the order*, above."""
         if not self.arms["treatment"].total or not (self.good or self.bad):
-            self.reason = "no fault fired"
+            self.reason, self.overruled = "no fault fired", "nothing fired"
             return "inconclusive"
         verdict = self.tests.final()
         if self.bystanders.hurt is not None:
             self.reason = f"bystanders are hurt: {self.bystanders.hurt}"
-            self.suspicious = self._first and verdict != "harmful"
-            return "inconclusive" if self.suspicious else "harmful"
+            self.overruled = None if verdict == "harmful" else "bystanders"
+            first_slot = slots.slot_of(self.purpose, self.settings) == "first"
+            return "inconclusive" if self.overruled and first_slot else "harmful"
         if self.settings.promql is None:
             heard = Heard(self.outstanding(), self.used, self.awaited(), self.enrolled)
             said = silence(heard, self.settings.delta, verdict)
             if said is not None:
                 self.reason = said if verdict != "inconclusive" else f"{self.reason}; {said}"
+                self.overruled = "silence"
                 return "inconclusive"
         fallen = self.reach.fallen() if verdict == "tolerated" else None
         if fallen is not None:
-            self.reason, verdict = fallen, "inconclusive"
+            self.reason, self.overruled, verdict = fallen, "reach", "inconclusive"
         return verdict
 
     def _fresh_tests(self) -> Tests:
@@ -376,11 +383,6 @@ class Experiment:
         return min(level, self.settings.alpha_harmful)
 
     @property
-    def _first(self) -> bool:
-        """Whether another experiment has to show the same before it counts."""
-        return self.settings.confirm and self.purpose not in {"confirm", "verify"}
-
-    @property
     def united(self) -> bool:
         """Whether it tries more faults at once than a finding may have."""
         return len(self.hypothesis) > self.settings.max_size
@@ -388,10 +390,10 @@ class Experiment:
     @property
     def alpha(self) -> float:
         """The chance of a false ``harmful`` that this experiment runs."""
-        if not self.settings.confirm or self.purpose == "verify" or self.settings.promql:
+        slot = slots.slot_of(self.purpose, self.settings)
+        if slot == "alone":
             return self._alone
-        confirms = self.purpose == "confirm"
-        return slots.alpha(self._alone, confirms=confirms, opening=self.opening)
+        return slots.alpha(self._alone, confirms=slot == "second", opening=self.opening)
 
     def _thresholds(self) -> Thresholds:
         return replace(self.settings, alpha_harmful=self.alpha)

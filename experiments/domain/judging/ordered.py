@@ -87,6 +87,10 @@ class Ordered:
         the first request of one that has reported may be under way."""
         return len(self._hasty) <= FEW * len(self._of)
 
+    def traces(self) -> list[str]:
+        """List the traces of all that was counted, in the order in which the requests began."""
+        return [trace_id for _, trace_id, _, _ in self._counted]
+
     def verdict(self) -> Verdict | None:
         """Give the verdict of all that was counted."""
         return self.tests.verdict()

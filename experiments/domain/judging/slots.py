@@ -14,6 +14,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from ldfi.experiments.domain.settings import Settings
+from ldfi.proof.record import ProofSlot
+
 SLOT: Final = 0.05
 """One over the evidence that either slot needs by itself."""
 
@@ -24,6 +27,13 @@ class Opening:
 
     evidence: float
     level: float
+
+
+def slot_of(purpose: str, settings: Settings) -> ProofSlot:
+    """Say which slot an experiment for this purpose is, or that it has to prove all alone."""
+    if not settings.confirm or purpose == "verify" or settings.promql is not None:
+        return "alone"
+    return "second" if purpose == "confirm" else "first"
 
 
 def alpha(alone: float, *, confirms: bool, opening: Opening | None) -> float:

@@ -38,6 +38,8 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/v1/campaigns/{campaign_id}"): LOOK,
     ("GET", "/api/v1/campaigns/{campaign_id}/experiments"): LOOK,
     ("GET", "/api/v1/campaigns/{campaign_id}/certificates"): LOOK,
+    ("GET", "/api/v1/campaigns/{campaign_id}/evidence"): LOOK,
+    ("GET", "/api/v1/head"): LOOK,
     ("GET", "/api/v1/experiments"): LOOK,
     ("GET", "/api/v1/experiments/{experiment_id}"): LOOK,
     ("GET", "/api/v1/findings"): LOOK,

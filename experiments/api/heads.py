@@ -1,0 +1,83 @@
+"""The head of the chain of runs, and certificates with all that they rest on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic.json_schema import SkipJsonSchema
+
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.api.service import Db, Running, live_campaign
+from ldfi.experiments.store import campaigns, chain
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.evidence_file import Certified, evidence_file, grown, version_of
+
+router = APIRouter(prefix="/api/v1", tags=["certificates"], route_class=GuardedRoute)
+
+Since = Annotated[
+    int | SkipJsonSchema[None],
+    Query(
+        ge=0,
+        le=2**31 - 1,
+        description="The size of a head that was kept: it is proved that the chain grew from it.",
+    ),
+]
+
+
+@router.get("/head")
+async def head(db: Db, _caller: Viewer, since: Since = None) -> dict[str, Any]:
+    """Show the head of the chain of all runs, signed as of now where the service has a key.
+
+    Keep it: whoever checks a certificate later can hold it against this one. `grown` proves that
+    the chain has grown from the size asked for.
+    """
+    return await asyncio.to_thread(_head, db, since, time.time())
+
+
+@router.get("/campaigns/{campaign_id}/evidence")
+async def evidence(
+    campaign_id: Id, engine: Running, db: Db, _caller: Viewer, since: Since = None
+) -> dict[str, Any]:
+    """Give a campaign's certificates with every run of their class versions, each with the proof
+    that it is in the chain, and the head. `python -m ldfi.proof` checks it."""
+    live = live_campaign(engine, campaign_id)
+    if live is None:
+        certified = await asyncio.to_thread(_certified, db, campaign_id)
+    else:
+        certified = [
+            Certified(name, each.version, each.knowledge.certificate()["certificate"])
+            for name, each in live.explorations.items()
+        ]
+    return await asyncio.to_thread(_evidence, db, certified, since, time.time())
+
+
+def _head(db: Database, since: int | None, now: float) -> dict[str, Any]:
+    with db.read() as session:
+        signed = chain.signed(chain.head_of(session), db.keys, now)
+        proved = [] if since is None else [grown(signed, since, chain.node_of(session))]
+    return {"head": signed.to_json(), "grown": proved}
+
+
+def _certified(db: Database, campaign_id: str) -> list[Certified]:
+    """Read the certificates of a campaign that is over. Raises NotFound."""
+    with db.read() as session:
+        return [
+            Certified(
+                each["request_class"],
+                version_of(session, each["request_class"], campaign_id),
+                each["certificate"],
+            )
+            for each in campaigns.load(session, campaign_id).certificates
+        ]
+
+
+def _evidence(
+    db: Database, certified: list[Certified], since: int | None, now: float
+) -> dict[str, Any]:
+    with db.read() as session:
+        return evidence_file(session, certified, db.keys, now, since)

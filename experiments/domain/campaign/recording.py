@@ -1,0 +1,71 @@
+"""What an experiment leaves behind for good, when it is over: the record that is hashed."""
+
+from __future__ import annotations
+
+from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.judging.slots import slot_of
+from ldfi.proof.record import Arms, Rested, RunRecord
+from ldfi.proof.statistics import JudgingRule
+
+
+def record_of(experiment: Experiment, lesson: Lesson | None, number: int) -> RunRecord:
+    """Write down an experiment that was armed and is over. ``lesson``: what it taught, if anything.
+
+    ``number``: which run of its class version it is. A wall clock may have been set back since it
+    began: then it ended as it began.
+    """
+    settings, tests = experiment.settings, experiment.tests
+    counted_elsewhere = settings.promql is not None
+    in_order = None if counted_elsewhere else experiment.order.traces()
+    traces = experiment.kept.traces(in_order)
+    began = experiment.armed_at or 0.0
+    opening = experiment.opening
+    return RunRecord(
+        experiment=experiment.id,
+        request_class=experiment.request_class,
+        version=experiment.version,
+        number=number,
+        purpose=experiment.purpose,
+        hypothesis=tuple(sorted(experiment.hypothesis)),
+        faults=tuple(map(str, experiment.faults)),
+        state=experiment.state,
+        verdict=experiment.verdict,
+        overruled=experiment.overruled if experiment.verdict is not None else None,
+        reason=experiment.reason,
+        began=began,
+        ended=max(began, experiment.ended_at or 0.0),
+        rule=JudgingRule(
+            name=settings.rule,
+            alpha=experiment.alpha,
+            alpha_tolerated=settings.alpha_tolerated,
+            delta=settings.delta,
+            min_samples=settings.min_samples,
+            ratio=settings.control / settings.treatment,
+        ),
+        own=settings.alpha_harmful,
+        level=experiment.level,
+        slot=slot_of(experiment.purpose, settings),
+        opening=None if opening is None else (opening.evidence, opening.level),
+        order=None if counted_elsewhere else "".join(letter for _, letter, _ in traces),
+        looks=_looks(experiment) if counted_elsewhere else None,
+        arms=_arms(experiment),
+        worse=tests.log_worse,
+        not_worse=tests.log_not_worse,
+        fired=tuple(sorted(lesson.fired)) if lesson else (),
+        relied_on=tuple(sorted(lesson.relied_on)) if lesson else (),
+        degraded=lesson.degraded if lesson else False,
+        traces=Rested.on(traces, lesson.traces if lesson else ()),
+    )
+
+
+def _looks(experiment: Experiment) -> tuple[tuple[int, int, int, int], ...]:
+    return tuple(
+        (each.control, each.control_failed, each.treated, each.treated_failed)
+        for each in experiment.kept.looks
+    )
+
+
+def _arms(experiment: Experiment) -> Arms:
+    control, treated = experiment.arms["control"], experiment.arms["treatment"]
+    return Arms(control.total, control.failures, treated.total, treated.failures)

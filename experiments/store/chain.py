@@ -1,0 +1,121 @@
+"""The chain of all runs there ever were: records as the leaves of one Merkle tree, and its head.
+
+A record is appended in the transaction that ends its experiment, so there is never one without the
+other. Nothing here is changed or deleted, but for the head, which is signed anew each time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import ExperimentRow, HeadRow, RunRow
+from ldfi.proof import merkle
+from ldfi.proof.canonical import read
+from ldfi.proof.head import ClassVersion, Head, SigningKey
+from ldfi.proof.record import RunRecord
+
+_HEAD = 1
+_NONE = Head(0, merkle.EMPTY, 0.0, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Unsigned:
+    """A run on record that left none in the chain: it ended before there was one."""
+
+    experiment: str
+    verdict: str | None
+
+
+def append(change: Change, class_version: ClassVersion, make: Callable[[int], RunRecord]) -> None:
+    """Append the record of a run, and sign the head. ``make`` is told which run of its class
+    version it is."""
+    session = change.session
+    row = session.get(HeadRow, _HEAD, with_for_update=True)
+    head = _NONE if row is None else Head.from_json(read(row.document))
+    number = head.runs.get(class_version, 0) + 1
+    record = make(number)
+    nodes = merkle.completed(head.size, record.leaf, node_of(session))
+    session.add(
+        RunRow(
+            leaf=head.size,
+            experiment_id=record.experiment,
+            request_class=record.request_class,
+            version=record.version,
+            number=number,
+            document=record.written.decode("utf-8"),
+            nodes=b"".join(nodes).hex(),
+        )
+    )
+    session.flush()
+    size = head.size + 1
+    grown = Head(
+        size,
+        merkle.root(size, node_of(session)),
+        max(change.now, head.time, record.ended),
+        {**head.runs, class_version: number},
+    )
+    document = written(grown.signed_by(change.keys))
+    if row is None:
+        session.add(HeadRow(id=_HEAD, document=document))
+    else:
+        row.document = document
+
+
+def written(head: Head) -> str:
+    """Write a head down."""
+    return json.dumps(head.to_json())
+
+
+def head_of(session: Session) -> Head:
+    """Read the head as it was signed last."""
+    row = session.get(HeadRow, _HEAD)
+    return _NONE if row is None else Head.from_json(read(row.document))
+
+
+def signed(head: Head, keys: tuple[SigningKey, ...], now: float) -> Head:
+    """Sign a head anew, as of now. Without keys it stays as it is."""
+    return replace(head, time=max(now, head.time)).signed_by(keys) if keys else head
+
+
+def node_of(session: Session) -> merkle.Node:
+    """Look nodes up in the database, each once."""
+    known: dict[int, str] = {}
+
+    def node(level: int, index: int) -> bytes:
+        last = ((index + 1) << level) - 1
+        if last not in known:
+            known[last] = session.scalars(select(RunRow.nodes).where(RunRow.leaf == last)).one()
+        return bytes.fromhex(known[last][64 * level : 64 * (level + 1)])
+
+    return node
+
+
+def runs_of(session: Session, class_version: ClassVersion, size: int) -> Iterator[RunRow]:
+    """List the runs of a class version, in their order, among the first ``size`` of all."""
+    name, version = class_version
+    query = select(RunRow).where(
+        RunRow.request_class == name, RunRow.version == version, RunRow.leaf < size
+    )
+    yield from session.scalars(query.order_by(RunRow.number))
+
+
+def unsigned(session: Session, class_version: ClassVersion) -> list[Unsigned]:
+    """List what ran on a class version, taught something and left no record."""
+    name, version = class_version
+    query = select(ExperimentRow).where(
+        ExperimentRow.request_class == name,
+        ExperimentRow.lesson.is_not(None),
+        ExperimentRow.armed_at.is_not(None),
+        ExperimentRow.id.not_in(select(RunRow.experiment_id)),
+    )
+    return [
+        Unsigned(row.id, row.verdict)
+        for row in session.scalars(query.order_by(ExperimentRow.ended_at, ExperimentRow.id))
+        if (row.lesson or {}).get("version") == version
+    ]

@@ -1,0 +1,93 @@
+"""Certificates with everything they rest on: the file that :mod:`ldfi.proof` checks by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ldfi.experiments.errors import Conflict
+from ldfi.experiments.store import chain
+from ldfi.experiments.store.schema import ClassRow, ExperimentRow
+from ldfi.proof import merkle
+from ldfi.proof.canonical import read
+from ldfi.proof.document import FORMAT
+from ldfi.proof.head import ClassVersion, Head, SigningKey
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """A certificate, and of which class version it is."""
+
+    request_class: str
+    version: int
+    certificate: dict[str, Any]
+
+
+def evidence_file(
+    session: Session,
+    certified: Iterable[Certified],
+    keys: tuple[SigningKey, ...],
+    now: float,
+    since: int | None = None,
+) -> dict[str, Any]:
+    """Write certificates, every run of their class versions, and the head, signed as of now.
+
+    ``since``: the size of a head that somebody kept; it is proved that the chain grew from there.
+    Raises Conflict where it never was that long.
+    """
+    head = chain.signed(chain.head_of(session), keys, now)
+    node = chain.node_of(session)
+    return {
+        "format": FORMAT,
+        "head": head.to_json() if head.size else None,
+        "grown": [] if since is None else [grown(head, since, node)],
+        "classes": [_class(session, each, head, node) for each in certified],
+    }
+
+
+def grown(head: Head, since: int, node: merkle.Node) -> dict[str, Any]:
+    """Prove that the chain grew from what it was. Raises Conflict where it never was that long."""
+    if since > head.size:
+        raise Conflict(f"the chain has {head.size} runs: it never grew from {since}")
+    path = merkle.consistency(since, head.size, node)
+    return {"from": since, "path": [each.hex() for each in path]}
+
+
+def version_of(session: Session, name: str, campaign_id: str) -> int:
+    """Say which version of a class a campaign that is over has certified: that of its last run
+    there, else the newest."""
+    query = select(ExperimentRow.lesson).where(
+        ExperimentRow.campaign_id == campaign_id,
+        ExperimentRow.request_class == name,
+        ExperimentRow.lesson.is_not(None),
+    )
+    newest = session.scalars(query.order_by(ExperimentRow.ended_at.desc()).limit(1)).first()
+    if newest is not None and "version" in newest:
+        return int(newest["version"])
+    known = session.get(ClassRow, name)
+    return 1 if known is None else known.version
+
+
+def _class(session: Session, each: Certified, head: Head, node: merkle.Node) -> dict[str, Any]:
+    class_version: ClassVersion = each.request_class, each.version
+    return {
+        "request_class": each.request_class,
+        "version": each.version,
+        "certificate": each.certificate,
+        "runs": [
+            {
+                "index": row.leaf,
+                "record": read(row.document),
+                "path": [one.hex() for one in merkle.inclusion(row.leaf, head.size, node)],
+            }
+            for row in chain.runs_of(session, class_version, head.size)
+        ],
+        "unsigned": [
+            {"experiment": one.experiment, "verdict": one.verdict}
+            for one in chain.unsigned(session, class_version)
+        ],
+    }

@@ -1,0 +1,119 @@
+"""The document that is checked: certificates, the runs they rest on, and the head of the tree.
+
+    {"format": "ldfi-evidence/1",
+     "head": {…} or null, "grown": [{"from": size, "path": [hash, …]}, …],
+     "classes": [{"request_class": …, "version": …, "certificate": {…} or null,
+                  "runs": [{"index": …, "record": {…}, "path": [hash, …]}, …],
+                  "unsigned": [{"experiment": …, "verdict": …}, …]}, …]}
+
+``index``: the leaf of the tree. ``unsigned``: runs of the class version that are on record and not
+in the tree, for they ended before there was one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ldfi.proof.fields import Fields, sha256
+from ldfi.proof.head import Head
+from ldfi.proof.record import VERDICTS, RunRecord
+
+FORMAT: Final = "ldfi-evidence/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A record, and the proof that it is in the tree."""
+
+    index: int
+    record: RunRecord
+    path: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassEvidence:
+    """What one certificate rests on. ``unsigned``: ids of runs from before the tree."""
+
+    request_class: str
+    version: int
+    certificate: Mapping[str, Any] | None
+    runs: tuple[Leaf, ...]
+    unsigned: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name it to people."""
+        return f"{self.request_class} (version {self.version})"
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFile:
+    """``grown``: for sizes of earlier heads, the proof that the tree grew from there."""
+
+    head: Head | None
+    grown: Mapping[int, tuple[bytes, ...]]
+    classes: tuple[ClassEvidence, ...]
+
+    @classmethod
+    def from_json(cls, value: Any) -> EvidenceFile:
+        """Read a document. Raises Unreadable for what is none."""
+        data = Fields(value, "the document")
+        data.text("format", (FORMAT,))
+        document = cls(
+            head=Head.from_json(data.take("head")) if data.has("head") else None,
+            grown=dict(data.many("grown", _grown)),
+            classes=data.many("classes", _class),
+        )
+        data.done()
+        return document
+
+    def leaves(self) -> Iterator[Leaf]:
+        """List all runs."""
+        for each in self.classes:
+            yield from each.runs
+
+
+def _grown(value: Any, where: str) -> tuple[int, tuple[bytes, ...]]:
+    data = Fields(value, where)
+    found = data.whole("from"), data.many("path", sha256)
+    data.done()
+    return found
+
+
+def _class(value: Any, where: str) -> ClassEvidence:
+    data = Fields(value, where)
+    certificate = data.take("certificate") if data.has("certificate") else None
+    found = ClassEvidence(
+        request_class=data.text("request_class"),
+        version=data.whole("version"),
+        certificate=None if certificate is None else _object(certificate, where),
+        runs=data.many("runs", _leaf),
+        unsigned=data.many("unsigned", _unsigned),
+    )
+    data.done()
+    return found
+
+
+def _object(value: Any, where: str) -> Mapping[str, Any]:
+    Fields(value, f"{where}: certificate")
+    read: Mapping[str, Any] = value
+    return read
+
+
+def _leaf(value: Any, where: str) -> Leaf:
+    data = Fields(value, where)
+    record = RunRecord.from_json(data.take("record"), f"{where}: record")
+    found = Leaf(data.whole("index"), record, data.many("path", sha256))
+    data.done()
+    return found
+
+
+def _unsigned(value: Any, where: str) -> str:
+    data = Fields(value, where)
+    found = data.text("experiment")
+    if data.has("verdict"):
+        data.text("verdict", VERDICTS)
+    data.done()
+    return found

@@ -1,0 +1,86 @@
+"""Whether a record's verdict follows from what it says was seen. No key is needed for that."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+from ldfi.proof.record import Arms, RunRecord
+from ldfi.proof.statistics import CLOSE, Weighed, level, threshold, weigh, weigh_looks
+
+
+def wrong(record: RunRecord) -> Iterator[str]:
+    """Say what in a record does not follow from the rest of it."""
+    if record.began > record.ended:
+        yield "it ended before it began"
+    if (record.state == "decided") != (record.verdict is not None):
+        yield "it has a verdict and is not decided, or none and is"
+    if (record.order is None) == (record.looks is None):
+        yield "it must have an order or looks, and not both"
+        return
+    counted = counts(record)
+    if counted != record.arms:
+        yield f"its arms are {record.arms.to_json()}, its outcomes say {counted.to_json()}"
+    if record.order is not None and record.traces.count != len(record.order):
+        yield f"{len(record.order)} outcomes cannot rest on {record.traces.count} traces"
+    found = level(record.own, record.level, record.slot, record.opening)
+    if not math.isclose(found, record.rule.alpha, rel_tol=1e-9):
+        yield f"its α is {record.rule.alpha:g}, by its level it is {found:g}"
+    yield from _verdict(record)
+
+
+def counts(record: RunRecord) -> Arms:
+    """Count the outcomes of both arms."""
+    if record.looks is not None:
+        return Arms(*(sum(look[place] for look in record.looks) for place in range(4)))
+    many = Counter(record.order)
+    return Arms(many["c"] + many["C"], many["C"], many["t"] + many["T"] + many["d"], many["T"])
+
+
+def _verdict(record: RunRecord) -> Iterator[str]:
+    if record.rule.name == "threshold":
+        said, evidence = {threshold(record.rule, _treated(record))}, Weighed(record.rule)
+    else:
+        evidence = _weighed(record)
+        said = evidence.verdicts()
+    for name, mine, its in (
+        ("worse", evidence.worse, record.worse),
+        ("not worse", evidence.not_worse, record.not_worse),
+    ):
+        if abs(mine - its) > CLOSE * max(1.0, abs(mine)):
+            yield f"its evidence of {name} is e^{its:.6f}, its outcomes give e^{mine:.6f}"
+    if record.verdict is None:
+        return
+    if record.overruled is not None:
+        must = _overruled(record)
+        if record.verdict not in must:
+            words = " or ".join(must)
+            yield f"it is {record.verdict}, but {record.overruled} makes it {words}"
+    elif record.verdict not in said:
+        yield f"it is {record.verdict}, its outcomes say {' or '.join(sorted(said))}"
+
+
+def _overruled(record: RunRecord) -> tuple[str, ...]:
+    """Say what a verdict may be that is not what the tests say.
+
+    Bystanders who were hurt in a first slot are a suspicion; only in a second one are they harm.
+    """
+    if record.overruled != "bystanders" or record.slot == "first":
+        return ("inconclusive",)
+    if record.slot == "second" or record.purpose == "verify":
+        return ("harmful",)
+    return ("harmful", "inconclusive")  # one slot may be all that was asked for
+
+
+def _weighed(record: RunRecord) -> Weighed:
+    if record.looks is not None:
+        return weigh_looks(record.rule, record.looks)
+    return weigh(record.rule, record.order or "")
+
+
+def _treated(record: RunRecord) -> Iterator[tuple[int, int]]:
+    if record.looks is not None:
+        yield from ((look[2], look[3]) for look in record.looks)
+    else:
+        yield from ((1, letter == "T") for letter in record.order or "" if letter in "tTd")

@@ -1,0 +1,169 @@
+"""The check: whether a document is what a service signed, all of it, and follows from itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ldfi.proof import merkle
+from ldfi.proof.binding import unbound
+from ldfi.proof.document import ClassEvidence, EvidenceFile
+from ldfi.proof.errors import Unreadable
+from ldfi.proof.head import Head, PublicKey
+from ldfi.proof.judged import wrong
+
+AHEAD = 300.0
+"""Seconds by which the clock of the service may be ahead of ours."""
+LATE = 3_600.0
+"""Seconds after its end within which a run is in the tree, also when the database was away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What it is held against. ``earlier``: a head that was kept; ``max_age``: seconds; ``now``:
+    Unix seconds."""
+
+    keys: Sequence[PublicKey]
+    now: float
+    earlier: Head | None = None
+    max_age: float | None = None
+
+
+@dataclass(slots=True)
+class Examined:
+    """``false``: what is not so. ``lacking``: what may be so, and nothing here proves. ``runs``:
+    how many were proved, of how many class versions."""
+
+    false: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    runs: int = 0
+    classes: int = 0
+
+
+def verify(document: EvidenceFile, asked: Against) -> Examined:
+    """Check a document. Raises Unreadable for a certificate that is none."""
+    answer = Examined(classes=len(document.classes))
+    answer.false += _twice(document)
+    for each in document.classes:
+        for leaf in each.runs:
+            answer.runs += 1
+            answer.false += (f"{_run(each, leaf.index)}: {said}" for said in wrong(leaf.record))
+        _listed(each, answer)
+        _bound(each, answer)
+    head = document.head
+    if head is None or not head.signatures:
+        answer.lacking.append("nobody has signed it")
+    if head is None:
+        if asked.earlier is not None:
+            answer.false.append("there was a head before, and here is none")
+        return answer
+    if head.signatures:
+        answer.false += (f"the head: {said}" for said in head.wrong(asked.keys))
+    answer.false += _in_tree(document, head)
+    if head.time > asked.now + AHEAD:
+        answer.false.append("the head is signed with a time that has not come")
+    if asked.max_age is not None and head.time < asked.now - asked.max_age:
+        old = f"{(asked.now - head.time) / 86_400:.1f} days old"
+        answer.lacking.append(f"the head is {old}: what came since is not in it")
+    if asked.earlier is not None:
+        answer.false += _grown(document, head, asked.earlier, asked.keys)
+    return answer
+
+
+def _run(each: ClassEvidence, index: int) -> str:
+    return f"{each.name}, run {index}"
+
+
+def _twice(document: EvidenceFile) -> Iterator[str]:
+    """Report what is there twice, or not at all."""
+    if not document.classes:
+        yield "there is no class in it"
+    names = [(each.request_class, each.version) for each in document.classes]
+    if len({*names}) < len(names):
+        yield "a class version is in it twice"
+    ids = [leaf.record.experiment for leaf in document.leaves()]
+    ids += [each for one in document.classes for each in one.unsigned]
+    if len({*ids}) < len(ids):
+        yield "a run is in it twice"
+
+
+def _listed(each: ClassEvidence, answer: Examined) -> None:
+    """Look whether the runs are those of the class version, in their order."""
+    numbers = [leaf.record.number for leaf in each.runs]
+    if numbers != list(range(1, len(numbers) + 1)):
+        answer.false.append(f"{each.name}: its runs are not 1 to {len(numbers)}, in their order")
+    places = [leaf.index for leaf in each.runs]
+    if places != sorted(places):
+        answer.false.append(f"{each.name}: its runs are not in the order of the tree")
+    for leaf in each.runs:
+        if (leaf.record.request_class, leaf.record.version) != (each.request_class, each.version):
+            answer.false.append(f"{_run(each, leaf.index)} is one of another class version")
+    if each.unsigned:
+        answer.lacking.append(f"{each.name}: {len(each.unsigned)} runs are not signed")
+    left = {
+        (frozenset(leaf.record.hypothesis), round(leaf.record.worse, 9))
+        for leaf in each.runs
+        if leaf.record.verdict == "harmful"
+    }
+    for leaf in each.runs:
+        opening = leaf.record.opening
+        said = f"{_run(each, leaf.index)}: the first slot of its proof is not here"
+        if opening and (frozenset(leaf.record.hypothesis), round(opening[0], 9)) not in left:
+            answer.lacking.append(said)
+
+
+def _bound(each: ClassEvidence, answer: Examined) -> None:
+    """Look whether the certificate claims what was recorded."""
+    if each.certificate is None:
+        answer.lacking.append(f"{each.name}: there is no certificate")
+        return
+    try:
+        found = list(unbound(each.certificate, [leaf.record for leaf in each.runs]))
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        raise Unreadable(f"{each.name}: its certificate is none: {error!r}") from error
+    for false, said in found:
+        (answer.false if false else answer.lacking).append(f"{each.name}: {said}")
+
+
+def _in_tree(document: EvidenceFile, head: Head) -> Iterator[str]:
+    """Report runs that are not in the tree, and runs of the tree that are left out."""
+    for each in document.classes:
+        there = head.runs.get((each.request_class, each.version), 0)
+        if len(each.runs) != there:
+            yield f"{each.name}: {len(each.runs)} runs of {there} are here"
+        for leaf in each.runs:
+            hashed = leaf.record.leaf
+            if not merkle.included(hashed, leaf.index, head.size, leaf.path, head.root):
+                yield f"{_run(each, leaf.index)} is not what is in the tree"
+            if leaf.record.ended > head.time:
+                yield f"{_run(each, leaf.index)} ended after the head was signed"
+
+
+def _grown(
+    document: EvidenceFile, head: Head, earlier: Head, keys: Sequence[PublicKey]
+) -> Iterator[str]:
+    """Report that this tree has not grown from the one that somebody kept the head of."""
+    yield from (f"the earlier head: {said}" for said in earlier.wrong(keys))
+    if head.size < earlier.size:
+        yield f"the tree was cut back: {head.size} runs, there were {earlier.size}"
+        return
+    if head.time < earlier.time:
+        yield "the head is signed with a time before that of the earlier one"
+    fewer = [
+        name
+        for (name, version), many in earlier.runs.items()
+        if head.runs.get((name, version), 0) < many
+    ]
+    if fewer:
+        yield f"there are fewer runs of {fewer[0]} than there were"
+    path = document.grown.get(earlier.size, ())
+    if not merkle.consistent(earlier.size, head.size, path, earlier.root, head.root):
+        yield (
+            f"nothing here proves that the tree grew from the {earlier.size} runs of the earlier "
+            "head; get it again with --since"
+        )
+    for leaf in document.leaves():
+        if leaf.index < earlier.size and leaf.record.ended > earlier.time:
+            yield f"run {leaf.index} ended after the earlier head was signed, which has it"
+        if leaf.index >= earlier.size and leaf.record.ended < earlier.time - LATE:
+            yield f"run {leaf.index} ended long before the earlier head, which lacks it"

@@ -1,0 +1,160 @@
+"""What an experiment leaves behind bears its verdict out, whatever happened in it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from ldfi.experiments.domain.campaign.lesson import lesson_of
+from ldfi.experiments.domain.campaign.recording import record_of
+from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
+from ldfi.experiments.domain.judging.slots import Opening
+from ldfi.experiments.domain.judging.verdict import Counts
+from ldfi.experiments.domain.settings import PromqlOutcome, Settings
+from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.fit.faults import Fault
+from ldfi.lineage.digest import digest
+from ldfi.lineage.span import Trace
+from ldfi.proof.canonical import canonical, read
+from ldfi.proof.judged import wrong
+from ldfi.proof.record import RunRecord
+from ldfi.testing.spans import span
+from tests.experiments.domain.judging.test_experiment import an_experiment, seen
+from tests.experiments.simulated import BOOT
+
+COUNTED = PromqlOutcome("failed", "all")
+PURPOSES: tuple[Purpose, ...] = ("explore", "confirm", "verify", "recheck")
+
+
+def of(rng: random.Random, *, counted: bool) -> Experiment:
+    """An experiment of some purpose, at some level, by some rule."""
+    settings = Settings(
+        rule=rng.choice(["sequential", "sequential", "threshold"]),
+        delta=rng.choice([0.15, 0.4]),
+        min_samples=rng.choice([1, 4, 10]),
+        treatment=0.1,
+        control=rng.choice([0.1, 0.3]),
+        confirm=rng.random() < 0.7,
+        promql=COUNTED if counted else None,
+        guardrail=1.0,
+    )
+    purpose: Purpose = rng.choice(PURPOSES)
+    opening = Opening(rng.uniform(0, 12), rng.uniform(1e-6, 1e-3))
+    experiment = Experiment(
+        *("e1", "GET /", BOOT, frozenset({"error@a"}), (Fault("a", "error"),), settings),
+        purpose=purpose,
+        opening=opening if purpose == "confirm" and rng.random() < 0.8 else None,
+    )
+    experiment.arm(100.0, rng.choice([1.0, 1e-2, 1e-4]))
+    experiment.taken()
+    return experiment
+
+
+def observations(rng: random.Random) -> list[Observation]:
+    """Requests of devices that come once or twice, and report in any order."""
+    rates = rng.choice([(0.0, 1.0), (0.05, 0.05), (0.2, 0.6)])
+    drawn = []
+    for number in range(rng.randint(0, 90)):
+        treated = rng.random() < 0.3
+        arm = "treatment" if treated else "control"
+        fired, good = rng.random() < 0.9, rng.random() >= rates[treated]
+        device = f"{arm}{rng.randrange(60)}"
+        each = seen(number, arm, success=good, fired=fired, device=device)  # type: ignore[arg-type]
+        degraded = good and rng.random() < 0.1
+        drawn.append(replace(each, outcome=replace(each.outcome, degraded=degraded)))
+    rng.shuffle(drawn)
+    return drawn
+
+
+def written(experiment: Experiment) -> RunRecord:
+    """Its record, as it is read back from where it was written."""
+    lesson = lesson_of(experiment, frozenset({"a"})) if experiment.state == "decided" else None
+    record = record_of(experiment, lesson, 1)
+    again = RunRecord.from_json(read(canonical(record.to_json())))
+    assert again.leaf == record.leaf
+    return again
+
+
+def end(rng: random.Random, experiment: Experiment) -> None:
+    if rng.random() < 0.2:
+        experiment.abort("called off", 200.0)
+    else:
+        experiment.stop("window over", 200.0)
+    experiment.used = len(experiment.exposed | experiment.passed_by) + rng.choice([0, 0, 30])
+    experiment.enrolled = len(experiment.arms["control"].devices | experiment.spared)
+    experiment.settle(300.0, disarmed=True)
+    assert experiment.settle(400.0, disarmed=True) or experiment.over
+
+
+@hypothesis_settings(max_examples=200)
+@given(st.integers(0, 2**32))
+def test_what_devices_told_bears_the_verdict_out(seed: int) -> None:
+    rng = random.Random(seed)
+    experiment = of(rng, counted=False)
+    for each in observations(rng):
+        experiment.observe(each)
+    end(rng, experiment)
+    record = written(experiment)
+
+    assert list(wrong(record)) == []
+    assert (record.verdict, record.state) == (experiment.verdict, experiment.state)
+    assert record.traces.count == len(record.order or "")
+    assert record.arms.treated == experiment.arms["treatment"].total
+
+
+@hypothesis_settings(max_examples=60)
+@given(st.integers(0, 2**32))
+def test_what_somebody_else_counted_bears_the_verdict_out(seed: int) -> None:
+    rng = random.Random(seed)
+    experiment = of(rng, counted=True)
+    for each in observations(rng)[:20]:
+        experiment.observe(each)
+    totals = Counts()
+    for _ in range(rng.randint(0, 8)):
+        n0, n1 = rng.choice([0, 40]), rng.choice([0, 9])
+        totals += Counts(n0, rng.randint(0, n0 // 8), n1, rng.choice([0, n1, n1 // 2]))
+        experiment.count(totals)
+    end(rng, experiment)
+    record = written(experiment)
+
+    assert list(wrong(record)) == []
+    assert record.order is None
+    assert record.slot == "alone"
+
+
+def test_a_clock_that_was_set_back_ends_nothing_before_it_began() -> None:
+    experiment = an_experiment()
+    experiment.armed_at = 500.0
+    experiment.abort("called off", 100.0)
+    experiment.settle(100.0, disarmed=True)
+    assert experiment.settle(200.0, disarmed=True) or experiment.over
+    assert list(wrong(written(experiment))) == []
+
+
+def test_a_trace_has_one_hash_however_it_came() -> None:
+    spans = [span("root", kind="server"), span("a", "root"), span("b", "root", failed=True)]
+    one = digest(Trace.of("1" * 32, spans))
+    assert digest(Trace.of("1" * 32, [*reversed(spans), spans[0]])) == one
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        span("a", "root", failed=True),
+        span("a", None),
+        span("b", "root"),
+        span("a", "root")._replace(start=7),
+        span("a", "root")._replace(end=77),
+        span("a", "root")._replace(links=(("1", "2"),)),
+    ],
+)
+def test_another_trace_has_another_hash(other: object) -> None:
+    root, real = span("root", kind="server"), span("a", "root")
+    changed = Trace("1" * 32, (root, other))  # type: ignore[arg-type]
+    assert digest(changed) != digest(Trace("1" * 32, (root, real)))
+    assert digest(Trace("2" * 32, (root, real))) != digest(Trace("1" * 32, (root, real)))

@@ -1,0 +1,285 @@
+"""The chain of runs: what a whole campaign leaves behind is borne out by a program of its own."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, select
+
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.errors import Conflict
+from ldfi.experiments.store import Database, chain, experiments
+from ldfi.experiments.store.evidence_file import Certified, evidence_file, version_of
+from ldfi.experiments.store.schema import ExperimentRow, HeadRow, RunRow
+from ldfi.proof import merkle
+from ldfi.proof.canonical import read
+from ldfi.proof.document import EvidenceFile
+from ldfi.proof.head import Head, SigningKey
+from ldfi.proof.record import RunRecord
+from ldfi.proof.verify import Against, Examined, verify
+from ldfi.testing.world import PROGRAM, QUICK, World
+from tests.experiments.store.test_arming import NOW, WIDE, a_campaign, an_order, end, try_arming
+from tests.proof.chain import chain as made_of
+from tests.proof.chain import key_pem, trusted
+
+KEY = SigningKey(key_pem())
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    """A campaign, from its first experiment to its last, in a service with a key."""
+    with World.in_memory({"/boot": PROGRAM}) as made:
+        made.database.keys = (KEY,)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def campaign(world: World) -> Campaign:
+    campaign = world.start(QUICK)
+    world.finish(campaign)
+    return campaign
+
+
+def file_of(
+    world: World,
+    campaign: Campaign,
+    keys: tuple[SigningKey, ...] = (KEY,),
+    since: int | None = None,
+) -> dict[str, Any]:
+    certificates = [
+        Certified(each["request_class"], 1, each["certificate"]) for each in campaign.certificates()
+    ]
+    with world.database.read() as session:
+        document = evidence_file(session, certificates, keys, world.now, since)
+    written: dict[str, Any] = json.loads(json.dumps(document))
+    return written
+
+
+def checked(world: World, document: dict[str, Any], **more: Any) -> Examined:
+    against = Against(trusted(KEY), world.now + 1, **more)
+    return verify(EvidenceFile.from_json(document), against)
+
+
+def test_what_a_campaign_leaves_behind_is_borne_out(world: World, campaign: Campaign) -> None:
+    found = checked(world, file_of(world, campaign), max_age=60.0)
+
+    assert (found.false, found.lacking) == ([], [])
+    assert found.runs >= 5
+
+
+def test_every_experiment_that_was_armed_has_a_record(world: World, campaign: Campaign) -> None:
+    with world.database.read() as session:
+        armed = set(
+            session.scalars(select(ExperimentRow.id).where(ExperimentRow.armed_at.is_not(None)))
+        )
+        rows = list(session.scalars(select(RunRow).order_by(RunRow.leaf)))
+        assert {row.experiment_id for row in rows} == armed
+        assert [row.leaf for row in rows] == list(range(len(armed)))
+        for row in rows:
+            record = RunRecord.from_json(read(row.document))
+            assert record.written.decode() == row.document
+            ended = session.get_one(ExperimentRow, row.experiment_id)
+            assert (record.verdict, record.ended) == (ended.verdict, ended.ended_at)
+            assert len(record.traces.named) == len((ended.lesson or {}).get("traces", ()))
+
+
+def test_the_head_is_signed_at_each_end(world: World, campaign: Campaign) -> None:
+    with world.database.read() as session:
+        head = chain.head_of(session)
+        count = len(list(session.scalars(select(RunRow.leaf))))
+
+    assert list(head.wrong(trusted(KEY))) == []
+    assert head.size == count
+    assert set(head.runs) == {(name, 1) for name in campaign.explorations}
+
+
+def test_an_earlier_head_catches_a_chain_that_was_cut_back(
+    world: World, campaign: Campaign
+) -> None:
+    whole = file_of(world, campaign)
+    kept = Head.from_json(whole["head"])
+    since = file_of(world, campaign, since=kept.size)
+    assert checked(world, since, earlier=kept).false == []
+    # When the last run is taken out of the database, and the head made anew with the service's key
+    with world.database.change(world.now) as change:
+        last = change.session.get_one(RunRow, kept.size - 1)
+        gone = (last.leaf, last.experiment_id, last.request_class, last.number)
+        document, nodes = last.document, last.nodes
+        before = change.session.get_one(HeadRow, 1)
+        was = before.document
+        runs = dict(kept.runs)
+        runs[last.request_class, 1] -= 1
+        root = merkle.root(kept.size - 1, chain.node_of(change.session))
+        shorter = Head(kept.size - 1, root, kept.time, runs).signed_by([KEY])
+        before.document = chain.written(shorter)
+        change.session.execute(delete(RunRow).where(RunRow.leaf == kept.size - 1))
+    try:
+        cut = file_of(world, campaign)
+        assert any("cut back" in each for each in checked(world, cut, earlier=kept).false)
+        with pytest.raises(Conflict, match="never grew"):
+            file_of(world, campaign, since=kept.size)
+    finally:
+        with world.database.change(world.now) as change:
+            change.session.add(
+                RunRow(
+                    leaf=gone[0],
+                    experiment_id=gone[1],
+                    request_class=gone[2],
+                    version=1,
+                    number=gone[3],
+                    document=document,
+                    nodes=nodes,
+                )
+            )
+            change.session.get_one(HeadRow, 1).document = was
+
+
+def test_without_a_key_it_is_true_and_unsigned(world: World, campaign: Campaign) -> None:
+    document = file_of(world, campaign, keys=())
+    document["head"]["signatures"], document["head"]["keys"] = {}, []
+    found = checked(world, document)
+
+    assert found.false == []
+    assert found.lacking == ["nobody has signed it"]
+
+
+def test_while_keys_rotate_those_who_have_either_can_check(
+    world: World, campaign: Campaign
+) -> None:
+    old, new = KEY, SigningKey(key_pem())
+    both = EvidenceFile.from_json(file_of(world, campaign, keys=(old, new)))
+    only_new = EvidenceFile.from_json(file_of(world, campaign, keys=(new,)))
+
+    def false(document: EvidenceFile, *keys: SigningKey) -> list[str]:
+        return verify(document, Against(trusted(*keys), world.now + 1)).false
+
+    assert false(both, old) == false(both, new) == false(both, old, new) == []
+    assert false(only_new, new) == false(only_new, old, new) == []
+    assert any("whom nobody here trusts" in each for each in false(only_new, old))
+
+
+def test_runs_from_before_there_was_a_chain_are_listed_and_never_signed(
+    world: World, campaign: Campaign
+) -> None:
+    with world.database.change(world.now) as change:
+        change.session.add(
+            ExperimentRow(
+                id="old",
+                campaign_id=campaign.id,
+                request_class=next(iter(campaign.explorations)),
+                purpose="explore",
+                hypothesis=["error@layout"],
+                faults=["error@layout"],
+                state="decided",
+                verdict="harmful",
+                created_at=1.0,
+                armed_at=1.0,
+                ended_at=2.0,
+                lesson={"version": 1},
+            )
+        )
+    try:
+        document = file_of(world, campaign)
+        found = checked(world, document)
+        assert found.false == []
+        assert any("1 runs are not signed" in each for each in found.lacking)
+    finally:
+        with world.database.change(world.now) as change:
+            change.session.execute(delete(ExperimentRow).where(ExperimentRow.id == "old"))
+
+
+def test_the_version_is_that_of_the_last_run(world: World, campaign: Campaign) -> None:
+    name = next(iter(campaign.explorations))
+    with world.database.read() as session:
+        assert version_of(session, name, campaign.id) == 1
+        assert version_of(session, "GET /nowhere", campaign.id) == 1
+
+
+def test_a_record_is_there_if_and_only_if_the_end_is(
+    world: World, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails in the transaction takes the record with it; written again, it is there once."""
+    del campaign
+    before = _sizes(world.database)
+    another = world.start(QUICK)
+
+    class Torn(Exception):  # noqa: N818 - it says what happened
+        """The process was killed."""
+
+    # When the transaction of an end is torn after the record was appended
+    torn = 0
+    real = chain.append
+
+    def append(*args: Any) -> None:
+        nonlocal torn
+        real(*args)
+        torn += 1
+        if torn == 1:
+            raise Torn
+
+    monkeypatch.setattr(chain, "append", append)
+    with pytest.raises(Torn):
+        world.finish(another)
+    # Then neither is there
+    rows, ended, size = _sizes(world.database)
+    assert (rows, ended, size) == before
+    # And when it is written again, both are, once
+    world.finish(another)
+    rows, ended, size = _sizes(world.database)
+    assert rows == ended == size > before[0]
+
+
+def _as_it_is(record: RunRecord, number: int) -> RunRecord:
+    assert record.number == number
+    return record
+
+
+def _sizes(database: Database) -> tuple[int, int, int]:
+    with database.read() as session:
+        rows = len(list(session.scalars(select(RunRow.leaf))))
+        query = select(ExperimentRow.id).where(
+            ExperimentRow.armed_at.is_not(None), ExperimentRow.ended_at.is_not(None)
+        )
+        return rows, len(list(session.scalars(query))), chain.head_of(session).size
+
+
+def test_an_end_that_is_written_twice_leaves_one_record(database: Database) -> None:
+    order = an_order("e1")
+    a_campaign(database)
+    try_arming(database, order, WIDE)
+    end(database, order, 3)
+    with database.change(NOW) as change:
+        experiments.end(change, order.experiment, 3, None)
+    assert _sizes(database) == (1, 1, 1)
+
+
+def test_what_was_never_armed_leaves_none(database: Database) -> None:
+    a_campaign(database)
+    order = an_order("e1")
+    with database.change(NOW) as change:
+        experiments.propose(change, order.experiment, "c", 1, NOW + 10)
+    order.experiment.abort("rejected", NOW)
+    with database.change(NOW) as change:
+        experiments.end(change, order.experiment, 0, None)
+    assert _sizes(database) == (0, 0, 0)
+
+
+def test_runs_of_a_large_chain_are_proved(database: Database) -> None:
+    """Whatever the size, on either database: what is looked up is what was kept."""
+    made = made_of(random.Random(4), 37)
+    with database.change(made.head().time) as change:
+        for each in made.records:
+            class_version = each.request_class, each.version
+            chain.append(change, class_version, partial(_as_it_is, each))
+    with database.read() as session:
+        head, node = chain.head_of(session), chain.node_of(session)
+        assert (head.root, head.size) == (made.head().root, 37)
+        assert dict(head.runs) == dict(made.head().runs)
+        for leaf, each in enumerate(made.records):
+            path = merkle.inclusion(leaf, 37, node)
+            assert merkle.included(each.leaf, leaf, 37, path, head.root)
