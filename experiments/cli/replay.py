@@ -25,7 +25,7 @@ def replay(
             help="YAML with `exemplars` and an `assertion`, or a Chaos Toolkit experiment."
         ),
     ],
-    target: Annotated[str, typer.Option(help="Where staging is.")],
+    target: Annotated[list[str], typer.Option(help="Where staging is: one URL.")],
     token: Annotated[
         str, typer.Option(envvar="LDFI_TOKEN", help="A token of role devices.", show_default=False)
     ],
@@ -38,12 +38,17 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Send exemplar requests against staging and report how they went."""
-    from ldfi.experiments.cli.replaying import Reporter, read, run
+    from ldfi.experiments.cli.replaying import Reporter, described, reached, read, run
+    from ldfi.experiments.errors import InvalidReplay
     from ldfi.experiments.scenarios.replay import Replayer
 
+    if len(target) > 1:
+        raise InvalidReplay(
+            "outcomes are reported of one target; `ldfi replay run` compares two of them"
+        )
     exemplars, assertion, safe_methods = read(file)
     seconds = None if length is None else length_of(length, "--for")
-    replayer = Replayer(target, exemplars, rate, devices, assertion, safe_methods)
+    replayer = Replayer(target[0], exemplars, rate, devices, assertion, safe_methods)
     if assertion is None and not as_json:
         Console(stderr=True).print(
             "No assertion: every status below 500 counts as success, and a 200 may hide an error.",
@@ -53,5 +58,5 @@ def replay(
     if as_json:
         typer.echo(json.dumps(counts))
     else:
-        typer.echo(f"{counts['sent']} sent, {counts['failed']} of them failed.")
-    raise typer.Exit(exits.FINE)
+        typer.echo("\n".join(described(counts)))
+    raise typer.Exit(exits.FINE if reached(counts) else exits.INCONCLUSIVE)
