@@ -1,24 +1,48 @@
-"""``ldfi replay``: a class's exemplar requests, sent against staging again and again.
-
-The outcomes go to the service, so that campaigns can explore a system that has no users.
-"""
+"""``ldfi replay``: recorded requests, sent again: to feed campaigns, to measure, to compare."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import HERE, AsJson, Url
 from ldfi.experiments.cli.durations import seconds as length_of
+from ldfi.experiments.cli.replay_records import export, record, schema
+from ldfi.experiments.cli.replay_runs import compare, run
 
 
-def replay(
+class _FeedsByDefault(TyperGroup):
+    """``ldfi replay FILE`` is ``ldfi replay feed FILE``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the word in where none of ours stands."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["feed", *args]
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+
+app = typer.Typer(
+    cls=_FeedsByDefault,
+    help="Send recorded requests again: feed campaigns, measure a version, compare two.",
+    no_args_is_help=True,
+)
+app.command("run")(run)
+app.command("compare")(compare)
+app.command("record")(record)
+app.command("export")(export)
+app.command("schema")(schema)
+
+
+@app.command("feed")
+def feed(
     file: Annotated[
         Path,
         typer.Argument(
@@ -37,7 +61,10 @@ def replay(
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Send exemplar requests against staging and report how they went."""
+    """Send exemplar requests against staging and report how they went: `ldfi replay FILE`.
+
+    The outcomes go to the service, so that campaigns can explore a system that has no users.
+    """
     from ldfi.experiments.cli.replaying import Reporter, described, reached, read, run
     from ldfi.experiments.errors import InvalidReplay
     from ldfi.experiments.scenarios.replay import Replayer

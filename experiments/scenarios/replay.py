@@ -31,7 +31,8 @@ from ldfi.fit.edge import DEVICE_HEADER
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 """Those that RFC 9110, section 9.2.1 calls safe (but for TRACE, which shows headers)."""
 
-_QUERY = "%!$&'()*+,;=:@/?~[]"
+QUERY: Final = "%!$&'()*+,;=:@/?~[]"
+"""Characters of a raw query that are sent as they are."""
 _METHOD = re.compile(r"[A-Z]+(-[A-Z]+)*")
 _SENSITIVE = re.compile(
     r"auth|cookie|token|secret|session|passw|credential|signature|api-?key|access-?key|csrf|xsrf|jwt"
@@ -302,7 +303,7 @@ def _prepared(target_url: str, exemplar: Exemplar, safe: Collection[str]) -> htt
         raise InvalidReplay(f"{exemplar.path!r} is no path; it begins with a slash")
     try:
         target = httpx.URL(target_url)
-        query = quote(exemplar.query, safe=_QUERY).encode() or None
+        query = quote(exemplar.query, safe=QUERY).encode() or None
         url = target.copy_with(path=target.path.rstrip("/") + exemplar.path, query=query)
         request = httpx.Request(method, url, headers=exemplar.replayable_headers())
     except (httpx.InvalidURL, ValueError) as error:

@@ -47,6 +47,8 @@ ALLOWED: dict[tuple[str, str], set[Role]] = {
     ("GET", "/certificates"): LOOK,
     ("GET", "/certificates/{campaign_id}"): LOOK,
     ("GET", "/certificates/{campaign_id}/file"): LOOK,
+    ("GET", "/replays"): LOOK,
+    ("GET", "/replays/{replay_id}"): LOOK,
     ("GET", "/campaigns/new"): ACT,
     ("GET", "/halt"): ACT,
     ("POST", "/halt"): ACT,
