@@ -24,7 +24,7 @@ from ldfi.experiments.cli.terminal import columns, console
 from ldfi.experiments.errors import Invalid, InvalidReplay, Unreachable
 from ldfi.experiments.replays.arrivals import RateProfile, Stretch, stretches
 from ldfi.experiments.replays.comparing import QUANTILES, SUCCESS
-from ldfi.experiments.replays.connections import Origin
+from ldfi.experiments.replays.connections import TargetAddress
 from ldfi.experiments.replays.html import page
 from ldfi.experiments.replays.intervals import Interval
 from ldfi.experiments.replays.lineages import ClassLineage, seen
@@ -118,10 +118,10 @@ def _spans(wanted: Wanted) -> Iterator[SpanSource | None]:
         yield None if wanted.jaeger is None else Jaeger(wanted.jaeger)
 
 
-def targets_of(given: Sequence[str]) -> dict[str, Origin]:
+def targets_of(given: Sequence[str]) -> dict[str, TargetAddress]:
     """Read ``URL`` or ``NAME=URL``. Raises InvalidReplay where two have one name, or there are
     more than two."""
-    found: dict[str, Origin] = {}
+    found: dict[str, TargetAddress] = {}
     for text in given:
         name, equals, url = text.partition("=")
         if not equals or "/" in name:
@@ -130,7 +130,7 @@ def targets_of(given: Sequence[str]) -> dict[str, Origin]:
             raise InvalidReplay(
                 f"two targets are called {name!r}: give --target old=URL --target new=URL"
             )
-        found[name] = Origin.of(url)
+        found[name] = TargetAddress.of(url)
     if len(found) > 2:
         raise InvalidReplay("two targets at most: the old version and the new one")
     return found

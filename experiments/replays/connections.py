@@ -43,7 +43,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class TargetAddress:
     """Where a target is. ``base``: a path that comes before every request's own."""
 
     url: str
@@ -53,7 +53,7 @@ class Origin:
     base: str
 
     @classmethod
-    def of(cls, url: str) -> Origin:
+    def of(cls, url: str) -> TargetAddress:
         """Read a URL. Raises InvalidReplay."""
         try:
             parts = urlsplit(url)
@@ -168,7 +168,7 @@ class Connections:
     ``patience``: seconds from when a request was due until it is given up.
     """
 
-    def __init__(self, origin: Origin, most: int, patience: float) -> None:
+    def __init__(self, origin: TargetAddress, most: int, patience: float) -> None:
         self.origin = origin
         self.patience = patience
         self._most = most

@@ -15,7 +15,7 @@ from typing import Final
 
 from ldfi.experiments.errors import InvalidReplay, Unreachable
 from ldfi.experiments.replays.arrivals import Stretch, arrivals
-from ldfi.experiments.replays.connections import SWEEP, Connections, Job, Origin
+from ldfi.experiments.replays.connections import SWEEP, Connections, Job, TargetAddress
 from ldfi.experiments.replays.intervals import quantile
 from ldfi.experiments.replays.prepared import Prepared
 from ldfi.experiments.replays.series import UNANSWERED, Series
@@ -70,7 +70,9 @@ class Load:
 class TargetLoad:
     """What is sent to one target, and what came of it."""
 
-    def __init__(self, name: str, origin: Origin, load: Load, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, origin: TargetAddress, load: Load, headers: Mapping[str, str]
+    ) -> None:
         self.name = name
         self.origin = origin
         self.series: dict[str, Series] = {}
@@ -183,7 +185,7 @@ async def _sweep(targets: Sequence[TargetLoad]) -> None:
         await asyncio.sleep(SWEEP)
 
 
-async def _reachable(origin: Origin) -> None:
+async def _reachable(origin: TargetAddress) -> None:
     try:
         async with asyncio.timeout(5.0):
             _, writer = await asyncio.open_connection(origin.host, origin.port)

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import quote
 
 from ldfi.experiments.errors import InvalidReplay
-from ldfi.experiments.replays.connections import Origin
+from ldfi.experiments.replays.connections import TargetAddress
 from ldfi.experiments.replays.recording import RecordedRequest, Recording, filled
 from ldfi.experiments.scenarios.replay import LENIENT, QUERY, Assertion, Exemplar
 
@@ -43,7 +43,7 @@ class Prepared:
         asserted = self.assertion
         return bool(asserted.body_contains or asserted.body_matches or asserted.json_path)
 
-    def wire(self, origin: Origin, headers: Mapping[str, str]) -> tuple[bytes, bytes]:
+    def wire(self, origin: TargetAddress, headers: Mapping[str, str]) -> tuple[bytes, bytes]:
         """Write what comes before the trace's id, and after the headers. Raises InvalidReplay."""
         sent = {
             **dict(self.headers),

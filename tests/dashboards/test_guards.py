@@ -120,6 +120,7 @@ def filled(path: str, seeded: Seeded) -> str:
         .replace("{finding_id}", seeded.findings[0])
         .replace("{experiment_id}", seeded.experiments[0])
         .replace("{name:path}", "GET%20%2Fboot")
+        .replace("{replay_id}", seeded.replays[0])
         .replace("{token_id}", "no-such-token")
         .replace("{window_id}", "no-such-window")
     )

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from ldfi.experiments.errors import InvalidReplay, Unreachable
 from ldfi.experiments.replays.arrivals import RateProfile, stretches
-from ldfi.experiments.replays.connections import Origin
+from ldfi.experiments.replays.connections import TargetAddress
 from ldfi.experiments.replays.intervals import quantile
 from ldfi.experiments.replays.measuring import Load, TargetLoad, measure
 from ldfi.experiments.replays.prepared import Prepared, prepared
@@ -36,7 +36,8 @@ def load(made: list[Prepared], rate: float, seconds: float, **more: Any) -> Load
 
 def sent(given: Load, *urls: str, headers: dict[str, str] | None = None) -> list[TargetLoad]:
     targets = [
-        TargetLoad(f"t{n}", Origin.of(url), given, headers or {}) for n, url in enumerate(urls)
+        TargetLoad(f"t{n}", TargetAddress.of(url), given, headers or {})
+        for n, url in enumerate(urls)
     ]
 
     async def run() -> None:
