@@ -208,7 +208,7 @@ def told(
     measurements: Sequence[Measurement],
     tolerance: float,
     html: Path | None,
-    service: tuple[str, str | None] | None,
+    service: tuple[str, str] | None,
     *,
     as_json: bool,
     comparing: bool = False,
@@ -227,14 +227,15 @@ def told(
         failed = any(target.reasons for target in measurements[0].targets)
         code = exits.FOUND if failed else exits.FINE
         code = exits.INCONCLUSIVE if not failed and measurements[0].doubts else code
-    if service is not None:
-        url, token = service
-        kept = posted(url, token or "", "/replays/runs", {"document": document})
-        document = {**document, "kept": kept["id"]}
-    if as_json:
-        typer.echo(json.dumps(document))
-    else:
+    if not as_json:
         console().print(picture)
+    try:
+        if service is not None:
+            kept = posted(*service, "/replays/runs", {"document": document})
+            document = {**document, "kept": kept["id"]}
+    finally:  # what was measured is told even where nobody keeps it
+        if as_json:
+            typer.echo(json.dumps(document))
     return code
 
 

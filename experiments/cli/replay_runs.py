@@ -77,6 +77,7 @@ def run(
     """
     from ldfi.experiments.cli.measuring import Wanted, measured_by, told
 
+    service = _service(url, token) if keep else None
     wanted = Wanted(
         file=file,
         targets=target,
@@ -96,7 +97,6 @@ def run(
     measurement = measured_by(wanted, quiet=as_json)
     if out is not None:
         out.write_text(measurement.to_lines(), encoding="utf-8")
-    service = (url, token) if keep else None
     raise typer.Exit(told([measurement], tolerance / 100, html, service, as_json=as_json))
 
 
@@ -119,8 +119,17 @@ def compare(
     from ldfi.experiments.cli.measuring import told
     from ldfi.experiments.replays.measurement import read_measurement
 
-    service = (url, token) if keep else None
+    service = _service(url, token) if keep else None
     measurements = [read_measurement(file) for file in files]
     raise typer.Exit(
         told(measurements, tolerance / 100, html, service, as_json=as_json, comparing=True)
     )
+
+
+def _service(url: str, token: str | None) -> tuple[str, str]:
+    """Say where a result is kept, before anything is sent. Raises Invalid without a token."""
+    from ldfi.experiments.errors import Invalid
+
+    if not token:
+        raise Invalid("--keep needs a token of role operator: set LDFI_TOKEN, or give --token")
+    return url, token

@@ -46,8 +46,8 @@ class Prepared:
     def wire(self, origin: TargetAddress, headers: Mapping[str, str]) -> tuple[bytes, bytes]:
         """Write what comes before the trace's id, and after the headers. Raises InvalidReplay."""
         sent = {
-            **dict(self.headers),
-            **headers,
+            **{name.lower(): value for name, value in self.headers},
+            **{name.lower(): value for name, value in headers.items()},
             "host": origin.authority,
             "x-ldfi-replay": "1",
             "x-device-id": "replay",
