@@ -37,7 +37,8 @@ async def show(replay_id: Id, request: Request, db: Db, _caller: Viewer) -> Resp
         if row is None:
             raise NotFound(f"there is no replay {replay_id!r}")
     rows = [line for each in row.document["classes"] for line in _lines(each)]
-    return rendered(request, "replay.html", row=row, versions=versions, rows=rows)
+    calls = _calls(row.document.get("calls"))
+    return rendered(request, "replay.html", row=row, versions=versions, rows=rows, calls=calls)
 
 
 def versions(document: dict[str, Any]) -> str:
@@ -47,40 +48,55 @@ def versions(document: dict[str, Any]) -> str:
     return " → ".join(names) or "versions without a name"
 
 
+def _calls(changed: object) -> list[str]:
+    listed = changed if isinstance(changed, list) else []
+    known = [each for each in listed if isinstance(each, dict)]
+    return [f"{each.get('class')}: {each.get('call')} is {each.get('change')}" for each in known]
+
+
 def _lines(each: dict[str, Any]) -> list[dict[str, str]]:
-    """Put one class in words, as far as it is as we write it."""
-    metrics = each.get("metrics", {})
+    """Put one class in words. Whoever may keep results may keep others than ours: what is not as
+    we write it is left out."""
+    metrics = each.get("metrics")
+    compared = metrics if isinstance(metrics, dict) else {}
     lines = []
     for metric in METRICS:
-        found = metrics.get(metric)
-        line = {"class": str(each.get("class", "")), "metric": metric}
-        if found is None:
-            values = {
-                "old": "",
-                "new": _value(metric, each.get(metric)),
-                "change": "",
-                "verdict": "",
+        found = compared.get(metric)
+        if not isinstance(found, dict):
+            found = {"new": each.get(metric)}
+        lines.append(
+            {
+                "class": str(each.get("class", "")),
+                "metric": metric,
+                "old": _value(metric, found.get("old")),
+                "new": _value(metric, found.get("new")),
+                "change": _change(found.get("change")),
+                "verdict": str(found.get("verdict", "")),
             }
-        else:
-            values = {
-                "old": _value(metric, found["old"]),
-                "new": _value(metric, found["new"]),
-                "change": _change(found["change"]),
-                "verdict": str(found["verdict"]),
-            }
-        lines.append({**line, **values})
+        )
     return lines
 
 
-def _value(metric: str, interval: list[float | None] | None) -> str:
-    if not interval or interval[0] is None:
-        return "no answer"
-    value = interval[0]
-    return f"{100 * value:.2f} %" if metric == "success" else f"{1000 * value:.4g} ms"
-
-
-def _change(interval: list[float | None] | None) -> str:
-    if not interval or interval[0] is None:
+def _value(metric: str, interval: object) -> str:
+    ends = _ends(interval)
+    if ends is None:
         return ""
-    low, high = ("∞" if each is None else f"{100 * each:+.1f}" for each in interval[1:])
-    return f"{100 * interval[0]:+.1f} % ({low} to {high})"
+    if ends[0] is None:
+        return "no answer"
+    return f"{100 * ends[0]:.2f} %" if metric == "success" else f"{1000 * ends[0]:.4g} ms"
+
+
+def _change(interval: object) -> str:
+    ends = _ends(interval)
+    if ends is None or ends[0] is None:
+        return ""
+    low, high = ("∞" if each is None else f"{100 * each:+.1f}" for each in ends[1:])
+    return f"{100 * ends[0]:+.1f} % ({low} to {high})"
+
+
+def _ends(interval: object) -> list[float | None] | None:
+    if not isinstance(interval, list) or len(interval) != 3:
+        return None
+    if not all(each is None or isinstance(each, int | float) for each in interval):
+        return None
+    return interval
