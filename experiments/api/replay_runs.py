@@ -39,6 +39,22 @@ class ReplayResult(Document):
 class NewReplay(Document):
     """A result to keep."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "document": {
+                        "ldfi": "comparison",
+                        "version": 1,
+                        "verdict": "same",
+                        "classes": [],
+                        "doubts": [],
+                    }
+                }
+            ]
+        }
+    )
+
     document: ReplayResult
 
     @field_validator("document")
