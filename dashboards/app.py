@@ -24,6 +24,7 @@ from ldfi.dashboards.pages import (
     maintenance,
     new_campaign,
     overview,
+    replays,
     safety,
     tokens,
     what_if,
@@ -48,6 +49,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     classes.router,
     experiments.router,
     certificates.router,
+    replays.router,
     files.pages,
     files.api,
 )

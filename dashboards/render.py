@@ -27,6 +27,7 @@ NAVIGATION: Final = (
     ("/campaigns", "Campaigns"),
     ("/experiments", "Experiments"),
     ("/certificates", "Certificates"),
+    ("/replays", "Replays"),
     ("/calendar", "Calendar"),
     ("/what-if", "What if"),
     ("/maintenance", "Maintenance"),

@@ -68,8 +68,8 @@ COMMANDS: Final = (
     ),
     CommandRow(
         "replay",
-        "replay:replay",
-        "Send exemplar requests against staging and report how they went.",
+        "replay:app",
+        "Send recorded requests again: feed campaigns, measure a version, compare two.",
     ),
     CommandRow(
         "classes",

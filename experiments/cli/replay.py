@@ -1,31 +1,55 @@
-"""``ldfi replay``: a class's exemplar requests, sent against staging again and again.
-
-The outcomes go to the service, so that campaigns can explore a system that has no users.
-"""
+"""``ldfi replay``: recorded requests, sent again: to feed campaigns, to measure, to compare."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import HERE, AsJson, Url
 from ldfi.experiments.cli.durations import seconds as length_of
+from ldfi.experiments.cli.replay_records import export, record, schema
+from ldfi.experiments.cli.replay_runs import compare, run
 
 
-def replay(
+class _FeedsByDefault(TyperGroup):
+    """``ldfi replay FILE`` is ``ldfi replay feed FILE``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the word in where none of ours stands."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["feed", *args]
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+
+app = typer.Typer(
+    cls=_FeedsByDefault,
+    help="Send recorded requests again: feed campaigns, measure a version, compare two.",
+    no_args_is_help=True,
+)
+app.command("run")(run)
+app.command("compare")(compare)
+app.command("record")(record)
+app.command("export")(export)
+app.command("schema")(schema)
+
+
+@app.command("feed")
+def feed(
     file: Annotated[
         Path,
         typer.Argument(
             help="YAML with `exemplars` and an `assertion`, or a Chaos Toolkit experiment."
         ),
     ],
-    target: Annotated[str, typer.Option(help="Where staging is.")],
+    target: Annotated[list[str], typer.Option(help="Where staging is: one URL.")],
     token: Annotated[
         str, typer.Option(envvar="LDFI_TOKEN", help="A token of role devices.", show_default=False)
     ],
@@ -37,13 +61,21 @@ def replay(
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Send exemplar requests against staging and report how they went."""
-    from ldfi.experiments.cli.replaying import Reporter, read, run
+    """Send exemplar requests against staging and report how they went: `ldfi replay FILE`.
+
+    The outcomes go to the service, so that campaigns can explore a system that has no users.
+    """
+    from ldfi.experiments.cli.replaying import Reporter, described, reached, read, run
+    from ldfi.experiments.errors import InvalidReplay
     from ldfi.experiments.scenarios.replay import Replayer
 
+    if len(target) > 1:
+        raise InvalidReplay(
+            "outcomes are reported of one target; `ldfi replay run` compares two of them"
+        )
     exemplars, assertion, safe_methods = read(file)
     seconds = None if length is None else length_of(length, "--for")
-    replayer = Replayer(target, exemplars, rate, devices, assertion, safe_methods)
+    replayer = Replayer(target[0], exemplars, rate, devices, assertion, safe_methods)
     if assertion is None and not as_json:
         Console(stderr=True).print(
             "No assertion: every status below 500 counts as success, and a 200 may hide an error.",
@@ -53,5 +85,5 @@ def replay(
     if as_json:
         typer.echo(json.dumps(counts))
     else:
-        typer.echo(f"{counts['sent']} sent, {counts['failed']} of them failed.")
-    raise typer.Exit(exits.FINE)
+        typer.echo("\n".join(described(counts)))
+    raise typer.Exit(exits.FINE if reached(counts) else exits.INCONCLUSIVE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,20 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import InvalidReplay, Unreachable
-from ldfi.experiments.scenarios.replay import SAFE_METHODS, Assertion, Exemplar, Replayer
+from ldfi.experiments.scenarios.replay import (
+    SAFE_METHODS,
+    UNREACHABLE,
+    Assertion,
+    Exemplar,
+    Replayer,
+)
 from ldfi.experiments.scenarios.steady_state import is_experiment, steady_state
 
 REPORT_SECONDS = 0.5
 MOST_AT_ONCE = 1_000
 MAX_WAITING = 100_000
+ENOUGH = 0.95
+"""Share of a rate from which on it counts as reached: the last slots are cut off by the end."""
 
 
 class _Exemplar(BaseModel):
@@ -136,11 +145,13 @@ class Reporter:
 
 async def run(
     replayer: Replayer, reporter: Reporter, seconds: float | None, *, quiet: bool
-) -> dict[str, int]:
-    """Replay for so long, or until interrupted, and report; how many were sent, how many failed.
+) -> dict[str, Any]:
+    """Replay for so long, or until interrupted, and report; how many were sent, how many failed
+    and why, and how fast it went.
 
-    Raises Unreachable where the service takes no outcomes.
+    Raises Unreachable where the service takes no outcomes, or the target gave none.
     """
+    started = time.monotonic()
     stop = asyncio.Event()
     sending = asyncio.create_task(replayer.run(reporter.take, stop))
     console = Console(stderr=True, quiet=quiet)
@@ -158,7 +169,36 @@ async def run(
             except asyncio.CancelledError:
                 pass  # Ctrl-C: what has been sent is still reported
             finally:
+                stopped = max(time.monotonic() - started, 1 / replayer.rate)
                 stop.set()
                 await sending
                 await reporter.report(client)
-    return {"sent": reporter.sent, "failed": reporter.failed}
+    failures = replayer.failures
+    if reporter.sent and failures.reasons[UNREACHABLE] == reporter.sent:
+        raise Unreachable(f"{replayer.target} never answered; {failures.shown[0]}")
+    return {
+        "sent": reporter.sent,
+        "failed": reporter.failed,
+        "reasons": dict(failures.reasons.most_common()),
+        "first_failures": failures.shown,
+        "asked_per_second": replayer.rate,
+        "reached_per_second": round(reporter.sent / stopped, 2),
+    }
+
+
+def reached(counts: Mapping[str, Any]) -> bool:
+    """Say whether the rate that was asked for was reached, but for what chance explains."""
+    return bool(counts["reached_per_second"] >= ENOUGH * counts["asked_per_second"])
+
+
+def described(counts: Mapping[str, Any]) -> Iterator[str]:
+    """Put what came of a replay in lines for people."""
+    yield f"{counts['sent']} sent, {counts['failed']} of them failed."
+    for reason, count in counts["reasons"].items():
+        yield f"  {count} × {reason}"
+    if counts["first_failures"]:
+        yield "For instance:"
+    yield from (f"  {each}" for each in counts["first_failures"])
+    if not reached(counts):
+        asked, got = counts["asked_per_second"], counts["reached_per_second"]
+        yield f"The rate was not reached: asked {asked:g}/s, reached {got:g}/s."

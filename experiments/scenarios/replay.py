@@ -13,7 +13,7 @@ import json
 import re
 import secrets
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -31,7 +31,8 @@ from ldfi.fit.edge import DEVICE_HEADER
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 """Those that RFC 9110, section 9.2.1 calls safe (but for TRACE, which shows headers)."""
 
-_QUERY = "%!$&'()*+,;=:@/?~[]"
+QUERY: Final = "%!$&'()*+,;=:@/?~[]"
+"""Characters of a raw query that are sent as they are."""
 _METHOD = re.compile(r"[A-Z]+(-[A-Z]+)*")
 _SENSITIVE = re.compile(
     r"auth|cookie|token|secret|session|passw|credential|signature|api-?key|access-?key|csrf|xsrf|jwt"
@@ -70,6 +71,9 @@ class Exemplar:
         return {name: value for name, value in self.headers.items() if _may_be_sent(name)}
 
 
+UNREACHABLE: Final = "unreachable"
+"""The code of a failure without any answer."""
+
 ANYTHING: Final = object()
 """What an assertion on a body may ask for: whatever, as long as it is not null."""
 
@@ -89,7 +93,7 @@ class Assertion:
     status: tuple[int, ...] | range = range(200, 300)
     body_contains: str | None = None
     json_path: str | None = None
-    equals: object = None
+    equals: object = ANYTHING
     max_seconds: float | None = None
     body_matches: str | None = None
     degraded_matches: str | None = None
@@ -105,28 +109,70 @@ class Assertion:
 
     def failure(self, status: int, body: str, seconds: float) -> str | None:
         """Name the failure of an answer that is not good; None for a good one."""
+        missed = self.missed(status, body, seconds)
+        return None if missed is None else missed.code
+
+    def missed(self, status: int, body: str, seconds: float) -> Missed | None:
+        """Say what of it an answer does not keep, and why; None for a good one."""
         if status not in self.status:
-            return f"status-{status}"
+            return Missed(f"status-{status}", f"status {status}, not {_statuses(self.status)}")
         if self.body_contains is not None and self.body_contains not in body:
-            return "body"
+            return Missed("body", f"the body does not contain {_cut(self.body_contains)}")
         if self.body_matches is not None and not re.search(self.body_matches, body):
-            return "body"
-        if self.json_path is not None and not self._found(self.json_path, body):
-            return "json-path"
+            return Missed("body", f"the body does not match {_cut(self.body_matches)}")
+        if self.json_path is not None:
+            why = self._not_found(self.json_path, body)
+            if why is not None:
+                return Missed("json-path", why)
         if self.max_seconds is not None and seconds > self.max_seconds:
-            return "slow"
+            return Missed("slow", f"took {seconds:.3f} s, more than {self.max_seconds:g} s")
         return None
 
     def degraded(self, body: str) -> bool:
         """Say whether something is missing from an answer that is accepted."""
         return self.degraded_matches is not None and bool(re.search(self.degraded_matches, body))
 
-    def _found(self, path: str, body: str) -> bool:
+    def _not_found(self, path: str, body: str) -> str | None:
         try:
             found = _compiled(path).find(json.loads(body)).values()
-        except (ValueError, RecursionError, JSONPathError):
-            return False
-        return bool(found) and all(_same(value, self.equals) for value in found)
+        except (ValueError, RecursionError):
+            return f"{path}: the body is no JSON, or nested too deep"
+        except JSONPathError as error:
+            return f"{path}: {error}"
+        if not found:
+            return f"{path} finds nothing"
+        for value in found:
+            if not _same(value, self.equals):
+                wanted = "" if self.equals is ANYTHING else f", not {_cut(self.equals)}"
+                return f"{path} finds {_cut(value)}{wanted}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What an answer did not keep: a short ``code`` that many share, and ``why`` in words."""
+
+    code: str
+    why: str
+
+
+MOST_SHOWN: Final = 5
+"""Failures of which it is told why each of them is one."""
+
+
+class Failures:
+    """How often requests failed, by reason, and why the first few did."""
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.shown: list[str] = []
+
+    def take(self, request: str, missed: Missed) -> None:
+        """Count one. ``request``: what was asked for, as people read it."""
+        self.reasons[missed.code] += 1
+        line = f"{request}: {missed.why}"
+        if len(self.shown) < MOST_SHOWN and line not in self.shown:
+            self.shown.append(line)
 
 
 LENIENT = Assertion(status=range(100, 500))
@@ -161,11 +207,14 @@ class Replayer:
         if devices < 1:
             raise InvalidReplay(f"{devices} devices: give at least one")
         self._requests = [_prepared(target_url, each, safe_methods) for each in exemplars]
+        self.target = target_url
+        self.rate = rate_per_second
         self._interval = 1 / rate_per_second
         self._free = deque(f"replay-{number}" for number in range(devices))
         self._devices = devices
         self._assertion = assertion or LENIENT
         self._timeout = timeout
+        self.failures = Failures()
 
     async def run(self, sink: Callable[[Outcome], None], stop: asyncio.Event) -> int:
         """Send until ``stop`` is set, then wait for the last answers; says how many were sent.
@@ -201,28 +250,32 @@ class Replayer:
         trace_id = request.headers["traceparent"].split("-")[1]
         started = time.monotonic()
         try:
-            error_code, degraded = await self._answered(client, request, started)
+            missed, degraded = await self._answered(client, request, started)
         finally:
             self._free.append(device)
         duration = time.monotonic() - started
-        success = error_code is None
+        success = missed is None
+        error_code = missed.code if missed is not None else None
+        if missed is not None:
+            self.failures.take(f"{request.method} {request.url.raw_path.decode()}", missed)
         sink(Outcome(trace_id, device, "", success, error_code, duration, success and degraded))
 
     async def _answered(
         self, client: httpx.AsyncClient, request: httpx.Request, started: float
-    ) -> tuple[str | None, bool]:
-        """Send the request, and name the failure that came of it; None for a good answer, and
-        whether something was missing from it."""
+    ) -> tuple[Missed | None, bool]:
+        """Send the request, and say what failed; None for a good answer, and whether something
+        was missing from it."""
         try:
             async with asyncio.timeout(self._timeout):
                 response = await client.send(request, follow_redirects=False)
         except (TimeoutError, httpx.TimeoutException):
-            return "timeout", False
-        except httpx.HTTPError:
-            return "unreachable", False
+            return Missed("timeout", f"no whole answer within {self._timeout:g} s"), False
+        except httpx.HTTPError as error:
+            why = str(error) or type(error).__name__
+            return Missed(UNREACHABLE, f"no answer: {why}"), False
         seconds = time.monotonic() - started
         asserted, body = self._assertion, response.text
-        return asserted.failure(response.status_code, body, seconds), asserted.degraded(body)
+        return asserted.missed(response.status_code, body, seconds), asserted.degraded(body)
 
 
 def _next_slot(due: float, interval: float, now: float) -> float:
@@ -250,7 +303,7 @@ def _prepared(target_url: str, exemplar: Exemplar, safe: Collection[str]) -> htt
         raise InvalidReplay(f"{exemplar.path!r} is no path; it begins with a slash")
     try:
         target = httpx.URL(target_url)
-        query = quote(exemplar.query, safe=_QUERY).encode() or None
+        query = quote(exemplar.query, safe=QUERY).encode() or None
         url = target.copy_with(path=target.path.rstrip("/") + exemplar.path, query=query)
         request = httpx.Request(method, url, headers=exemplar.replayable_headers())
     except (httpx.InvalidURL, ValueError) as error:
@@ -285,3 +338,15 @@ def _same(value: object, expected: object) -> bool:
     if expected is ANYTHING:
         return value is not None
     return value == expected and isinstance(value, bool) == isinstance(expected, bool)
+
+
+def _statuses(good: tuple[int, ...] | range) -> str:
+    if isinstance(good, range):
+        return f"{good.start} to {good.stop - 1}"
+    return " or ".join(map(str, good))
+
+
+def _cut(value: object) -> str:
+    """Show a value in a line, however long it is."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return repr(text) if isinstance(value, str) and len(text) < 60 else text[:60]

@@ -49,6 +49,13 @@ class Source(Protocol):
         """Find the lineage as far as it is known by now; None: nothing yet. Raises Unreachable."""
 
 
+class SpanSource(Protocol):
+    """Something that knows the spans of a trace, with their times."""
+
+    async def spans(self, trace_id: str) -> list[Span]:
+        """List what is known of a trace by now. Raises Unreachable."""
+
+
 class Service:
     """The service, if the spans of the target reach it."""
 
@@ -81,18 +88,21 @@ class Jaeger:
         self._url = f"{url.rstrip('/')}/api/traces"
 
     async def find(self, trace_id: str) -> tuple[Outline, ...] | None:
-        """Ask for the trace as its own pages do."""
+        """Ask for the trace, and outline what is known of it."""
+        return _outlined(trace_id, await self.spans(trace_id))
+
+    async def spans(self, trace_id: str) -> list[Span]:
+        """Ask for the trace as its own pages do. Raises Unreachable."""
         async with httpx.AsyncClient(timeout=5.0) as client:
             try:
                 answer = await client.get(f"{self._url}/{trace_id}")
                 if answer.status_code == 404:
-                    return None
+                    return []
                 answer.raise_for_status()
                 traces = answer.json()["data"]
             except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
                 raise Unreachable(f"{self.name} gives no trace: {error}") from error
-        spans = [span for trace in traces or () for span in read_trace(trace).spans]
-        return _outlined(trace_id, spans)
+        return [span for trace in traces or () for span in read_trace(trace).spans]
 
 
 class SpanListener:
@@ -106,9 +116,12 @@ class SpanListener:
 
     async def find(self, trace_id: str) -> tuple[Outline, ...] | None:
         """Outline what has come in so far of a trace; None: nothing yet."""
+        return _outlined(trace_id, await self.spans(trace_id))
+
+    async def spans(self, trace_id: str) -> list[Span]:
+        """List what has come in so far of a trace."""
         with self._lock:
-            spans = list(self._spans.get(trace_id, ()))
-        return _outlined(trace_id, spans)
+            return list(self._spans.get(trace_id, ()))
 
     def receive(self, kind: str, encoding: str, body: bytes) -> bool:
         """Take in one export; False where it cannot be read."""

@@ -116,6 +116,17 @@ class MaintenanceRow(Base):
     closed_at: Mapped[float | None] = mapped_column(Float)
 
 
+class ReplayRow(Base):
+    """What came of a replay: one version measured, or two compared."""
+
+    __tablename__ = "replay"
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    kept_at: Mapped[float] = mapped_column(Float, index=True)
+    kept_by: Mapped[str] = mapped_column(String(64))
+    verdict: Mapped[str | None] = mapped_column(String(16))
+    document: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
 class TokenRow(Base):
     """A bearer token: only its SHA-256 digest is kept."""
 

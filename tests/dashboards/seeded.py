@@ -9,6 +9,7 @@ two. :func:`alive` serves such a database with devices and an edge that go on in
 from __future__ import annotations
 
 import asyncio
+import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -26,9 +27,18 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.local_time import DAY
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.replays.measurement import Measurement, TargetRun
+from ldfi.experiments.replays.outcome import comparison_of
+from ldfi.experiments.replays.series import Series
 from ldfi.experiments.store import Database, findings, tokens
 from ldfi.experiments.store.database import Change
-from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow, MaintenanceRow
+from ldfi.experiments.store.schema import (
+    CampaignRow,
+    ExperimentRow,
+    FindingRow,
+    MaintenanceRow,
+    ReplayRow,
+)
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.serving import served
 from ldfi.testing.world import World
@@ -90,6 +100,7 @@ class Seeded:
     findings: list[str]
     experiments: list[str]
     classes: list[str]
+    replays: list[str]
 
 
 def seed(url: str, now: float | None = None) -> Seeded:
@@ -107,6 +118,7 @@ def seed(url: str, now: float | None = None) -> Seeded:
     _explore(world, "boot screen only", Settings(max_size=3, **QUICK), "GET /boot")
     _plan(world)
     _tokens(world, database)
+    _replay(database, now - 1800)
     engine.scheduler.shut_down("the service was stopped", world.now)
     found = _seeded(database, engine)
     database.close()
@@ -183,6 +195,32 @@ def _tokens(world: World, database: Database) -> None:
         tokens.revoke(change, entry.id)
 
 
+def _replay(database: Database, kept_at: float) -> None:
+    """Two versions that were compared before an upgrade."""
+    sides = []
+    for seed, factor in ((1, 1.0), (2, 1.3)):
+        rng, measured = random.Random(seed), Series("GET /boot")
+        for number in range(2_000):
+            measured.take(number / 50, factor * rng.lognormvariate(-3.5, 0.4), None)
+        sides.append(measured)
+    targets = [
+        TargetRun(name, f"http://{name}.example", 50.0, {each.name: each})
+        for name, each in zip(("recordsdb 4.0", "recordsdb 4.1"), sides, strict=True)
+    ]
+    run = Measurement("boot.jsonl", "constant", 40.0, 50.0, kept_at, 0.0, targets)
+    document = comparison_of([run]).to_json()
+    with database.change(kept_at) as change:
+        change.session.add(
+            ReplayRow(
+                id=secrets.token_hex(6),
+                kept_at=kept_at,
+                kept_by="ann",
+                verdict=document["verdict"],
+                document=document,
+            )
+        )
+
+
 def _seeded(database: Database, engine: Engine) -> Seeded:
     with database.read() as session:
         campaigns = {row.name: row.id for row in session.scalars(select(CampaignRow))}
@@ -193,6 +231,7 @@ def _seeded(database: Database, engine: Engine) -> Seeded:
             findings=list(session.scalars(found)),
             experiments=list(session.scalars(tried)),
             classes=sorted(engine.catalogue.classes),
+            replays=list(session.scalars(select(ReplayRow.id))),
         )
 
 

@@ -47,6 +47,8 @@ ALLOWED: dict[tuple[str, str], set[Role]] = {
     ("GET", "/certificates"): LOOK,
     ("GET", "/certificates/{campaign_id}"): LOOK,
     ("GET", "/certificates/{campaign_id}/file"): LOOK,
+    ("GET", "/replays"): LOOK,
+    ("GET", "/replays/{replay_id}"): LOOK,
     ("GET", "/campaigns/new"): ACT,
     ("GET", "/halt"): ACT,
     ("POST", "/halt"): ACT,
@@ -118,6 +120,7 @@ def filled(path: str, seeded: Seeded) -> str:
         .replace("{finding_id}", seeded.findings[0])
         .replace("{experiment_id}", seeded.experiments[0])
         .replace("{name:path}", "GET%20%2Fboot")
+        .replace("{replay_id}", seeded.replays[0])
         .replace("{token_id}", "no-such-token")
         .replace("{window_id}", "no-such-window")
     )

@@ -30,6 +30,8 @@ PAGES: Final[Mapping[str, Where]] = {
     "campaigns": lambda _: "/campaigns",
     "campaign": lambda known: f"/campaigns/{known.campaigns['nightly']}",
     "new-campaign": lambda _: "/campaigns/new",
+    "replays": lambda _: "/replays",
+    "replay": lambda known: f"/replays/{known.replays[-1]}",
     "calendar": lambda _: "/calendar",
     "what-if": lambda _: "/what-if",
     "maintenance": lambda _: "/maintenance",

@@ -72,6 +72,8 @@ def _a_present(api: httpx.Client) -> Seeded:
     for payload in LINE:
         api.post("/tokens", json={"name": payload, "role": "viewer"})  # some are refused
     made("/maintenance", {"reason": WHY, "down": [DOWN], "seconds": 3600})
+    replay = {"ldfi": "comparison", "version": 1, "classes": [], "doubts": [], "old": {"name": WHY}}
+    made("/replays/runs", {"document": replay})
     findings = listed("/findings")
     made(f"/findings/{findings[0]['id']}/acknowledge", {"reason": NOTE})
     made("/campaigns", {**QUICK, "name": NAME, "window": 600.0})
@@ -82,6 +84,7 @@ def _a_present(api: httpx.Client) -> Seeded:
         findings=[each["id"] for each in findings],
         experiments=[each["id"] for each in listed("/experiments")],
         classes=[each["name"] for each in api.get("/classes").json()],
+        replays=[each["id"] for each in listed("/replays/runs")],
     )
 
 

@@ -155,6 +155,9 @@ def known(address: str) -> dict[str, Iterator[str]]:
         client.post("/api/v1/maintenance", json=window).raise_for_status()
         client.post("/api/v1/tokens", json={"name": "kim", "role": "viewer"}).raise_for_status()
         client.post("/v1/traces", json=replayed("api>http:GET:layout/")).raise_for_status()
+        result = {"ldfi": "measurement", "version": 1, "classes": [], "doubts": []}
+        kept = client.post("/api/v1/replays/runs", json={"document": result})
+        kept.raise_for_status()
         while client.get(f"/api/v1/replays/{TRACE}").status_code == 404:
             time.sleep(0.05)
         lists = {
@@ -165,6 +168,7 @@ def known(address: str) -> dict[str, Iterator[str]]:
                 ("finding", "findings"),
                 ("window", "maintenance"),
                 ("token", "tokens"),
+                ("replay", "replays/runs"),
             )
         }
     lists["trace_id"] = [TRACE]

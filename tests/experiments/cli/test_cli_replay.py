@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from ldfi.experiments.cli.main import app
 from ldfi.experiments.errors import InvalidReplay, Unreachable
@@ -84,4 +84,45 @@ def test_a_file_that_says_nothing_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "replay.yaml"
     file.write_text(text)
     done = CliRunner().invoke(app, ["replay", str(file), "--target", "http://x", "--token", "t"])
+    assert isinstance(done.exception, InvalidReplay)
+
+
+def fed(tmp_path: Path, text: str, *options: str, target: str | None = None) -> Result:
+    """Feed a service for a moment with what the file says."""
+    file, service = tmp_path / "replay.yaml", Service()
+    file.write_text(text)
+    with served(staging()) as here, served(service.app) as url:
+        given = ["--target", target or here, "--url", url, "--token", "t0ken", *options]
+        return CliRunner().invoke(app, ["replay", str(file), *given], catch_exceptions=True)
+
+
+def test_nothing_listening_is_unreachable(tmp_path: Path) -> None:
+    done = fed(tmp_path, EXEMPLARS, "--for", "1s", target="http://127.0.0.1:9")
+    assert isinstance(done.exception, Unreachable)
+    assert "http://127.0.0.1:9" in str(done.exception)
+
+
+def test_a_path_alone_asks_that_there_is_something(tmp_path: Path) -> None:
+    text = "exemplars: [{path: /boot}]\nassertion: {json_path: $.rows}"
+    done = fed(tmp_path, text, "--for", "1s", "--rate", "20", "--json")
+    assert json.loads(done.stdout)["failed"] == 0
+    asked_for_null = text.replace("$.rows", "$.rows, equals: null")
+    counts = json.loads(fed(tmp_path, asked_for_null, "--for", "1s", "--json").stdout)
+    assert counts["failed"] == counts["sent"] > 0
+
+
+def test_failures_are_counted_by_reason_and_the_first_are_shown(tmp_path: Path) -> None:
+    done = fed(tmp_path, EXEMPLARS, "--for", "1s", "--rate", "20")
+    assert "json-path" in done.stdout
+    assert "GET /broken: $.rows finds 0, not 3" in done.stdout
+
+
+def test_a_rate_that_was_not_reached_is_said_and_cannot_pass(tmp_path: Path) -> None:
+    done = fed(tmp_path, EXEMPLARS, "--for", "1s", "--rate", "10000", "--devices", "1")
+    assert "asked 10000/s, reached " in done.stdout
+    assert done.exit_code == 3
+
+
+def test_two_targets_are_refused_where_outcomes_are_reported(tmp_path: Path) -> None:
+    done = fed(tmp_path, EXEMPLARS, "--for", "1s", "--target", "http://127.0.0.1:9")
     assert isinstance(done.exception, InvalidReplay)

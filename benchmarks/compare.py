@@ -1,0 +1,192 @@
+"""``python -m benchmarks.compare [--runs N] [--json]``: how often comparisons are wrong.
+
+Two versions are asked in turns, 20,000 requests each in five classes, and compared by the code that
+``ldfi replay`` uses; latencies are lognormal (a tail of σ = 0.5 and 0.7), in four weathers:
+
+- ``calm``: requests are independent;
+- ``together``: a load that comes and goes slows both versions alike, for seconds at a time;
+- ``pauses``: each version by itself stands still every ten seconds, for 50 ms on average, and what
+  is due meanwhile waits;
+- ``drift``: both become slower all the time, and 1 % of requests fail.
+
+``the same``: how often any difference at all is claimed where there is none, over all classes and
+metrics. ``slower``: everything takes 10 % more; ``slower tail``: half of the requests take what
+they took and the p99 grows by 10 %. How often that is told (exit code 1). ``one after the other``:
+the same of two runs that are compared afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import random
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Final
+
+from benchmarks.outcome import Row, Target, at_least, at_most, say
+from ldfi.experiments.replays.arrivals import RateProfile, arrivals, stretches
+from ldfi.experiments.replays.comparing import compared
+from ldfi.experiments.replays.series import Series
+from ldfi.experiments.replays.verdict import verdict_of
+
+REQUESTS: Final = 20_000
+SECONDS: Final = 100.0
+RUNS: Final = 500
+CHUNK: Final = 20
+SLOWER: Final = 0.1
+P99: Final = 2.3263478740408408
+"""Where 1 % of a normal distribution are beyond."""
+CLASSES: Final[Mapping[str, tuple[float, float, float]]] = {
+    "GET /": (0.40, 0.012, 0.5),
+    "GET /search": (0.25, 0.060, 0.5),
+    "GET /items/*": (0.20, 0.020, 0.5),
+    "POST /orders": (0.10, 0.045, 0.7),
+    "GET /orders/*": (0.05, 0.030, 0.7),
+}
+"""Share of the requests, median in seconds, σ of the logarithm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One kind of pair of versions that is compared many times."""
+
+    name: str
+    weather: str
+    change: str = "the same"
+    in_turns: bool = True
+    target: bool = True
+
+
+CELLS: Final = (
+    *(Cell("the same", each) for each in ("calm", "together", "pauses", "drift")),
+    *(
+        Cell("the same, one after the other", each, in_turns=False)
+        for each in ("calm", "pauses", "drift")
+    ),
+    *(Cell("slower", each, "slower") for each in ("calm", "together", "drift")),
+    Cell("slower", "pauses", "slower", target=False),
+    *(Cell("slower tail", each, "slower tail") for each in ("calm", "together", "drift")),
+    Cell("slower, one after the other", "calm", "slower", in_turns=False),
+)
+
+
+def measured(rng: random.Random, cell: Cell, *, new: bool, load: list[float]) -> dict[str, Series]:
+    """Simulate what is measured of one version."""
+    slower = cell.change if new else "the same"
+    names = list(CLASSES)
+    drawn = rng.choices(names, [CLASSES[name][0] for name in names], k=REQUESTS)
+    made = {name: Series(name) for name in names}
+    stops = _pauses(rng) if cell.weather == "pauses" else []
+    due_at = arrivals(stretches(RateProfile.CONSTANT, REQUESTS / SECONDS, SECONDS))
+    for due, name in zip(due_at, drawn, strict=True):
+        _share, median, sigma = CLASSES[name]
+        normal = rng.gauss(0.0, 1.0)
+        seconds = median * math.exp(sigma * normal + load[int(due)]) * _factor(slower, normal)
+        while stops and stops[0][1] <= due:
+            stops.pop(0)
+        if stops and stops[0][0] <= due:
+            seconds += stops[0][1] - due
+        failed = cell.weather == "drift" and rng.random() < 0.01
+        made[name].take(due, seconds, "status-500" if failed else None)
+    return made
+
+
+def _factor(change: str, normal: float) -> float:
+    match change:
+        case "slower":
+            return 1 + SLOWER
+        case "slower tail":  # more and more above the median, a tenth at the p99
+            return float((1 + SLOWER) ** (max(0.0, normal) / P99))
+    return 1.0
+
+
+def _pauses(rng: random.Random) -> list[tuple[float, float]]:
+    stops, at = [], rng.expovariate(0.1)
+    while at < SECONDS:
+        end = at + rng.expovariate(1 / 0.05)
+        stops.append((at, end))
+        at = end + rng.expovariate(0.1)
+    return stops
+
+
+def _load(rng: random.Random, weather: str) -> list[float]:
+    """Draw what slows both versions in each second, as a logarithm."""
+    match weather:
+        case "together":
+            level, made = 0.0, []
+            for _ in range(int(SECONDS) + 1):
+                level = 0.8 * level + 0.15 * rng.gauss(0.0, 1.0)
+                made.append(level)
+            return made
+        case "drift":
+            return [0.5 * second / SECONDS for second in range(int(SECONDS) + 1)]
+    return [0.0] * (int(SECONDS) + 1)
+
+
+def chunk(cell: Cell, seed: int) -> tuple[int, int, int]:
+    """Compare some pairs: in how many a difference is claimed, called worse, called the same."""
+    rng = random.Random(f"{cell} {seed}")
+    claimed = worse = same = 0
+    for _ in range(CHUNK):
+        load = _load(rng, cell.weather)
+        old = measured(rng, cell, new=False, load=load)
+        new = measured(rng, cell, new=True, load=load)
+        classes = compared(old, new, in_turns=cell.in_turns)
+        claimed += any(metric.claimed for each in classes for metric in each.metrics)
+        verdict = verdict_of(classes)
+        worse += verdict == "worse"
+        same += verdict == "same"
+    return claimed, worse, same
+
+
+def report(
+    runs: int, share: Callable[[Cell], bool], processes: int
+) -> tuple[list[Row], dict[str, Target]]:
+    """Compare ``runs`` pairs of each kind."""
+    rows: list[Row] = []
+    targets: dict[str, Target] = {}
+    with ProcessPoolExecutor(processes) as pool:
+        for cell in filter(share, CELLS):
+            pieces = max(1, runs // CHUNK)
+            found = list(pool.map(chunk, repeat(cell, pieces), range(pieces)))
+            pairs = pieces * CHUNK
+            claimed, worse, same = (sum(each[i] for each in found) / pairs for i in range(3))
+            rows.append(
+                {
+                    "pair": cell.name,
+                    "weather": cell.weather,
+                    "runs": pairs,
+                    "difference claimed": claimed,
+                    "worse": worse,
+                    "same": same,
+                }
+            )
+            name = f"{cell.name}, {cell.weather}"
+            if cell.change == "the same":
+                targets[f"{name}: claimed"] = at_most(claimed, 0.05)
+            elif cell.target:
+                targets[f"{name}: told"] = at_least(worse, 0.9)
+    return rows, targets
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=RUNS, help="pairs of each kind")
+    parser.add_argument("--only", default="", help="kinds whose name and weather contain this")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    rows, targets = report(
+        given.runs, lambda cell: given.only in f"{cell.name}, {cell.weather}", given.processes
+    )
+    return 0 if say({"comparisons": rows}, targets, as_json=given.json) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

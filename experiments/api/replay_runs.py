@@ -1,0 +1,123 @@
+"""What came of replays: kept beside findings, so that whoever upgrades can look it up."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from sqlalchemy import select
+
+from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.documents import Document, Id, Line
+from ldfi.experiments.api.idempotency import IdempotentRoute
+from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
+from ldfi.experiments.api.service import Db
+from ldfi.experiments.errors import NotFound
+from ldfi.experiments.store.schema import ReplayRow
+
+router = APIRouter(prefix="/api/v1/replays/runs", tags=["replays"], route_class=IdempotentRoute)
+
+MOST_CHARACTERS = 1_000_000
+
+
+class ReplayResult(Document):
+    """What `ldfi replay run` or `compare` printed as JSON. More than what is named here is kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    ldfi: Literal["measurement", "comparison"]
+    version: Literal[1]
+    verdict: Literal["same", "worse", "cannot tell"] | None = None
+    classes: Annotated[list[dict[str, JsonValue]], Field(max_length=1_000)]
+    doubts: Annotated[list[Line], Field(max_length=100)]
+
+
+class NewReplay(Document):
+    """A result to keep."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "document": {
+                        "ldfi": "comparison",
+                        "version": 1,
+                        "verdict": "same",
+                        "classes": [],
+                        "doubts": [],
+                    }
+                }
+            ]
+        }
+    )
+
+    document: ReplayResult
+
+    @field_validator("document")
+    @classmethod
+    def _not_too_long(cls, document: ReplayResult) -> ReplayResult:
+        if len(json.dumps(document.model_dump())) > MOST_CHARACTERS:
+            raise ValueError(f"more than {MOST_CHARACTERS:,} characters: too long to be kept")
+        return document
+
+
+class KeptReplay(BaseModel):
+    """A result that is kept."""
+
+    id: str
+    kept_at: float = Field(description="Unix seconds.")
+    kept_by: str
+    verdict: str | None = Field(description="Of a comparison: same, worse, cannot tell.")
+    document: dict[str, Any]
+
+    @classmethod
+    def of(cls, row: ReplayRow) -> KeptReplay:
+        """Read a row."""
+        return cls(
+            id=row.id,
+            kept_at=row.kept_at,
+            kept_by=row.kept_by,
+            verdict=row.verdict,
+            document=row.document,
+        )
+
+
+@router.post("", status_code=201)
+async def keep_run(new: NewReplay, db: Db, caller: Operator) -> KeptReplay:
+    """Keep what came of a replay."""
+    row = ReplayRow(
+        id=secrets.token_hex(6),
+        kept_at=time.time(),
+        kept_by=caller.name,
+        verdict=new.document.verdict,
+        document=new.document.model_dump(),
+    )
+    kept = KeptReplay.of(row)
+    with db.change(row.kept_at, caller.name) as change:
+        change.session.add(row)
+        change.audit("replay kept", kept.id, kept.verdict or "")
+    return kept
+
+
+@router.get("")
+async def list_runs(
+    db: Db, _caller: Viewer, links: Links, cursor: Cursor = None, limit: Limit = 50
+) -> Page[KeptReplay]:
+    """List what came of replays, newest first."""
+    with db.read() as session:
+        found = page(session, select(ReplayRow), ReplayRow.kept_at, ReplayRow.id, cursor, limit)
+        return found.answer(links, KeptReplay.of)
+
+
+@router.get("/{replay_id}")
+async def show_run(replay_id: Id, db: Db, _caller: Viewer) -> KeptReplay:
+    """Show what came of one replay."""
+    with db.read() as session:
+        row = session.get(ReplayRow, replay_id)
+        if row is None:
+            raise NotFound(f"there is no replay {replay_id!r}")
+        return KeptReplay.of(row)
