@@ -23,23 +23,27 @@ import itertools
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.interned import Interned
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.placing import Placing
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.fit.features import Features
-from ldfi.fit.predicate import Predicate
+from ldfi.fit.predicate import Condition, Predicate
 from ldfi.lineage.classes import (
     CONSISTENT,
     Entry,
     RequestClass,
     describe,
     discover,
+    entry_features,
     entry_of,
+    features_of,
+    left_out,
     why_unfit,
 )
 from ldfi.lineage.drift import JUDGED, SETTLED, Reliance, Watch
@@ -107,6 +111,9 @@ class KnownClass:
     counted: dict[int, int] = field(default_factory=dict)
     """Where requests come from a stream: its partitions → the offset up to which those of this
     class are in ``traffic``. Kept with it, so that none is counted twice after a restart."""
+    apart: tuple[Condition, ...] = ()
+    """What other classes are about that its predicate would take in: a path that fits its
+    template and behaves differently. Not kept: it follows from the classes there are."""
     looks: deque[Look] = field(default_factory=lambda: deque(maxlen=LOOKS))
     """How it stood at each complete sample, the newest last: for people."""
     _watch: Watch = field(default_factory=Watch)
@@ -122,6 +129,12 @@ class KnownClass:
     def predicate(self) -> Predicate:
         """Which requests belong to it."""
         return self.request_class.predicate
+
+    @property
+    def rule(self) -> Predicate:
+        """Which requests an edge shall take for its: it knows no other classes that it could hold
+        them against."""
+        return Predicate.of([*self.predicate.conditions, *self.apart])
 
     @property
     def service(self) -> str:
@@ -147,6 +160,17 @@ class KnownClass:
         self.traffic.observe(observation, now)
         self._weight = 1 + self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         self.last_seen = max(now, self.last_seen)
+
+    def leave_to(self, other: KnownClass) -> None:
+        """Leave out what another class of the same service is about."""
+        theirs = left_out(self.predicate, other.predicate)
+        if theirs is not None and theirs not in self.apart:
+            self.apart = (*self.apart, theirs)
+
+    def take_over(self, gone: KnownClass) -> None:
+        """Leave nothing out any more for a class that is gone."""
+        theirs = left_out(self.predicate, gone.predicate) if self.apart else None
+        self.apart = tuple(each for each in self.apart if each != theirs)
 
     def to_json(self) -> dict[str, Any]:
         """Everything worth keeping: one row of a database."""
@@ -278,6 +302,7 @@ class Catalogue:
         self._young: dict[Entry, None] = {}
         """Entries without a class, the one longest without a request first."""
         self._changes: list[ClassChange] = []
+        self._placing = Placing()
         self._counted: dict[int, int] = {}
         self._next_sweep = -math.inf
 
@@ -296,7 +321,7 @@ class Catalogue:
         """
         if now >= self._next_sweep:
             self.expire(now)
-        lineage = observation.lineage
+        lineage = self._placed(observation)
         where = entry_of(lineage.service, lineage.features)
         if at is not None and not self._comes_to(where, lineage.features, at):
             return
@@ -320,6 +345,8 @@ class Catalogue:
         else:
             entry.topology.learn(lineage)
             self._count_unused(entry)
+        if entry.first and entry.requests >= entry.due and self._folded(where, entry):
+            return
         self._review(entry, now)
         if not entry.classes:
             self._young.pop(where, None)
@@ -330,6 +357,7 @@ class Catalogue:
 
     def class_of(self, features: Features, service: str) -> KnownClass | None:
         """Find the class of a request that enters this service; None where none is known."""
+        features = self._placing.features(service, features)
         entry = self._entries.get(entry_of(service, features))
         return None if entry is None else _holding(entry.classes, features)
 
@@ -399,9 +427,9 @@ class Catalogue:
         return known is None or offset >= known.counted.get(partition, 0)
 
     def _restore(self, known: KnownClass) -> None:
-        conditions = known.predicate.conditions
-        features = {c.feature: c.value for c in conditions if c.value and not c.negated}
+        features = features_of(known.predicate)
         where = entry_of(known.service, features)
+        self._placing.declare(known.service, features)
         entry = self._entries.get(where)
         if entry is None:
             entry = self._entries[where] = self._open(known.last_seen)
@@ -411,6 +439,61 @@ class Catalogue:
         known.traffic.topology = entry.topology
         entry.classes.append(known)
         self._classes[known.name] = known
+        self._tell_apart(known)
+
+    def _placed(self, observation: Observation) -> Lineage:
+        """Give the lineage of a request the template that its path has here."""
+        lineage, outcome = observation.lineage, observation.outcome
+        good = outcome.success and not outcome.degraded
+        teaches = good and not lineage.fired and lineage.failed <= lineage.support
+        support = lineage.support if teaches else None
+        if self._placing.learn(lineage.service, lineage.features, support):
+            self._fold(lineage.service)
+        features = self._placing.features(lineage.service, lineage.features)
+        return lineage if features is lineage.features else replace(lineage, features=features)
+
+    def _folded(self, where: Entry, entry: _Entry) -> bool:
+        """Look whether an entry has another one's template, before a class is made of it."""
+        if self._placing.look(where[0] or "", entry_features(where)):
+            self._fold(where[0] or "")
+        return self._entries.get(where) is not entry
+
+    def _fold(self, service: str) -> None:
+        """Bring what entered by paths together that turn out to have one template."""
+        for where, entry in list(self._entries.items()):
+            target = entry_of(service, self._placing.features(service, entry_features(where)))
+            if where[0] != service or target == where:
+                continue
+            for known in list(entry.classes):
+                self._remove(entry, known)
+            del self._entries[where]
+            self._young.pop(where, None)
+            into = self._entry(target, entry.last_seen)
+            if into is not None:
+                self._merge(into, entry)
+                if not into.classes:
+                    self._young[target] = None
+
+    def _merge(self, into: _Entry, entry: _Entry) -> None:
+        """Take over what was seen at an entry that is none of its own."""
+
+        def placed(run: Lineage) -> Lineage:
+            return replace(run, features=self._placing.features(run.service, run.features))
+
+        into.shapes.merge(entry.shapes.renamed(placed))
+        into.requests += entry.requests
+        into.opened = min(into.opened, entry.opened)
+        into.topology.merge(entry.topology)
+        into.last_seen = max(into.last_seen, entry.last_seen)
+        for partition, offset in entry.began.items():
+            into.began[partition] = min(offset, into.began.get(partition, offset))
+
+    def _tell_apart(self, fresh: KnownClass) -> None:
+        """See which classes would take in each other's requests at an edge."""
+        for known in self._classes.values():
+            if known is not fresh and known.service == fresh.service:
+                known.leave_to(fresh)
+                fresh.leave_to(known)
 
     def _entry(self, where: Entry, now: float) -> _Entry | None:
         """Find the entry; None where there is no room for another one."""
@@ -457,7 +540,11 @@ class Catalogue:
         """Conclude a sample: divide the entry anew, if need be, and see what has changed."""
         shapes = list(entry.shapes)
         found, known = discover(shapes), _described(entry.classes, shapes)
-        if entry.first or _explained(found, shapes) > _explained(known, shapes) + CLEARLY:
+        if (
+            entry.first
+            or _too_narrow(entry.classes, shapes)
+            or _explained(found, shapes) > _explained(known, shapes) + CLEARLY
+        ):
             self._divide(entry, found, now)
         for each in entry.classes:
             for described in _described([each], shapes):
@@ -502,6 +589,7 @@ class Catalogue:
         )
         entry.classes.append(known)
         self._classes[known.name] = known
+        self._tell_apart(known)
         self._changes.append(ClassChange("created", known))
         return known
 
@@ -523,6 +611,9 @@ class Catalogue:
     def _remove(self, entry: _Entry, known: KnownClass) -> None:
         entry.classes.remove(known)
         del self._classes[known.name]
+        if not entry.classes:
+            for each in self._classes.values():
+                each.take_over(known)
         self._changes.append(ClassChange("expired", known))
 
 
@@ -531,6 +622,13 @@ def _holding(classes: Iterable[KnownClass], features: Features) -> KnownClass | 
         if known.request_class.predicate.holds(features):
             return known
     return None
+
+
+def _too_narrow(classes: Iterable[KnownClass], shapes: Iterable[Shape]) -> bool:
+    """Tell whether requests fit the template of a class whose predicate an edge takes word by
+    word."""
+    wide = any("route" in shape.features for shape in shapes)
+    return wide and any(c.feature == "path" for each in classes for c in each.predicate.conditions)
 
 
 def _described(classes: Iterable[KnownClass], shapes: Sequence[Shape]) -> list[RequestClass]:
