@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from ldfi.fit import runtime
@@ -93,7 +93,7 @@ def _features(
 ) -> Features:
     """Read the features of a request, and of its headers those that ``rules`` ask for."""
     wanted = rules()
-    names = {name[7:].encode() for name in wanted if name.startswith("header.")} | _READ
+    names = _looked_at(frozenset(wanted))
     headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in scope["headers"]
@@ -101,6 +101,12 @@ def _features(
     ]
     query = scope.get("query_string", b"").decode("latin-1")
     return request_features(scope["method"], scope["path"], query, headers, body, wanted)
+
+
+@lru_cache(maxsize=64)
+def _looked_at(wanted: frozenset[str]) -> frozenset[bytes]:
+    """Name the headers that are looked at where these features are wanted."""
+    return _READ | {name[7:].encode() for name in wanted if name.startswith("header.")}
 
 
 def _header(scope: Scope, wanted: bytes) -> str:

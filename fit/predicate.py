@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ldfi.fit.features import FAMILIES, FIRST_FAMILIES, HIDDEN, Features
 
-GUARD: Final = {"feature": "features", "value": "2", "negated": False}
+GUARD: Final[dict[str, Any]] = {"feature": "features", "value": "2", "negated": False}
 """Put beside conditions that an older edge would wrongly hold for met: it knows no such feature, so
 it lets the rule be. Whoever knows it leaves it out."""
 

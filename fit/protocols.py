@@ -46,7 +46,10 @@ def asked_by_query(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Read what a query string asks for; nothing where it speaks none of these."""
     named: dict[str, list[str]] = {}
     for name, value in pairs:
-        named.setdefault(name, []).append(value)
+        if name in _TELLING:
+            named.setdefault(name, []).append(value)
+    if not named:
+        return {}
     paths = [*named.get("path", ()), *named.get("paths", ())]
     if any(value.lstrip().startswith("[") for value in paths):
         return _falcor(paths)
@@ -60,6 +63,7 @@ def asked_by_query(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     return {}
 
 
+_TELLING: Final = frozenset({"path", "paths", "query", "operationName", "extensions"})
 _DOCUMENT: Final = re.compile(r"\s*(?:\{|(?:query|mutation|subscription)\b|#|fragment\b)")
 
 
@@ -168,9 +172,8 @@ def _falcor(values: Iterable[str]) -> dict[str, str]:
     left = MOST_PATHS
     for value in values:
         whole = _json(value)
-        paths = (
-            whole if isinstance(whole, list) and whole and isinstance(whole[0], list) else [whole]
-        )
+        several = isinstance(whole, list) and all(isinstance(each, list) for each in whole)
+        paths = whole if several else [whole]
         for path in paths[:left]:
             if isinstance(path, list):
                 found.update(dict.fromkeys(_prefixes(path), ""))
@@ -207,8 +210,11 @@ def _word_of_path(key: str) -> str:
     return word(key).replace(".", "_")
 
 
+_decoded = json.JSONDecoder().decode
+
+
 def _json(text: str | bytes) -> Any:
     try:
-        return json.loads(text) if text else None
+        return _decoded(text.decode() if isinstance(text, bytes) else text) if text else None
     except (ValueError, RecursionError):
         return None

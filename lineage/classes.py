@@ -144,12 +144,18 @@ def _classes(entry: list[Shape], by: Sequence[str]) -> list[RequestClass]:
     whole = describe(Predicate.of(conditions), entry)
     if whole.consistency >= CONSISTENT or whole.sample < ENOUGH:
         return [whole]
-    raced = _raced(entry)
-    leaves = split([_without(raced, shape) for shape in entry if shape.teaches])
+    return refined(whole)
+
+
+def refined(whole: RequestClass) -> list[RequestClass]:
+    """Divide a class whose requests scatter further; the class alone, where nothing tells them
+    apart."""
+    raced = _raced(whole.shapes)
+    leaves = split([_without(raced, shape) for shape in whole.shapes if shape.teaches])
     parts = [
-        describe(Predicate.of([*conditions, *leaf]), matching)
+        describe(Predicate.of([*whole.predicate.conditions, *leaf]), matching)
         for leaf in leaves
-        if (matching := [s for s in entry if all(c.holds(s.features) for c in leaf)])
+        if (matching := [s for s in whole.shapes if all(c.holds(s.features) for c in leaf)])
     ]
     return parts if len(parts) > 1 else [whole]
 

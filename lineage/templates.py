@@ -5,8 +5,9 @@ slugs and short ids do not, and no rule could tell them from words. Seen many at
 themselves away. In one place of a path, behind the same words:
 
 - a support that the requests of many different words share is *common* there;
-- a word whose requests rely on what is common is a value of a parameter, and stands as ``*``;
-- a word whose requests keep relying on something else is no value: ``/users/me`` stays.
+- a support that one or two words have is *their own*;
+- a word whose requests keep relying on something of its own is no value: ``/users/me`` stays;
+- where anything is common, every other word is a value of a parameter, and stands as ``*``.
 
 So thirty resources under ``/api`` stay thirty, for each relies on something of its own. Dozens of
 static pages become one template, and nothing is lost by it: they behave alike.
@@ -28,8 +29,12 @@ MANY = 12
 OWN = 3
 """Requests that rely on something of their own, without which a word is not held for one."""
 
+FEW = 2
+"""Words that may share a support which is their own. What more of them share, and yet not many, is
+what happens to any of them now and then."""
+
 RARELY = 0.1
-"""Share of a value's requests that may rely on something else all the same."""
+"""Share of a value's requests that may rely on something of its own all the same."""
 
 MOST_PATHS = 500
 """Paths of one group that are remembered, the newest; what is seen again is newest again."""
@@ -82,14 +87,13 @@ def _values(words: Mapping[str, Sequence[Row]]) -> frozenset[str]:
         for _, supports in rows:
             counts[word].update(supports)
     spread = Counter(support for supports in counts.values() for support in supports)
-    common = {support for support, different in spread.items() if different >= MANY}
-    if not common:
+    if max(spread.values()) < MANY:
         return frozenset({"*"} & words.keys())
-    return frozenset(word for word, each in counts.items() if word == "*" or _alike(each, common))
+    return frozenset(word for word, each in counts.items() if word == "*" or _alike(each, spread))
 
 
-def _alike(supports: Counter[frozenset[str]], common: set[frozenset[str]]) -> bool:
-    own = sum(count for support, count in supports.items() if support not in common)
+def _alike(supports: Counter[frozenset[str]], spread: Mapping[frozenset[str], int]) -> bool:
+    own = sum(count for support, count in supports.items() if spread[support] <= FEW)
     return own < OWN or own <= RARELY * supports.total()
 
 
@@ -119,8 +123,16 @@ class _Seen:
         self.looked = self.requests
         self.due = self.requests + min(self.requests, LOOKS)
         found = learned(self.paths)
-        values = {p for p, t in found.items() if p != t and self.paths[p].total() >= 2 * MANY}
-        return self.know({*self.templates, *_standing(found)} - values)
+        known = {each for each in self.templates if not self._refuted(each, found)}
+        return self.know({*known, *_standing(found)})
+
+    def _refuted(self, template: str, found: Mapping[str, str]) -> bool:
+        """Tell whether a word was held for one that is a value, by all that is remembered."""
+        if not any(fits(each, template) for each in self.templates if each != template):
+            return False
+        mine = [path for path in self.paths if fits(template, path)]
+        enough = sum(self.paths[path].total() for path in mine) >= 2 * MANY
+        return enough and all(found[path] != template for path in mine)
 
     def know(self, templates: Iterable[str]) -> bool:
         ordered = tuple(sorted(set(templates), key=_specific_first))

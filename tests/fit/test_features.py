@@ -44,6 +44,7 @@ paths = st.lists(st.one_of(keys, st.lists(keys, min_size=1, max_size=3)), min_si
 def test_falcor_paths_are_the_same_features_one_by_one_and_as_one_list(asked: list[Any]) -> None:
     expected = {prefix for path in asked for prefix in prefixes(path)}
     assume(expected)  # a list without a word may be anything
+    assume(not any(all(isinstance(key, list) for key in path) for path in asked))  # several paths
     one_by_one = query_features(urlencode([("path", json.dumps(path)) for path in asked]))
     as_a_list = query_features(urlencode({"paths": json.dumps(asked)}))
     assert one_by_one == as_a_list

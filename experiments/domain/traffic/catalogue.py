@@ -44,6 +44,7 @@ from ldfi.lineage.classes import (
     entry_of,
     features_of,
     left_out,
+    refined,
     why_unfit,
 )
 from ldfi.lineage.drift import JUDGED, SETTLED, Reliance, Watch
@@ -62,6 +63,13 @@ RECENT = 600.0
 
 SPEAKS = 20
 """Good requests of a sample from which on it has a say in how consistent a class is."""
+
+LARGEST = 8
+"""How many times larger a sample may be than usual: where a class scatters of which each sample has
+too few requests to see why."""
+
+MUCH = 0.2
+"""By how much more of a class's requests its parts must explain for it to be divided further."""
 
 LOOKS = 100
 """Complete samples of which is remembered how a class stood in them."""
@@ -264,6 +272,8 @@ class _Entry:
     due: int
     """Requests in the sample at which it is looked at."""
     shapes: Shapes
+    size: int
+    """Requests that make a sample of this entry."""
     requests: int = 0
     topology: Topology = field(default_factory=Topology)
     classes: list[KnownClass] = field(default_factory=list)
@@ -510,15 +520,17 @@ class Catalogue:
         return entry
 
     def _open(self, now: float) -> _Entry:
-        return _Entry(now, self._min_sample, self._shapes(), last_seen=now)
+        return _Entry(
+            now, self._min_sample, self._shapes(self._sample), self._sample, last_seen=now
+        )
 
     def _begin(self, entry: _Entry, now: float) -> None:
         """Begin another sample."""
         entry.opened, entry.due = now, self._min_sample
-        entry.shapes, entry.requests = self._shapes(), 0
+        entry.shapes, entry.requests = self._shapes(entry.size), 0
 
-    def _shapes(self) -> Shapes:
-        return Shapes(self._sample, spans=False)
+    def _shapes(self, size: int) -> Shapes:
+        return Shapes(size, spans=False)
 
     def _count_unused(self, entry: _Entry) -> None:
         if len(self._classes) >= self._max_classes:
@@ -530,7 +542,7 @@ class Catalogue:
         """Look at a sample, if it is time."""
         requests = entry.requests
         aged = now - entry.opened >= DAY and requests >= JUDGED
-        if requests >= self._sample or aged:
+        if requests >= entry.size or aged:
             self._close(entry, now)
         elif entry.first and requests >= entry.due:
             entry.due = 2 * requests
@@ -553,7 +565,25 @@ class Catalogue:
                     self._changes.append(change)
             each._note(now)
         entry.first = False
+        if self._refine(entry, shapes, now) and entry.size < LARGEST * self._sample:
+            entry.size *= 2
         self._begin(entry, now)
+
+    def _refine(self, entry: _Entry, shapes: Sequence[Shape], now: float) -> bool:
+        """Divide classes that scatter further; tell whether some scatter of which there were too
+        few requests."""
+        few = False
+        for known in list(entry.classes):
+            for whole in _described([known], shapes):
+                if whole.consistency >= CONSISTENT:
+                    continue
+                few = few or whole.sample < SETTLED
+                parts = refined(whole) if whole.sample >= JUDGED else [whole]
+                if _explained(parts, whole.shapes) > whole.consistency + MUCH:
+                    self._remove(entry, known)
+                    for part in parts:
+                        self._create(entry, part, now)
+        return few
 
     def _divide(self, entry: _Entry, found: Sequence[RequestClass], now: float) -> None:
         """Let these be the classes of an entry. Those that it has already are kept."""

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from dataclasses import replace
+from typing import Any
 
 from ldfi.experiments.domain.traffic.catalogue import Catalogue, KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
@@ -18,7 +19,7 @@ _numbers = itertools.count(1)
 NAMES = [f"{a}{b}{c}" for a in ("an", "be", "ki") for b in "nlrst" for c in ("a", "o", "ey")]
 
 
-def request(points: str, path: str = "/t", **fields: str) -> Observation:
+def request(points: str, path: str = "/t", **fields: Any) -> Observation:
     calls = [span(point, "root", point=point) for point in points]
     asked = span("root", kind="server", at=(0, 9), method="GET", path=path, **fields)
     number = next(_numbers)
