@@ -442,22 +442,19 @@ class Catalogue:
         self._placing.declare(known.service, features)
         entry = self._entries.get(where)
         if entry is None:
-            entry = self._entries[where] = self._open(known.last_seen)
+            entry = self._entries[where] = _opened(known.last_seen, self._min_sample, self._sample)
             entry.first = False
         entry.last_seen = max(entry.last_seen, known.last_seen)
         entry.topology.merge(known.traffic.topology)
         known.traffic.topology = entry.topology
         entry.classes.append(known)
         self._classes[known.name] = known
-        self._tell_apart(known)
+        _tell_apart(known, self._classes.values())
 
     def _placed(self, observation: Observation) -> Lineage:
         """Give the lineage of a request the template that its path has here."""
-        lineage, outcome = observation.lineage, observation.outcome
-        good = outcome.success and not outcome.degraded
-        teaches = good and not lineage.fired and lineage.failed <= lineage.support
-        support = lineage.support if teaches else None
-        if self._placing.learn(lineage.service, lineage.features, support):
+        lineage = observation.lineage
+        if self._placing.learn(lineage.service, lineage.features, _taught(observation)):
             self._fold(lineage.service)
         features = self._placing.features(lineage.service, lineage.features)
         return lineage if features is lineage.features else replace(lineage, features=features)
@@ -480,30 +477,9 @@ class Catalogue:
             self._young.pop(where, None)
             into = self._entry(target, entry.last_seen)
             if into is not None:
-                self._merge(into, entry)
+                _merge(into, entry, self._placing)
                 if not into.classes:
                     self._young[target] = None
-
-    def _merge(self, into: _Entry, entry: _Entry) -> None:
-        """Take over what was seen at an entry that is none of its own."""
-
-        def placed(run: Lineage) -> Lineage:
-            return replace(run, features=self._placing.features(run.service, run.features))
-
-        into.shapes.merge(entry.shapes.renamed(placed))
-        into.requests += entry.requests
-        into.opened = min(into.opened, entry.opened)
-        into.topology.merge(entry.topology)
-        into.last_seen = max(into.last_seen, entry.last_seen)
-        for partition, offset in entry.began.items():
-            into.began[partition] = min(offset, into.began.get(partition, offset))
-
-    def _tell_apart(self, fresh: KnownClass) -> None:
-        """See which classes would take in each other's requests at an edge."""
-        for known in self._classes.values():
-            if known is not fresh and known.service == fresh.service:
-                known.leave_to(fresh)
-                fresh.leave_to(known)
 
     def _entry(self, where: Entry, now: float) -> _Entry | None:
         """Find the entry; None where there is no room for another one."""
@@ -516,21 +492,13 @@ class Catalogue:
             oldest = next(iter(self._young))
             del self._young[oldest]
             self.dropped["forgotten"] += self._entries.pop(oldest).requests
-        entry = self._entries[where] = self._open(now)
+        entry = self._entries[where] = _opened(now, self._min_sample, self._sample)
         return entry
-
-    def _open(self, now: float) -> _Entry:
-        return _Entry(
-            now, self._min_sample, self._shapes(self._sample), self._sample, last_seen=now
-        )
 
     def _begin(self, entry: _Entry, now: float) -> None:
         """Begin another sample."""
         entry.opened, entry.due = now, self._min_sample
-        entry.shapes, entry.requests = self._shapes(entry.size), 0
-
-    def _shapes(self, size: int) -> Shapes:
-        return Shapes(size, spans=False)
+        entry.shapes, entry.requests = Shapes(entry.size, spans=False), 0
 
     def _count_unused(self, entry: _Entry) -> None:
         if len(self._classes) >= self._max_classes:
@@ -551,11 +519,11 @@ class Catalogue:
     def _close(self, entry: _Entry, now: float) -> None:
         """Conclude a sample: divide the entry anew, if need be, and see what has changed."""
         shapes = list(entry.shapes)
-        found, known = discover(shapes), _described(entry.classes, shapes)
+        found, before = discover(shapes), _described(entry.classes, shapes)
         if (
             entry.first
             or _too_narrow(entry.classes, shapes)
-            or _explained(found, shapes) > _explained(known, shapes) + CLEARLY
+            or _explained(found, shapes) > _explained(before, shapes) + CLEARLY
         ):
             self._divide(entry, found, now)
         for each in entry.classes:
@@ -565,25 +533,14 @@ class Catalogue:
                     self._changes.append(change)
             each._note(now)
         entry.first = False
-        if self._refine(entry, shapes, now) and entry.size < LARGEST * self._sample:
+        few, divided = _further(entry, shapes)
+        for known, parts in divided:
+            self._remove(entry, known)
+            for part in parts:
+                self._create(entry, part, now)
+        if few and entry.size < LARGEST * self._sample:
             entry.size *= 2
         self._begin(entry, now)
-
-    def _refine(self, entry: _Entry, shapes: Sequence[Shape], now: float) -> bool:
-        """Divide classes that scatter further; tell whether some scatter of which there were too
-        few requests."""
-        few = False
-        for known in list(entry.classes):
-            for whole in _described([known], shapes):
-                if whole.consistency >= CONSISTENT or not whole.sample:
-                    continue
-                few = few or (len(entry.classes) > 1 and whole.sample < SETTLED)
-                parts = refined(whole) if whole.sample >= JUDGED else []
-                if parts and _explained(parts, whole.shapes) > whole.consistency + MUCH:
-                    self._remove(entry, known)
-                    for part in parts:
-                        self._create(entry, part, now)
-        return few
 
     def _divide(self, entry: _Entry, found: Sequence[RequestClass], now: float) -> None:
         """Let these be the classes of an entry. Those that it has already are kept."""
@@ -604,22 +561,11 @@ class Catalogue:
         """Add a class that was not known; None where there is no room for another one."""
         if len(self._classes) >= self._max_classes:
             return None
-        seconds = now - entry.opened
-        known = KnownClass(
-            request_class=LearnedClass(found.predicate, found.service, self._name(found)),
-            traffic=Traffic.of(found.shapes, entry.topology, entry.opened, now),
-            version=version,
-            consistency=found.consistency,
-            hit_rate=found.hit_rate,
-            sample=found.sample,
-            first_seen=entry.opened,
-            last_seen=now,
-            counted=dict(self._counted),
-            _weight=found.traces * (_remembered(seconds) / seconds if seconds > 0 else 1.0),
-        )
+        known = _known(found, _free_name(found, self._classes), entry, version, now)
+        known.counted.update(self._counted)
         entry.classes.append(known)
         self._classes[known.name] = known
-        self._tell_apart(known)
+        _tell_apart(known, self._classes.values())
         self._changes.append(ClassChange("created", known))
         return known
 
@@ -632,12 +578,6 @@ class Catalogue:
                 return self._create(entry, nothing, now, version + 1)
         return None
 
-    def _name(self, found: RequestClass) -> str:
-        plain = (found.name, f"{found.name} at {found.service}")
-        numbered = (f"{plain[1]} ({number})" for number in itertools.count(2))
-        names = itertools.chain(plain, numbered)
-        return next(name for name in names if name not in self._classes)
-
     def _remove(self, entry: _Entry, known: KnownClass) -> None:
         entry.classes.remove(known)
         del self._classes[known.name]
@@ -645,6 +585,80 @@ class Catalogue:
             for each in self._classes.values():
                 each.take_over(known)
         self._changes.append(ClassChange("expired", known))
+
+
+def _opened(now: float, due: int, size: int) -> _Entry:
+    return _Entry(now, due, Shapes(size, spans=False), size, last_seen=now)
+
+
+def _taught(observation: Observation) -> frozenset[str] | None:
+    """Give what a good, unperturbed request relied on; None of any other."""
+    lineage, outcome = observation.lineage, observation.outcome
+    good = outcome.success and not outcome.degraded
+    undisturbed = not lineage.fired and lineage.failed <= lineage.support
+    return lineage.support if good and undisturbed else None
+
+
+def _known(found: RequestClass, name: str, entry: _Entry, version: int, now: float) -> KnownClass:
+    """Make a class of what a sample of its entry says of it."""
+    seconds = now - entry.opened
+    return KnownClass(
+        request_class=LearnedClass(found.predicate, found.service, name),
+        traffic=Traffic.of(found.shapes, entry.topology, entry.opened, now),
+        version=version,
+        consistency=found.consistency,
+        hit_rate=found.hit_rate,
+        sample=found.sample,
+        first_seen=entry.opened,
+        last_seen=now,
+        _weight=found.traces * (_remembered(seconds) / seconds if seconds > 0 else 1.0),
+    )
+
+
+def _free_name(found: RequestClass, taken: Mapping[str, KnownClass]) -> str:
+    plain = (found.name, f"{found.name} at {found.service}")
+    numbered = (f"{plain[1]} ({number})" for number in itertools.count(2))
+    return next(name for name in itertools.chain(plain, numbered) if name not in taken)
+
+
+def _merge(into: _Entry, entry: _Entry, placing: Placing) -> None:
+    """Take over what was seen at an entry that is none of its own."""
+
+    def placed(run: Lineage) -> Lineage:
+        return replace(run, features=placing.features(run.service, run.features))
+
+    into.shapes.merge(entry.shapes.renamed(placed))
+    into.requests += entry.requests
+    into.opened = min(into.opened, entry.opened)
+    into.topology.merge(entry.topology)
+    into.last_seen = max(into.last_seen, entry.last_seen)
+    for partition, offset in entry.began.items():
+        into.began[partition] = min(offset, into.began.get(partition, offset))
+
+
+def _tell_apart(fresh: KnownClass, classes: Iterable[KnownClass]) -> None:
+    """See which classes would take in each other's requests at an edge."""
+    for known in classes:
+        if known is not fresh and known.service == fresh.service:
+            known.leave_to(fresh)
+            fresh.leave_to(known)
+
+
+def _further(
+    entry: _Entry, shapes: Sequence[Shape]
+) -> tuple[bool, list[tuple[KnownClass, list[RequestClass]]]]:
+    """Find classes that scatter and can be divided further, with their parts; and tell whether some
+    scatter of which there were too few requests."""
+    few, divided = False, []
+    for known in entry.classes:
+        for whole in _described([known], shapes):
+            if whole.consistency >= CONSISTENT or not whole.sample:
+                continue
+            few = few or (len(entry.classes) > 1 and whole.sample < SETTLED)
+            parts = refined(whole) if whole.sample >= JUDGED else []
+            if parts and _explained(parts, whole.shapes) > whole.consistency + MUCH:
+                divided.append((known, parts))
+    return few, divided
 
 
 def _holding(classes: Iterable[KnownClass], features: Features) -> KnownClass | None:
