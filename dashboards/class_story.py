@@ -8,10 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
-from ldfi.dashboards.phrases import said_fault, said_point, said_predicate, said_together
+from ldfi.dashboards.phrases import (
+    said_difference,
+    said_fault,
+    said_point,
+    said_predicate,
+    said_together,
+)
 from ldfi.dashboards.roles import ROLES, Role, roles_of
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
+from ldfi.lineage.classes import CONSISTENT
+from ldfi.lineage.varieties import varieties
 
 SHOWN = 12
 """Open hypotheses, and failures seen in traffic, that are spelt out."""
@@ -56,11 +64,22 @@ class Stand:
 
 
 @dataclass(frozen=True, slots=True)
+class WayToGo:
+    """A variety: how many requests went so, and on what they rely that not all of them do."""
+
+    requests: int
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ClassStory:
     """Everything that is said of one request class."""
 
     known: KnownClass
     predicate: str
+    differs: str
+    """By what its requests differ from others that enter at the same place; empty: by nothing."""
+    varieties: tuple[WayToGo, ...]
     graph: LineageGraph
     roles: Counter[Role]
     proved: tuple[Proved, ...]
@@ -77,6 +96,8 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
     return ClassStory(
         known=known,
         predicate=said_predicate(known.predicate),
+        differs=said_difference(known.predicate),
+        varieties=_varieties(known) if known.unfit_for() and known.consistency < CONSISTENT else (),
         graph=class_graph(known.traffic, roles),
         roles=Counter({role: [*roles.values()].count(role) for role in ROLES}),
         proved=tuple(
@@ -91,6 +112,18 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
         more_proved=max(0, len(survived) - SHOWN),
         stand=stand_of(certificate, callees),
         looks=tuple(known.looks),
+    )
+
+
+def _varieties(known: KnownClass) -> tuple[WayToGo, ...]:
+    found = varieties(known.traffic.supports())
+    if len(found) < 2:
+        return ()
+    common = frozenset.intersection(*(each.support for each in found))
+    callees = known.traffic.topology.callees
+    return tuple(
+        WayToGo(each.requests, tuple(said_point(p, callees) for p in sorted(each.support - common)))
+        for each in found
     )
 
 

@@ -17,7 +17,25 @@ _CALLS: Final = {
     "cache": ("look-up in the cache", "{operation} {peer}"),
     "message": ("message to", "{template}"),
 }
-_FEATURES: Final = {"method": "the method", "path": "the path", "device": "the device type"}
+_FEATURES: Final = {
+    "method": "the method",
+    "path": "the path",
+    "route": "the path, by its template,",
+    "device": "the device type",
+    "protocol": "the protocol",
+    "graphql.operation": "the operation of GraphQL",
+    "graphql.hash": "the hash of the persisted query",
+    "graphql.type": "the type of operation",
+    "jsonrpc.method": "the method of JSON-RPC",
+}
+_GROUPS: Final = {
+    "query": "query parameter",
+    "header": "header",
+    "cookie": "cookie",
+    "baggage": "entry of the baggage",
+    "falcor": "path prefix",
+    "graphql": "GraphQL",
+}
 
 
 def said_point(point: str, callees: Mapping[str, str] | None = None) -> str:
@@ -66,15 +84,39 @@ def said_predicate(predicate: Predicate) -> str:
     return f"Requests in which {listed(map(_condition, predicate.conditions))}."
 
 
-def _condition(condition: Condition) -> str:
-    group, _, name = condition.feature.partition(".")
-    if condition.feature in _FEATURES or not name:
-        what = _FEATURES.get(condition.feature, f"the feature “{condition.feature}”")
-    else:
-        kinds = {"query": "query parameter", "header": "header"}
-        what = f"the {kinds.get(group, group)} “{name}”"
+def said_difference(predicate: Predicate) -> str:
+    """Say by what requests differ from others that enter at the same place: ``path prefix “videos”,
+    no query parameter “page”``; empty where by nothing."""
+    more = [c for c in predicate.conditions if c.feature not in _WHERE]
+    return ", ".join(_told_apart(condition) for condition in more)
+
+
+_WHERE: Final = frozenset(
+    {"operation", "method", "path", "route", "graphql.operation", "graphql.hash", "jsonrpc.method"}
+)
+
+
+def _told_apart(condition: Condition) -> str:
+    what = _named(condition.feature).removeprefix("the ")
     if condition.value is None:
-        return f"there is {'no' if condition.negated else 'a'} {what.removeprefix('the ')}"
+        return f"no {what}" if condition.negated else what
+    return f"{what} {'not ' if condition.negated else ''}{condition.value}"
+
+
+def _named(feature: str) -> str:
+    """Name a feature: ``the header “x-plan”``."""
+    group, _, name = feature.partition(".")
+    if feature in _FEATURES:
+        return _FEATURES[feature]
+    return f"the {_GROUPS.get(group, group)} “{name}”" if name else f"the feature “{feature}”"
+
+
+def _condition(condition: Condition) -> str:
+    what = _named(condition.feature)
+    if condition.value is None:
+        bare = what.removeprefix("the ")
+        article = "no" if condition.negated else "an" if bare[0] in "aeiou" else "a"
+        return f"there is {article} {bare}"
     return f"{what} is {'not ' if condition.negated else ''}{condition.value}"
 
 

@@ -8,23 +8,25 @@ takes it with the first SERVER span that has no parent in this process.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
 
 from opentelemetry.trace import SpanContext
 
-_word: ContextVar[list[bool] | None] = ContextVar("fit_arrival", default=None)
+_word: ContextVar[list[Mapping[str, str]] | None] = ContextVar("fit_arrival", default=None)
 """Empty once it was taken: a list, for what is in it is seen by tasks that were begun since."""
 
 
-def leave_word() -> None:
-    """Have the first SERVER span of the request that is served now marked."""
-    _word.set([True])
+def leave_word(features: Mapping[str, str] | None = None) -> None:
+    """Have the first SERVER span of the request that is served now marked, and tell of these
+    features."""
+    _word.set([features or {}])
 
 
-def taken(parent: SpanContext) -> bool:
-    """Tell whether a SERVER span with this parent is the request as it came in; once for each."""
+def taken(parent: SpanContext) -> Mapping[str, str] | None:
+    """Tell whether a SERVER span with this parent is the request as it came in; once for each.
+    Returns the features that its span shall tell of; None where it is none."""
     word = _word.get()
     if not word or (parent.is_valid and not parent.is_remote):
-        return False
-    word.clear()
-    return True
+        return None
+    return word.pop()

@@ -7,15 +7,17 @@ or the sampling decision comes before the stamp, and the stamp is never read.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from ldfi.fit import runtime
 from ldfi.fit.arrival import leave_word
+from ldfi.fit.body import allowed, peeked, readable
+from ldfi.fit.chosen import chosen, told
 from ldfi.fit.edge import DEVICE_HEADER, Edge
-from ldfi.fit.features import HEADERS, Features, request_features
+from ldfi.fit.features import READ, Features, chosen_features, request_features
 from ldfi.fit.poll import RulesPoll
 
 Scope = MutableMapping[str, Any]
@@ -26,6 +28,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BAGGAGE = b"baggage"
 _DEVICE = DEVICE_HEADER.encode()
+_READ = frozenset(name.encode() for name in READ)
 
 
 class EdgeMiddleware:
@@ -42,8 +45,11 @@ class EdgeMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stamp or strip the request, and pass it on."""
         if scope.get("type") in ("http", "websocket"):
+            body = None
             try:
-                scope = self._admitted(scope)
+                if self._may_read(scope):
+                    body, receive = await peeked(receive)
+                scope = self._admitted(scope, body)
             except Exception:
                 with suppress(Exception):
                     runtime.swallow()
@@ -51,26 +57,55 @@ class EdgeMiddleware:
                 scope = {**scope, "headers": kept}
         await self._app(scope, receive, send)
 
-    def _admitted(self, scope: Scope) -> Scope:
+    def _may_read(self, scope: Scope) -> bool:
+        """Tell whether the body may say of which class a request is, and may be read."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD") or not allowed():
+            return False
+        headers = {
+            name: _header(scope, name.encode()) for name in ("content-type", "content-length")
+        }
+        return readable(headers) and self._edge.asks_for_bodies(_header(scope, _DEVICE))
+
+    def _admitted(self, scope: Scope, body: bytes | None = None) -> Scope:
         with suppress(Exception):
-            leave_word()
+            leave_word(_told(scope["headers"]))
         inbound = _header(scope, _BAGGAGE)
         if scope["type"] == "http":
             device = _header(scope, _DEVICE)
-            onward = self._edge.baggage_onward(inbound, device, partial(_features, scope))
+            features = partial(_features, scope, self._edge.wanted, body)
+            onward = self._edge.baggage_onward(inbound, device, features)
         else:
             onward = self._edge.baggage_onward(inbound)
         return scope if onward == inbound else _with_baggage(scope, onward)
 
 
-def _features(scope: Scope) -> Features:
-    chosen = [
+def _told(headers: Iterable[tuple[bytes, bytes]]) -> Features:
+    """Read what the span of a request shall tell of its headers."""
+    if not told():
+        return {}
+    pairs = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+    return chosen_features(pairs, told())
+
+
+def _features(
+    scope: Scope, rules: Callable[[], Collection[str]] = chosen, body: bytes | None = None
+) -> Features:
+    """Read the features of a request, and of its headers those that ``rules`` ask for."""
+    wanted = rules()
+    names = _looked_at(frozenset(wanted))
+    headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in scope["headers"]
-        if name.decode("latin-1") in HEADERS
+        if name in names
     ]
     query = scope.get("query_string", b"").decode("latin-1")
-    return request_features(scope["method"], scope["path"], query, chosen)
+    return request_features(scope["method"], scope["path"], query, headers, body, wanted)
+
+
+@lru_cache(maxsize=64)
+def _looked_at(wanted: frozenset[str]) -> frozenset[bytes]:
+    """Name the headers that are looked at where these features are wanted."""
+    return _READ | {name[7:].encode() for name in wanted if name.startswith("header.")}
 
 
 def _header(scope: Scope, wanted: bytes) -> str:

@@ -34,5 +34,9 @@ many are to come, and a trace without them has a hole."""
 EDGE: Final = "fit.edge"
 """On the span of a request that came in at an edge: whoever sent it, no service of ours has."""
 
+FEATURE: Final = "fit.feature."
+"""On the span of a request that came in at an edge, followed by a feature's name: the value of a
+header, a cookie or an entry of the baggage that was chosen (:mod:`ldfi.fit.chosen`)."""
+
 EVENT: Final = "fit.fault"
 """Name of the span event that marks the instant of injection."""

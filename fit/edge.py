@@ -41,6 +41,18 @@ class Edge:
         self._poll = poll
         self._signed: tuple[Lease | None, dict[tuple[str, Arm, int, str], str]] = (None, {})
 
+    def wanted(self) -> frozenset[str]:
+        """Name the features that the rules of now ask for."""
+        return self._poll.lease().wanted if self._poll is not None else frozenset()
+
+    def asks_for_bodies(self, device: str) -> bool:
+        """Tell whether the class of a request of this device may depend on what its body says."""
+        poll = self._poll
+        if poll is None or not device:
+            return False
+        lease = poll.lease()
+        return lease.reads_bodies and bool(lease.claims(mark_of(device)))
+
     def baggage_onward(
         self, inbound: str, device: str = "", features: Callable[[], Features] | None = None
     ) -> str:

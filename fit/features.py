@@ -2,46 +2,155 @@
 
 A request class is a predicate over these. The edge computes them from the request, ``lineage``
 from the root span of its trace; both through this module, so that what is learned can be
-evaluated. Feature names: ``method``, ``path`` (templated), ``query.NAME`` (value, or ``*`` where
-it looks like an identifier or is long), ``header.NAME`` for the chosen headers.
+evaluated. Their names, by family:
+
+=====================  ====================================================================
+``method``, ``path``   the path with what looks like an identifier wildcarded
+``query.NAME``         the value, or ``*`` where it looks like an identifier or is long;
+                       the values of a repeated parameter, joined by commas
+``falcor.PREFIX``      one for each prefix of the paths that are asked of a Falcor model
+``graphql.…``          ``operation``, or else ``hash``, or else ``type`` and ``field.NAME``
+``jsonrpc.method``     the method, where the body may be read
+``protocol``           ``falcor``, ``graphql`` or ``jsonrpc``
+``device``             the kind of device, by its ``User-Agent``
+``header.…``           headers that were chosen (:mod:`ldfi.fit.chosen`), and likewise
+                       ``cookie.…`` and ``baggage.…``
+``unread``             ``body`` or ``query``: what may tell more, and was not read
+=====================  ====================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from urllib.parse import parse_qsl
+from typing import Final
+from urllib.parse import parse_qsl, unquote
 
+from ldfi.fit.chosen import chosen
+from ldfi.fit.device_type import device_type
 from ldfi.fit.points import template_path
+from ldfi.fit.protocols import asked_by_body, asked_by_query, graphql_named
 
 Features = Mapping[str, str]
 
-HEADERS = ("x-device-type",)
-"""Headers that become features. Low cardinality only: each value may become a class."""
+FAMILIES: Final = frozenset(
+    {
+        *("operation", "method", "path", "query", "header"),
+        *("route", "protocol", "falcor", "graphql", "jsonrpc", "device", "cookie", "baggage"),
+    }
+)
+"""What the names of features begin with, as far as this version knows them."""
+
+FIRST_FAMILIES: Final = frozenset({"operation", "method", "path", "query", "header"})
+"""The families that edges before version 0.3 know."""
+
+HIDDEN: Final = frozenset({"protocol", "falcor", "graphql", "jsonrpc"})
+"""Families of which what was not read may tell more."""
+
+OPERATION_HEADER: Final = "x-apollo-operation-name"
+READ: Final = frozenset({"user-agent", "cookie", "baggage", "content-type", OPERATION_HEADER})
+"""Headers that are looked at besides those that were chosen."""
 
 MAX_VALUE_LENGTH = 24
 MAX_QUERY_PARAMETERS = 20
 MAX_LENGTH = 2048
-"""Characters of a path and of a query that are looked at; whatever follows is a stranger's text."""
+"""Characters of a path that are looked at; whatever follows is a stranger's text."""
+
+MAX_QUERY_LENGTH = 8192
+"""The same of a query."""
 
 
 def request_features(
-    method: str, path: str, query: str = "", headers: Iterable[tuple[str, str]] = ()
+    method: str,
+    path: str,
+    query: str = "",
+    headers: Iterable[tuple[str, str]] = (),
+    body: bytes | None = None,
+    wanted: Collection[str] | None = None,
 ) -> Features:
-    """Read the features of one HTTP request. ``query`` is the raw query string, without ``?``."""
+    """Read the features of one HTTP request.
+
+    ``query`` is the raw query string, without ``?``; the names of ``headers`` are in small letters.
+    ``body``: None where it was not read. ``wanted``: features by headers, cookies and baggage,
+    where it is not those that were chosen in the environment.
+    """
     features = {"method": method.upper(), "path": template_path(path[:MAX_LENGTH])}
     if query:
-        features.update(_query_features(query[:MAX_LENGTH]))
-    for name, value in headers:
-        if name in HEADERS:
-            features[f"header.{name}"] = value[:MAX_VALUE_LENGTH]
+        features.update(query_features(query[:MAX_QUERY_LENGTH]))
+    if headers:
+        _add_headers(features, headers, chosen() if wanted is None else wanted, body)
+    if body:
+        features.update(asked_by_body(body))
     return features
 
 
-@lru_cache(maxsize=1024)
-def _query_features(query: str) -> Features:
+def chosen_features(headers: Iterable[tuple[str, str]], wanted: Collection[str]) -> Features:
+    """Read of some headers, cookies and entries of the baggage those that are wanted."""
+    features: dict[str, str] = {"method": ""}
+    _add_headers(features, headers, wanted, None)
+    return {name: value for name, value in features.items() if name in wanted}
+
+
+@lru_cache(maxsize=512)
+def query_features(query: str) -> Features:
+    """Read the features of a query string."""
     pairs = parse_qsl(query, keep_blank_values=True)[:MAX_QUERY_PARAMETERS]
-    return {f"query.{_template_value(name)}": _template_value(value) for name, value in pairs}
+    features = asked_by_query(pairs)
+    said = _SAID.get(features.get("protocol", ""), frozenset())
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        if name not in said:
+            values.setdefault(_template_value(name), []).append(_template_value(value))
+    features.update((f"query.{name}", _together(each)) for name, each in values.items())
+    return features
+
+
+_SAID: Final = {
+    "falcor": frozenset({"path", "paths"}),
+    "graphql": frozenset({"query", "operationName", "variables", "extensions"}),
+}
+"""Parameters whose values say nothing beyond what was read in them."""
+
+
+def _add_headers(
+    features: dict[str, str],
+    headers: Iterable[tuple[str, str]],
+    wanted: Collection[str],
+    body: bytes | None,
+) -> None:
+    for name, value in headers:
+        if f"header.{name}" in wanted:
+            features[f"header.{name}"] = value[:MAX_VALUE_LENGTH]
+        if name not in READ:
+            continue
+        if name == "user-agent":
+            features["device"] = device_type(value)
+        elif name == OPERATION_HEADER:
+            features.update(graphql_named(value))
+        elif name == "cookie":
+            _add_entries(features, "cookie", value.split(";"), wanted)
+        elif name == "baggage":
+            _add_entries(features, "baggage", value.split(","), wanted)
+        elif body is None and "json" in value and features["method"] not in {"GET", "HEAD"}:
+            features["unread"] = "body"
+
+
+def _together(values: list[str]) -> str:
+    """Write all values of a repeated parameter as one."""
+    joined = ",".join(sorted(set(values))) if len(values) > 1 else values[0]
+    return joined if len(joined) <= MAX_VALUE_LENGTH else "*"
+
+
+def _add_entries(
+    features: dict[str, str], kind: str, entries: Iterable[str], wanted: Collection[str]
+) -> None:
+    if not any(name.startswith(kind) for name in wanted):
+        return
+    for entry in entries:
+        name, _, value = entry.partition(";")[0].partition("=")
+        feature = f"{kind}.{name.strip()}"
+        if feature in wanted:
+            features[feature] = _template_value(unquote(value.strip()))
 
 
 def _template_value(value: str) -> str:

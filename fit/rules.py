@@ -26,7 +26,7 @@ from ldfi.fit.allocation import DEVICE_BITS, RANGE, Claim, Segments, mark_of
 from ldfi.fit.context import DEFAULT_DELAY_MS, Arm
 from ldfi.fit.errors import FitError, MalformedRules
 from ldfi.fit.faults import Fault
-from ldfi.fit.features import Features
+from ldfi.fit.features import HIDDEN, Features
 from ldfi.fit.predicate import Predicate
 
 MAX_LEASE_SECONDS: Final = 60.0
@@ -84,7 +84,7 @@ class Rule:
         return {
             "experiment": self.experiment,
             "salt": self.salt,
-            "predicate": self.predicate.to_json(),
+            "predicate": self.predicate.to_edge(),
             "treatment": self.treatment,
             "control": self.control,
             "faults": [str(fault) for fault in self.faults],
@@ -120,6 +120,8 @@ class Lease:
     rules: tuple[Rule, ...] = ()
     ends: float = 0.0
     version: str = ""
+    wanted: frozenset[str] = field(init=False, repr=False, compare=False)
+    """Features that its rules ask for: an edge reads no header that none of them names."""
     _segments: tuple[tuple[int, int, int, int, Rule], ...] = field(
         init=False, repr=False, compare=False
     )
@@ -127,6 +129,13 @@ class Lease:
     def __post_init__(self) -> None:
         rows = tuple((*rule.claim.segments, rule) for rule in self.rules)
         object.__setattr__(self, "_segments", rows)
+        wanted = {c.feature for rule in self.rules for c in rule.predicate.conditions}
+        object.__setattr__(self, "wanted", frozenset(wanted))
+
+    @property
+    def reads_bodies(self) -> bool:
+        """Whether a rule asks for what may stand in a body."""
+        return any(name.partition(".")[0] in HIDDEN for name in self.wanted)
 
     def claims(self, mark: int) -> list[tuple[Rule, Arm]]:
         """List the rules that claim a device, given by its mark, each with the arm; whatever it

@@ -101,12 +101,16 @@ def _marks(parent_context: Context | None) -> dict[str, str] | None:
     return {attributes.EXPERIMENT: context.experiment, attributes.ARM: context.arm}
 
 
-def _at_the_edge(parent_context: Context | None) -> dict[str, bool]:
+def _at_the_edge(parent_context: Context | None) -> dict[str, Any]:
     """Say what a request shall carry that has just come in at the edge."""
     if runtime.active() is None:
         return {}
     parent = trace.get_current_span(parent_context).get_span_context()
-    return {attributes.EDGE: True} if arrival.taken(parent) else {}
+    told = arrival.taken(parent)
+    if told is None:
+        return {}
+    features = {f"{attributes.FEATURE}{name}": value for name, value in told.items()}
+    return {attributes.EDGE: True, **features}
 
 
 def _is_call(kind: SpanKind | None, given: Attributes) -> bool:

@@ -5,7 +5,7 @@ app = fit.WSGIEdgeMiddleware(OpenTelemetryMiddleware(app))
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -14,8 +14,10 @@ from wsgiref.util import request_uri
 
 from ldfi.fit import runtime
 from ldfi.fit.arrival import leave_word
+from ldfi.fit.body import allowed, peeked_wsgi, readable
+from ldfi.fit.chosen import chosen, told
 from ldfi.fit.edge import DEVICE_HEADER, Edge
-from ldfi.fit.features import HEADERS, Features, request_features
+from ldfi.fit.features import READ, Features, chosen_features, request_features
 from ldfi.fit.poll import RulesPoll
 
 Environ = dict[str, Any]
@@ -43,24 +45,52 @@ class WSGIEdgeMiddleware:
 
     def _admit(self, environ: Environ) -> None:
         with suppress(Exception):
-            leave_word()
+            leave_word(_told(environ))
         inbound = environ.get(_BAGGAGE, "")
         device = environ.get(_variable(DEVICE_HEADER), "")
-        onward = self._edge.baggage_onward(inbound, device, partial(_features, environ))
+        body = peeked_wsgi(environ) if self._may_read(environ, device) else None
+        features = partial(_features, environ, self._edge.wanted, body)
+        onward = self._edge.baggage_onward(inbound, device, features)
         if onward:
             environ[_BAGGAGE] = onward
         else:
             environ.pop(_BAGGAGE, None)
+
+    def _may_read(self, environ: Environ, device: str) -> bool:
+        """Tell whether the body may say of which class a request is, and may be read."""
+        if environ["REQUEST_METHOD"] in ("GET", "HEAD") or not allowed():
+            return False
+        headers = {
+            "content-type": environ.get("CONTENT_TYPE", ""),
+            "content-length": environ.get("CONTENT_LENGTH", ""),
+        }
+        return readable(headers) and self._edge.asks_for_bodies(device)
+
+
+def _told(environ: Environ) -> Features:
+    """Read what the span of a request shall tell of its headers."""
+    names = {name[7:] for name in told() if name.startswith("header.")}
+    names |= {"cookie", "baggage"} if told() else set()
+    given = ((name, environ.get(_variable(name), "")) for name in sorted(names))
+    return chosen_features(((name, value) for name, value in given if value), told())
 
 
 def _variable(header: str) -> str:
     return "HTTP_" + header.upper().replace("-", "_")
 
 
-def _features(environ: Environ) -> Features:
-    chosen = [(name, environ[_variable(name)]) for name in HEADERS if _variable(name) in environ]
-    query = environ.get("QUERY_STRING", "")
-    return request_features(environ["REQUEST_METHOD"], _path(environ), query, chosen)
+def _features(
+    environ: Environ, rules: Callable[[], Collection[str]] = chosen, body: bytes | None = None
+) -> Features:
+    """Read the features of a request, and of its headers those that ``rules`` ask for."""
+    wanted = rules()
+    names = {name[7:] for name in wanted if name.startswith("header.")} | READ
+    given = ((name, environ.get(_variable(name))) for name in sorted(names))
+    headers = [(name, value) for name, value in given if value]
+    if content_type := environ.get("CONTENT_TYPE"):
+        headers.append(("content-type", content_type))
+    query, path = environ.get("QUERY_STRING", ""), _path(environ)
+    return request_features(environ["REQUEST_METHOD"], path, query, headers, body, wanted)
 
 
 def _path(environ: Environ) -> str:

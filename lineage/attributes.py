@@ -13,11 +13,14 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from ldfi.fit import attributes as fit
-from ldfi.fit.features import HEADERS, request_features
+from ldfi.fit.chosen import chosen
+from ldfi.fit.device_type import device_type
+from ldfi.fit.features import Features, query_features
 from ldfi.fit.points import template_path, template_statement, template_words
+from ldfi.fit.protocols import graphql_document
 
 Fields = tuple[tuple[str, str], ...]
 """What was read from one span: (field, value) in the order of the span."""
@@ -66,10 +69,26 @@ def template_any_path(path: str) -> str:
 
 @lru_cache(maxsize=4096)
 def template_query(query: str) -> str:
-    """Wildcard the values of a query string as ``fit.features`` does, in sorted order."""
-    features = request_features("", "/", query.lstrip("?"))
-    pairs = [(name[6:], value) for name, value in features.items() if name.startswith("query.")]
-    return urlencode(sorted(pairs), safe="*,:")
+    """Reduce a query string to the features that ``fit.features`` sees in it, in sorted order."""
+    return urlencode(sorted(query_features(query.lstrip("?")).items()), safe="*,:")
+
+
+@lru_cache(maxsize=4096)
+def features_of_query(reduced: str) -> Features:
+    """Read the features back that :func:`template_query` wrote, or those of a raw query string."""
+    pairs = dict(parse_qsl(reduced, keep_blank_values=True))
+    if all(name.partition(".")[0] in _OF_QUERIES for name in pairs):
+        return pairs
+    return query_features(reduced)
+
+
+_OF_QUERIES: Final = frozenset({"query", "protocol", "falcor", "graphql", "unread"})
+
+
+@lru_cache(maxsize=1024)
+def reduced_document(text: str) -> str:
+    """Reduce a document of GraphQL to its features."""
+    return urlencode(sorted(graphql_document(text).items()))
 
 
 def plain(value: str) -> str:
@@ -117,7 +136,8 @@ _ASKED: Final[_Table] = {
     "edge": (plain, (fit.EDGE,)),
     "graphql_type": (plain, ("graphql.operation.type",)),
     "graphql_name": (template_words, ("graphql.operation.name",)),
-    **{f"header.{name}": (plain, (f"http.request.header.{name}",)) for name in HEADERS},
+    "graphql_document": (reduced_document, ("graphql.document",)),
+    "device": (device_type, ("user_agent.original", "http.user_agent")),
 }
 _ASKING: Final[_Table] = {
     "url": (template_called_url, ("url.full", "http.url")),
@@ -147,7 +167,23 @@ def _names(*tables: _Table) -> Names:
     }
 
 
-_OF_THE_ASKED: Final = _names(_BOTH, _ASKED)
+@lru_cache(maxsize=1)
+def _of_the_asked() -> Names:
+    """List what is read of the callee's side, the features that were chosen included."""
+    picked: _Table = {name: (plain, _written(*name.split(".", 1))) for name in sorted(chosen())}
+    return _names(_BOTH, _ASKED, picked)
+
+
+def _written(kind: str, name: str) -> tuple[str, ...]:
+    """Name the attributes by which a chosen feature may stand on a span.
+
+    Headers, as instrumentations capture them; entries of the baggage, as span processors copy
+    them; and either as ``fit`` itself writes them at an edge.
+    """
+    others = {"header": (f"http.request.header.{name}",), "baggage": (f"baggage.{name}", name)}
+    return (f"{fit.FEATURE}{kind}.{name}", *others.get(kind, ()))
+
+
 _OF_THE_ASKING: Final = _names(_BOTH, _ASKING)
 
 
@@ -157,7 +193,7 @@ def wanted(kind: str) -> Names:
     Whoever serves a request knows its route, not who it is called by; whoever calls, the reverse.
     Reading both from both would make every client's address another operation.
     """
-    return _OF_THE_ASKED if kind in SERVING else _OF_THE_ASKING
+    return _of_the_asked() if kind in SERVING else _OF_THE_ASKING
 
 
 SERVING: Final = frozenset({"server", "consumer"})

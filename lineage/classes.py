@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ldfi.fit.features import Features
 from ldfi.fit.predicate import Condition, Predicate
 from ldfi.lineage.shapes import Shape
 from ldfi.lineage.splitting import split
+from ldfi.lineage.varieties import Variety, varieties
 
 CONSISTENT = 0.95
 """Share of requests with the expected support that makes a class fit for exploration."""
@@ -47,6 +49,8 @@ class RequestClass:
     """Share of the expected points that a request of the class reached, on average."""
     unfit: str = ""
     """Why the class must not be explored; empty where it may."""
+    varieties: tuple[Variety, ...] = ()
+    """The ways in which its requests go, where they scatter."""
 
     @property
     def name(self) -> str:
@@ -65,15 +69,56 @@ class RequestClass:
 
 
 Entry = tuple[str | None, ...]
-"""Where a request enters: the service, and the operation or else the method and the path."""
+"""Where a request enters: the service, and the operation or else the method, the path (or its
+template) and what is called there, where that has a name."""
 
-_WHERE = ("operation", "method", "path")
+CALLED = ("graphql.operation", "graphql.hash", "jsonrpc.method")
+"""What names the call at an address where all calls go."""
+
+_WHERE = ("operation", "method", "path", *CALLED)
 
 
 def entry_of(service: str, features: Features) -> Entry:
     """Say where a request enters, by what the edge knows of it."""
     get = features.get
-    return (service, get("operation"), get("method"), get("path"))
+    path = get("route") or get("path")
+    return (service, get("operation"), get("method"), path, *map(get, CALLED))
+
+
+@lru_cache(maxsize=4096)
+def features_of(predicate: Predicate) -> Features:
+    """Give what a predicate asks for by its value: enough to tell where its requests enter."""
+    exact = {c.feature: c.value for c in predicate.conditions if c.value and not c.negated}
+    return {**exact, "path": exact["route"]} if "route" in exact else exact
+
+
+def entry_features(where: Entry) -> dict[str, str]:
+    """Give the features by which requests enter there."""
+    return {name: value for name, value in zip(_WHERE, where[1:], strict=True) if value}
+
+
+def left_out(one: Predicate, other: Predicate) -> Condition | None:
+    """Say what an edge must leave out of one class since it is another one's; None where the first
+    takes in nothing of the other.
+
+    A template takes in paths that have a class of their own, an address the calls that have one.
+    """
+    placed = _placed(one)
+    if not all(condition.holds(features_of(other)) for condition in placed):
+        return None
+    more = next((c for c in _placed(other) if c.feature in _APART and c not in placed), None)
+    return None if more is None else Condition(more.feature, more.value, negated=True)
+
+
+_APART = frozenset({*CALLED, "path", "route"})
+
+
+@lru_cache(maxsize=4096)
+def _placed(predicate: Predicate) -> tuple[Condition, ...]:
+    """List the conditions that say where requests enter."""
+    return tuple(
+        c for c in predicate.conditions if c.feature in {*_WHERE, "route"} and not c.negated
+    )
 
 
 def discover(shapes: Iterable[Shape], by: Sequence[str] = ()) -> tuple[RequestClass, ...]:
@@ -92,16 +137,25 @@ def discover(shapes: Iterable[Shape], by: Sequence[str] = ()) -> tuple[RequestCl
 def _classes(entry: list[Shape], by: Sequence[str]) -> list[RequestClass]:
     features = entry[0].features
     conditions = [Condition(name, features[name]) for name in _WHERE if name in features]
+    if any("route" in shape.features for shape in entry):
+        path = Condition("path", features["path"])
+        conditions = [Condition("route", c.value) if c == path else c for c in conditions]
     conditions += [Condition(name, features.get(name), negated=name not in features) for name in by]
     whole = describe(Predicate.of(conditions), entry)
     if whole.consistency >= CONSISTENT or whole.sample < ENOUGH:
         return [whole]
-    raced = _raced(entry)
-    leaves = split([_without(raced, shape) for shape in entry if shape.teaches])
+    return refined(whole)
+
+
+def refined(whole: RequestClass) -> list[RequestClass]:
+    """Divide a class whose requests scatter further; the class alone, where nothing tells them
+    apart."""
+    raced = _raced(whole.shapes)
+    leaves = split([_without(raced, shape) for shape in whole.shapes if shape.teaches])
     parts = [
-        describe(Predicate.of([*conditions, *leaf]), matching)
+        describe(Predicate.of([*whole.predicate.conditions, *leaf]), matching)
         for leaf in leaves
-        if (matching := [s for s in entry if all(c.holds(s.features) for c in leaf)])
+        if (matching := [s for s in whole.shapes if all(c.holds(s.features) for c in leaf)])
     ]
     return parts if len(parts) > 1 else [whole]
 
@@ -126,6 +180,7 @@ def describe(predicate: Predicate, shapes: Sequence[Shape]) -> RequestClass:
         sample=sample,
         hit_rate=_hit_rate(shapes, expected),
         unfit=why_unfit(predicate, sample, consistency),
+        varieties=varieties(supports) if consistency < CONSISTENT else (),
     )
 
 

@@ -13,10 +13,13 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
-from ldfi.fit.features import Features, request_features
+from ldfi.fit import protocols
+from ldfi.fit.chosen import KINDS as CHOSEN_KINDS
+from ldfi.fit.features import MAX_VALUE_LENGTH, Features, request_features
 from ldfi.fit.points import template_route, template_words
+from ldfi.fit.predicate import fits
 from ldfi.lineage import naming, outcome
-from ldfi.lineage.attributes import SERVING, Fields
+from ldfi.lineage.attributes import SERVING, Fields, features_of_query
 
 KINDS: Final = ("", "internal", "server", "client", "producer", "consumer")
 """Span kinds by their OTLP number. The empty one: nobody said."""
@@ -133,14 +136,49 @@ def _route(name: str, known: dict[str, str]) -> str:
 
 
 def _features(name: str, known: dict[str, str]) -> Features:
-    if "rpc_method" in known:  # gRPC is POST /service/method on the wire, so an edge can see it
-        method, service = known["rpc_method"].lstrip("/"), known.get("rpc_service", "")
-        path = f"/{service}/{method}" if service and "/" not in method else f"/{method}"
-        return dict(request_features("POST", path))
     method = known.get("method", "")
+    jsonrpc = known.get("rpc", "") == "jsonrpc"
+    if "rpc_method" in known and not jsonrpc:
+        # gRPC is POST /service/method on the wire, so an edge can see it
+        called, service = known["rpc_method"].lstrip("/"), known.get("rpc_service", "")
+        path = f"/{service}/{called}" if service and "/" not in called else f"/{called}"
+        return {**request_features("POST", path), **_of_the_client(known)}
     if not method:
         return {"operation": template_words(name)}
     url = urlsplit(known.get("target") or known.get("url") or "")
     path = known.get("path") or url.path or "/"
-    headers = [(key[7:], value) for key, value in known.items() if key.startswith("header.")]
-    return dict(request_features(method, path, known.get("query") or url.query, headers))
+    query = features_of_query(known.get("query") or url.query)
+    asked = dict(request_features(method, path))
+    route = _routed(asked["path"], known.get("route", ""))
+    if route != asked["path"]:  # what stands in its places, no rule takes for an identifier
+        asked |= {"path": route, "route": route}
+    features = {**asked, **query, **_of_the_client(known)}
+    if jsonrpc:
+        features.update(protocols.jsonrpc([known.get("rpc_method", "")]))
+    if "graphql_name" in known:
+        features.update(protocols.graphql_named(known["graphql_name"]))
+    elif "graphql_document" in known:
+        features.update(features_of_query(known["graphql_document"]))
+    return features
+
+
+def _routed(path: str, route: str) -> str:
+    """Give the template that the service itself has for a path; the path, where it fits none.
+
+    An application that is mounted in another one knows the end of it only.
+    """
+    template = template_route(route if route.startswith("/") else f"/{route}")
+    if "*" not in template:
+        return path
+    more = path.count("/") - template.count("/")
+    if more > 0:
+        template = "/".join(path.split("/")[: more + 1]) + template
+    return template if fits(template, path) else path
+
+
+def _of_the_client(known: dict[str, str]) -> Features:
+    """Say who asks: the kind of device, and what was chosen of headers, cookies and baggage."""
+    features = {"device": known["device"]} if "device" in known else {}
+    given = [(f, v) for f, v in known.items() if f.partition(".")[0] in CHOSEN_KINDS and "." in f]
+    features.update((feature, value[:MAX_VALUE_LENGTH]) for feature, value in given)
+    return features

@@ -10,28 +10,44 @@ there is, and of many features one always seems to explain a little. So a questi
 where its answer saves more than it costs to write down (Rissanen, "Modeling by shortest data
 description", Automatica 14, 1978): the bits that name the question, half of log2(n) for each
 frequency that has to be told once more, and a margin for learning again day after day.
+
+Nor may a question name somebody. A feature with more values than a kind of request could have is
+asked for its presence at most, and of Falcor's keys those that are many in one place are not asked
+for at all.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 from ldfi.fit.predicate import Condition
 from ldfi.lineage.decision_tree import Node, Sample, TreeLimits, grow
 from ldfi.lineage.shapes import Shape
 
-LIMITS = TreeLimits(depth=3, leaf=5, saved=0.01)
-"""Fewer requests than a leaf's are noise."""
+LIMITS = TreeLimits(depth=10, leaf=5, saved=0.01)
+"""Fewer requests than a leaf's are noise. What keeps a tree shallow is what its questions cost; the
+depth is for an address at which a dozen sets of paths are asked for."""
 
 MAX_VALUES = 12
 """Values of one feature that may become conditions; the commonest ones."""
 
+FEW_VALUES = 32
+"""Values of one feature above which none of them becomes a condition: somebody types them."""
+
+FEW_KEYS = 12
+"""Keys in one place of Falcor's paths above which they are taken for names."""
+
 MARGIN = 10.0
 """Bits that a question must save beyond its cost: a thousand to one."""
 
-_DECIDED_ALREADY = frozenset({"method", "path", "operation"})
+_DECIDED_ALREADY = frozenset(
+    {
+        *("method", "path", "route", "operation", "unread"),
+        *("graphql.operation", "graphql.hash", "jsonrpc.method"),
+    }
+)
 
 Leaf = tuple[Condition, ...]
 
@@ -61,11 +77,30 @@ def _conditions(shapes: Sequence[Shape]) -> list[Condition]:
             if name not in _DECIDED_ALREADY:
                 values.setdefault(name, Counter())[value] += shape.count
     conditions = []
+    personal = _personal(values)
     for name, counts in sorted(values.items()):
+        if name in personal:
+            continue
         conditions.append(Condition(name))
-        commonest = sorted(counts, key=lambda value: (-counts[value], value))[:MAX_VALUES]
-        conditions += [Condition(name, value) for value in commonest if len(counts) > 1]
+        if 1 < len(counts) <= FEW_VALUES:
+            commonest = sorted(counts, key=lambda value: (-counts[value], value))[:MAX_VALUES]
+            conditions += [Condition(name, value) for value in commonest]
     return conditions
+
+
+def _personal(names: Iterable[str]) -> frozenset[str]:
+    """Name the features of Falcor's paths in which some key is one of many in its place."""
+    paths = [tuple(name.split(".")) for name in names if name.startswith("falcor.")]
+    keys: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for path in paths:
+        for place in range(2, len(path)):
+            keys[path[:place]].add(path[place])
+    many = {before for before, found in keys.items() if len(found) > FEW_KEYS}
+    return frozenset(
+        ".".join(path)
+        for path in paths
+        if any(path[:place] in many for place in range(2, len(path)))
+    )
 
 
 def _leaves(tree: Node, conditions: Sequence[Condition]) -> list[Leaf]:
@@ -89,11 +124,11 @@ def _tells(node: Node, questions: int) -> bool:
     """Tell whether this question, or one below it, explains more than chance does."""
     if node.fork is None:
         return False
-    answers = (node.fork.no, node.fork.yes)
-    saved = node.bits - sum(each.bits for each in answers)
+    no, yes = node.fork.no, node.fork.yes
+    saved = node.bits - no.bits - yes.bits
     frequencies = len(node.weights) - 1
     cost = math.log2(questions) + frequencies / 2 * math.log2(node.weight)
-    return saved > cost + MARGIN or any(_tells(each, questions) for each in answers)
+    return saved > cost + MARGIN or any(_tells(each, questions) for each in (no, yes))
 
 
 def _same_answer(node: Node) -> bool:

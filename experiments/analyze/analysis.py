@@ -7,12 +7,15 @@ of faults that no good request has acquitted yet.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ldfi.experiments.analyze.collect import Collected, Progress, collect
 from ldfi.experiments.analyze.reasoning import report_on
 from ldfi.experiments.analyze.report import Analysis
+from ldfi.experiments.domain.traffic.placing import Placing
 from ldfi.lineage.classes import discover
+from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.renaming import learned_names, renamed
 from ldfi.lineage.shapes import Shapes
 
@@ -34,7 +37,7 @@ def analyze(
     names = learned_names(points)
     if names:
         shapes = shapes.renamed(lambda run: renamed(run, names))
-    classes = discover(shapes, class_by)
+    classes = discover(placed(shapes), class_by)
     return Analysis(
         spans=collected.spans,
         traces=collected.traces,
@@ -46,6 +49,27 @@ def analyze(
         classes=tuple(report_on(each, max_size) for each in classes),
         notes=tuple(_notes(collected, shapes)),
     )
+
+
+def placed(shapes: Shapes) -> Shapes:
+    """Give requests the templates that their paths have among all of them."""
+    placing = Placing()
+    for shape in shapes:
+        run, support = shape.lineage, shape.lineage.support if shape.teaches else None
+        for _ in range(min(shape.count, _TELLS)):
+            placing.learn(run.service, run.features, support)
+    for shape in shapes:
+        placing.look(shape.lineage.service, shape.features)
+
+    def where(run: Lineage) -> Lineage:
+        features = placing.features(run.service, run.features)
+        return run if features is run.features else replace(run, features=features)
+
+    return shapes.renamed(where)
+
+
+_TELLS = 100
+"""Requests of one shape that say all that any number of them would."""
 
 
 def _skipped(collected: Collected) -> dict[str, int]:

@@ -15,10 +15,9 @@ from ldfi.experiments.domain.campaign.run import Run, Runs
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.errors import InvalidScenario, NotFound
-from ldfi.experiments.scenarios.redaction import HOLE, RawRequest, code, redact
+from ldfi.experiments.scenarios.redaction import HEADERS, HOLE, RawRequest, code, redact
 from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
 from ldfi.experiments.store.schema import CampaignRow, ClassRow, ExperimentRow, FindingRow
-from ldfi.fit.features import HEADERS
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.outline import Outline, ordered
 
@@ -138,7 +137,7 @@ def _request(features: Mapping[str, str], known: KnownClass | None) -> dict[str,
     kept = redact(
         RawRequest(
             features.get("method", "GET"),
-            features.get("path", "/"),
+            features.get("route") or features.get("path", "/"),
             urlencode(sorted(parameters.items()), safe=HOLE),
             [*headers, ("accept", "application/json")],
         ),

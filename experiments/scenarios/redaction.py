@@ -34,7 +34,9 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_plus
 
 from ldfi.experiments.errors import InvalidScenario
-from ldfi.fit.features import HEADERS
+
+HEADERS: Final = ("x-device-type",)
+"""Headers of ours that are kept, where their value is a word."""
 
 HOLE: Final = "*"
 

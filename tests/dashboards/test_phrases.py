@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ldfi.dashboards.phrases import (
     listed,
+    said_difference,
     said_fault,
     said_outcome,
     said_point,
@@ -75,6 +76,17 @@ def test_predicates() -> None:
         "Requests in which the header “x-device-type” is not tv, the method is GET, the path is "
         "/boot and there is no query parameter “page”."
     )
+
+
+def test_what_sets_a_class_apart() -> None:
+    videos = [Condition("path", "/m"), Condition("falcor.videos")]
+    assert said_difference(Predicate.of(videos)) == "path prefix “videos”"
+    assert said_predicate(Predicate.of(videos)) == (
+        "Requests in which there is a path prefix “videos” and the path is /m."
+    )
+    by = [Condition("device", "tv", negated=True), Condition("query.page", None, negated=True)]
+    assert said_difference(Predicate.of(by)) == "device type not tv, no query parameter “page”"
+    assert said_difference(Predicate.of([Condition("method", "GET")])) == ""
 
 
 def arm(devices: int, failures: int) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ from ldfi.fit import baggage
 from ldfi.fit.allowance import Enrolled
 from ldfi.fit.clock import steady
 from ldfi.fit.context import decode, encode
+from ldfi.fit.predicate import Condition, Predicate
 from ldfi.fit.rules import Lease
 from ldfi.fit.scenario import scenario_of
 from ldfi.testing.serving import served
@@ -246,3 +248,66 @@ class TestEdge:
 
 def test_without_a_key_the_edge_still_strips() -> None:
     assert asked(Held(a_rule()), baggage="fit=1.2.3") == ""
+
+
+HOME = Predicate.of([Condition("path", "/graphql"), Condition("graphql.operation", "Home")])
+ASKED = {"operationName": "Home", "query": "query Home { me { id } }"}
+
+
+def posted(poll: Held, body: dict[str, str] | str, content_type: str = "application/json") -> Any:
+    """What the application behind the edge got: its baggage, and the body."""
+    seen: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        whole, more = b"", True
+        while more:
+            message = await receive()
+            whole, more = whole + message["body"], message.get("more_body", False)
+        seen.extend([baggage_of(scope), whole])
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    headers = {"x-device-id": "d1", "content-type": content_type}
+    content = body if isinstance(body, str) else json.dumps(body)
+    with served(fit.EdgeMiddleware(app, poll)) as url:
+        httpx.post(f"{url}/graphql", content=content, headers=headers, trust_env=False)
+    return seen
+
+
+@pytest.mark.usefixtures("installed")
+class TestBodies:
+    def test_a_request_is_stamped_by_what_its_body_asks_for(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("FIT_READ_BODY", "1")
+        stamped, body = posted(Held(a_rule(predicate=HOME)), ASKED)
+        assert stamped
+        assert json.loads(body) == ASKED
+        other, body = posted(Held(a_rule(predicate=HOME)), {"operationName": "Search"})
+        assert not other
+        assert json.loads(body) == {"operationName": "Search"}
+
+    @pytest.mark.parametrize(
+        "body", ["{", "", "[1]", "x" * 70_000, json.dumps({"a": "b" * 60_000})]
+    )
+    def test_every_body_passes_as_it_was_sent(
+        self, body: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("FIT_READ_BODY", "1")
+        stamped, seen = posted(Held(a_rule(predicate=HOME)), body)
+        assert not stamped
+        assert seen.decode() == body
+
+    def test_without_leave_no_body_is_read(self) -> None:
+        denied = Predicate.of([Condition("graphql.operation", "Search", negated=True)])
+        for predicate in (HOME, denied):
+            assert posted(Held(a_rule(predicate=predicate)), ASKED)[0] == []
+
+    def test_a_header_that_a_rule_asks_for_is_read(self) -> None:
+        gold = Predicate.of([Condition("header.x-plan", "gold")])
+        assert asked(Held(a_rule(predicate=gold)), **{"x-plan": "gold"})
+        assert not asked(Held(a_rule(predicate=gold)), **{"x-plan": "free"})
+        trial = Predicate.of([Condition("baggage.plan", "trial")])
+        assert baggage.find(asked(Held(a_rule(predicate=trial)), baggage="a=b,plan=trial;x=y"))
+        old = Predicate.of([Condition("cookie.ab", "old")])
+        assert asked(Held(a_rule(predicate=old)), cookie="session=1; ab=old")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from ldfi import fit
 from ldfi.fit import baggage
 from ldfi.fit.allowance import Enrolled
 from ldfi.fit.context import decode, encode
+from ldfi.fit.predicate import Condition, Predicate
 from ldfi.fit.scenario import scenario_of
 from tests.fit.applications import KEYS, Recorded
 from tests.fit.edges import Held, a_rule, wsgi_served
@@ -108,3 +110,22 @@ class TestEdge:
 
 def test_without_a_key_the_edge_still_strips() -> None:
     assert asked(Held(a_rule()), baggage="a=b,fit=1.2.3") == "a=b"
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_request_is_stamped_by_what_its_body_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIT_READ_BODY", "1")
+    called = Predicate.of([Condition("jsonrpc.method", "films.list")])
+    poll, seen = Held(a_rule(predicate=called)), list[bytes]()
+
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        seen.append(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+        return echo(environ, start_response)
+
+    with wsgi_served(fit.WSGIEdgeMiddleware(app, poll)) as url:
+        for method in ("films.list", "films.rate"):
+            body = {"jsonrpc": "2.0", "id": 1, "method": method}
+            headers = {"x-device-id": "d1"}
+            answer = httpx.post(f"{url}/rpc", json=body, headers=headers, trust_env=False).text
+            assert bool(baggage.find(answer)) is (method == "films.list")
+            assert json.loads(seen.pop()) == body

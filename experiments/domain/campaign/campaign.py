@@ -340,7 +340,7 @@ class Campaign:
         experiment = Experiment(
             id=self.new_id(),
             request_class=known.name,
-            predicate=known.predicate,
+            predicate=known.rule,
             hypothesis=plan.hypothesis,
             faults=faults,
             settings=self.settings,

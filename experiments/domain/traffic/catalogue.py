@@ -23,23 +23,28 @@ import itertools
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.interned import Interned
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.placing import Placing
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.fit.features import Features
-from ldfi.fit.predicate import Predicate
+from ldfi.fit.predicate import Condition, Predicate
 from ldfi.lineage.classes import (
     CONSISTENT,
     Entry,
     RequestClass,
     describe,
     discover,
+    entry_features,
     entry_of,
+    features_of,
+    left_out,
+    refined,
     why_unfit,
 )
 from ldfi.lineage.drift import JUDGED, SETTLED, Reliance, Watch
@@ -58,6 +63,13 @@ RECENT = 600.0
 
 SPEAKS = 20
 """Good requests of a sample from which on it has a say in how consistent a class is."""
+
+LARGEST = 8
+"""How many times larger a sample may be than usual: where a class scatters of which each sample has
+too few requests to see why."""
+
+MUCH = 0.2
+"""By how much more of a class's requests its parts must explain for it to be divided further."""
 
 LOOKS = 100
 """Complete samples of which is remembered how a class stood in them."""
@@ -107,6 +119,9 @@ class KnownClass:
     counted: dict[int, int] = field(default_factory=dict)
     """Where requests come from a stream: its partitions → the offset up to which those of this
     class are in ``traffic``. Kept with it, so that none is counted twice after a restart."""
+    apart: tuple[Condition, ...] = ()
+    """What other classes are about that its predicate would take in: a path that fits its
+    template and behaves differently. Not kept: it follows from the classes there are."""
     looks: deque[Look] = field(default_factory=lambda: deque(maxlen=LOOKS))
     """How it stood at each complete sample, the newest last: for people."""
     _watch: Watch = field(default_factory=Watch)
@@ -122,6 +137,12 @@ class KnownClass:
     def predicate(self) -> Predicate:
         """Which requests belong to it."""
         return self.request_class.predicate
+
+    @property
+    def rule(self) -> Predicate:
+        """Which requests an edge shall take for its: it knows no other classes that it could hold
+        them against."""
+        return Predicate.of([*self.predicate.conditions, *self.apart])
 
     @property
     def service(self) -> str:
@@ -147,6 +168,17 @@ class KnownClass:
         self.traffic.observe(observation, now)
         self._weight = 1 + self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         self.last_seen = max(now, self.last_seen)
+
+    def leave_to(self, other: KnownClass) -> None:
+        """Leave out what another class of the same service is about."""
+        theirs = left_out(self.predicate, other.predicate)
+        if theirs is not None and theirs not in self.apart:
+            self.apart = (*self.apart, theirs)
+
+    def take_over(self, gone: KnownClass) -> None:
+        """Leave nothing out any more for a class that is gone."""
+        theirs = left_out(self.predicate, gone.predicate) if self.apart else None
+        self.apart = tuple(each for each in self.apart if each != theirs)
 
     def to_json(self) -> dict[str, Any]:
         """Everything worth keeping: one row of a database."""
@@ -240,6 +272,8 @@ class _Entry:
     due: int
     """Requests in the sample at which it is looked at."""
     shapes: Shapes
+    size: int
+    """Requests that make a sample of this entry."""
     requests: int = 0
     topology: Topology = field(default_factory=Topology)
     classes: list[KnownClass] = field(default_factory=list)
@@ -278,6 +312,7 @@ class Catalogue:
         self._young: dict[Entry, None] = {}
         """Entries without a class, the one longest without a request first."""
         self._changes: list[ClassChange] = []
+        self._placing = Placing()
         self._counted: dict[int, int] = {}
         self._next_sweep = -math.inf
 
@@ -296,7 +331,7 @@ class Catalogue:
         """
         if now >= self._next_sweep:
             self.expire(now)
-        lineage = observation.lineage
+        lineage = self._placed(observation)
         where = entry_of(lineage.service, lineage.features)
         if at is not None and not self._comes_to(where, lineage.features, at):
             return
@@ -320,6 +355,8 @@ class Catalogue:
         else:
             entry.topology.learn(lineage)
             self._count_unused(entry)
+        if entry.first and entry.requests >= entry.due and self._folded(where, entry):
+            return
         self._review(entry, now)
         if not entry.classes:
             self._young.pop(where, None)
@@ -330,6 +367,7 @@ class Catalogue:
 
     def class_of(self, features: Features, service: str) -> KnownClass | None:
         """Find the class of a request that enters this service; None where none is known."""
+        features = self._placing.features(service, features)
         entry = self._entries.get(entry_of(service, features))
         return None if entry is None else _holding(entry.classes, features)
 
@@ -399,18 +437,49 @@ class Catalogue:
         return known is None or offset >= known.counted.get(partition, 0)
 
     def _restore(self, known: KnownClass) -> None:
-        conditions = known.predicate.conditions
-        features = {c.feature: c.value for c in conditions if c.value and not c.negated}
+        features = features_of(known.predicate)
         where = entry_of(known.service, features)
+        self._placing.declare(known.service, features)
         entry = self._entries.get(where)
         if entry is None:
-            entry = self._entries[where] = self._open(known.last_seen)
+            entry = self._entries[where] = _opened(known.last_seen, self._min_sample, self._sample)
             entry.first = False
         entry.last_seen = max(entry.last_seen, known.last_seen)
         entry.topology.merge(known.traffic.topology)
         known.traffic.topology = entry.topology
         entry.classes.append(known)
         self._classes[known.name] = known
+        _tell_apart(known, self._classes.values())
+
+    def _placed(self, observation: Observation) -> Lineage:
+        """Give the lineage of a request the template that its path has here."""
+        lineage = observation.lineage
+        if self._placing.learn(lineage.service, lineage.features, _taught(observation)):
+            self._fold(lineage.service)
+        features = self._placing.features(lineage.service, lineage.features)
+        return lineage if features is lineage.features else replace(lineage, features=features)
+
+    def _folded(self, where: Entry, entry: _Entry) -> bool:
+        """Look whether an entry has another one's template, before a class is made of it."""
+        if self._placing.look(where[0] or "", entry_features(where)):
+            self._fold(where[0] or "")
+        return self._entries.get(where) is not entry
+
+    def _fold(self, service: str) -> None:
+        """Bring what entered by paths together that turn out to have one template."""
+        for where, entry in list(self._entries.items()):
+            target = entry_of(service, self._placing.features(service, entry_features(where)))
+            if where[0] != service or target == where:
+                continue
+            for known in list(entry.classes):
+                self._remove(entry, known)
+            del self._entries[where]
+            self._young.pop(where, None)
+            into = self._entry(target, entry.last_seen)
+            if into is not None:
+                _merge(into, entry, self._placing)
+                if not into.classes:
+                    self._young[target] = None
 
     def _entry(self, where: Entry, now: float) -> _Entry | None:
         """Find the entry; None where there is no room for another one."""
@@ -423,19 +492,13 @@ class Catalogue:
             oldest = next(iter(self._young))
             del self._young[oldest]
             self.dropped["forgotten"] += self._entries.pop(oldest).requests
-        entry = self._entries[where] = self._open(now)
+        entry = self._entries[where] = _opened(now, self._min_sample, self._sample)
         return entry
-
-    def _open(self, now: float) -> _Entry:
-        return _Entry(now, self._min_sample, self._shapes(), last_seen=now)
 
     def _begin(self, entry: _Entry, now: float) -> None:
         """Begin another sample."""
         entry.opened, entry.due = now, self._min_sample
-        entry.shapes, entry.requests = self._shapes(), 0
-
-    def _shapes(self) -> Shapes:
-        return Shapes(self._sample, spans=False)
+        entry.shapes, entry.requests = Shapes(entry.size, spans=False), 0
 
     def _count_unused(self, entry: _Entry) -> None:
         if len(self._classes) >= self._max_classes:
@@ -447,7 +510,7 @@ class Catalogue:
         """Look at a sample, if it is time."""
         requests = entry.requests
         aged = now - entry.opened >= DAY and requests >= JUDGED
-        if requests >= self._sample or aged:
+        if requests >= entry.size or aged:
             self._close(entry, now)
         elif entry.first and requests >= entry.due:
             entry.due = 2 * requests
@@ -456,8 +519,12 @@ class Catalogue:
     def _close(self, entry: _Entry, now: float) -> None:
         """Conclude a sample: divide the entry anew, if need be, and see what has changed."""
         shapes = list(entry.shapes)
-        found, known = discover(shapes), _described(entry.classes, shapes)
-        if entry.first or _explained(found, shapes) > _explained(known, shapes) + CLEARLY:
+        found, before = discover(shapes), _described(entry.classes, shapes)
+        if (
+            entry.first
+            or _too_narrow(entry.classes, shapes)
+            or _explained(found, shapes) > _explained(before, shapes) + CLEARLY
+        ):
             self._divide(entry, found, now)
         for each in entry.classes:
             for described in _described([each], shapes):
@@ -466,6 +533,13 @@ class Catalogue:
                     self._changes.append(change)
             each._note(now)
         entry.first = False
+        few, divided = _further(entry, shapes)
+        for known, parts in divided:
+            self._remove(entry, known)
+            for part in parts:
+                self._create(entry, part, now)
+        if few and entry.size < LARGEST * self._sample:
+            entry.size *= 2
         self._begin(entry, now)
 
     def _divide(self, entry: _Entry, found: Sequence[RequestClass], now: float) -> None:
@@ -487,21 +561,11 @@ class Catalogue:
         """Add a class that was not known; None where there is no room for another one."""
         if len(self._classes) >= self._max_classes:
             return None
-        seconds = now - entry.opened
-        known = KnownClass(
-            request_class=LearnedClass(found.predicate, found.service, self._name(found)),
-            traffic=Traffic.of(found.shapes, entry.topology, entry.opened, now),
-            version=version,
-            consistency=found.consistency,
-            hit_rate=found.hit_rate,
-            sample=found.sample,
-            first_seen=entry.opened,
-            last_seen=now,
-            counted=dict(self._counted),
-            _weight=found.traces * (_remembered(seconds) / seconds if seconds > 0 else 1.0),
-        )
+        known = _known(found, _free_name(found, self._classes), entry, version, now)
+        known.counted.update(self._counted)
         entry.classes.append(known)
         self._classes[known.name] = known
+        _tell_apart(known, self._classes.values())
         self._changes.append(ClassChange("created", known))
         return known
 
@@ -514,16 +578,87 @@ class Catalogue:
                 return self._create(entry, nothing, now, version + 1)
         return None
 
-    def _name(self, found: RequestClass) -> str:
-        plain = (found.name, f"{found.name} at {found.service}")
-        numbered = (f"{plain[1]} ({number})" for number in itertools.count(2))
-        names = itertools.chain(plain, numbered)
-        return next(name for name in names if name not in self._classes)
-
     def _remove(self, entry: _Entry, known: KnownClass) -> None:
         entry.classes.remove(known)
         del self._classes[known.name]
+        if not entry.classes:
+            for each in self._classes.values():
+                each.take_over(known)
         self._changes.append(ClassChange("expired", known))
+
+
+def _opened(now: float, due: int, size: int) -> _Entry:
+    return _Entry(now, due, Shapes(size, spans=False), size, last_seen=now)
+
+
+def _taught(observation: Observation) -> frozenset[str] | None:
+    """Give what a good, unperturbed request relied on; None of any other."""
+    lineage, outcome = observation.lineage, observation.outcome
+    good = outcome.success and not outcome.degraded
+    undisturbed = not lineage.fired and lineage.failed <= lineage.support
+    return lineage.support if good and undisturbed else None
+
+
+def _known(found: RequestClass, name: str, entry: _Entry, version: int, now: float) -> KnownClass:
+    """Make a class of what a sample of its entry says of it."""
+    seconds = now - entry.opened
+    return KnownClass(
+        request_class=LearnedClass(found.predicate, found.service, name),
+        traffic=Traffic.of(found.shapes, entry.topology, entry.opened, now),
+        version=version,
+        consistency=found.consistency,
+        hit_rate=found.hit_rate,
+        sample=found.sample,
+        first_seen=entry.opened,
+        last_seen=now,
+        _weight=found.traces * (_remembered(seconds) / seconds if seconds > 0 else 1.0),
+    )
+
+
+def _free_name(found: RequestClass, taken: Mapping[str, KnownClass]) -> str:
+    plain = (found.name, f"{found.name} at {found.service}")
+    numbered = (f"{plain[1]} ({number})" for number in itertools.count(2))
+    return next(name for name in itertools.chain(plain, numbered) if name not in taken)
+
+
+def _merge(into: _Entry, entry: _Entry, placing: Placing) -> None:
+    """Take over what was seen at an entry that is none of its own."""
+
+    def placed(run: Lineage) -> Lineage:
+        return replace(run, features=placing.features(run.service, run.features))
+
+    into.shapes.merge(entry.shapes.renamed(placed))
+    into.requests += entry.requests
+    into.opened = min(into.opened, entry.opened)
+    into.topology.merge(entry.topology)
+    into.last_seen = max(into.last_seen, entry.last_seen)
+    for partition, offset in entry.began.items():
+        into.began[partition] = min(offset, into.began.get(partition, offset))
+
+
+def _tell_apart(fresh: KnownClass, classes: Iterable[KnownClass]) -> None:
+    """See which classes would take in each other's requests at an edge."""
+    for known in classes:
+        if known is not fresh and known.service == fresh.service:
+            known.leave_to(fresh)
+            fresh.leave_to(known)
+
+
+def _further(
+    entry: _Entry, shapes: Sequence[Shape]
+) -> tuple[bool, list[tuple[KnownClass, list[RequestClass]]]]:
+    """Find classes that scatter and can be divided further, with their parts; and tell whether some
+    scatter of which there were too few requests."""
+    few, divided = False, []
+    for known in entry.classes:
+        for whole in _described([known], shapes):
+            if whole.consistency >= CONSISTENT or not whole.sample:
+                continue
+            few = few or (len(entry.classes) > 1 and whole.sample < SETTLED)
+            parts = refined(whole) if whole.sample >= JUDGED else []
+            if parts and _explained(parts, whole.shapes) > whole.consistency + MUCH:
+                divided.append((known, parts))
+    return few, divided
 
 
 def _holding(classes: Iterable[KnownClass], features: Features) -> KnownClass | None:
@@ -531,6 +666,13 @@ def _holding(classes: Iterable[KnownClass], features: Features) -> KnownClass | 
         if known.request_class.predicate.holds(features):
             return known
     return None
+
+
+def _too_narrow(classes: Iterable[KnownClass], shapes: Iterable[Shape]) -> bool:
+    """Tell whether requests fit the template of a class whose predicate an edge takes word by
+    word."""
+    wide = any("route" in shape.features for shape in shapes)
+    return wide and any(c.feature == "path" for each in classes for c in each.predicate.conditions)
 
 
 def _described(classes: Iterable[KnownClass], shapes: Sequence[Shape]) -> list[RequestClass]:

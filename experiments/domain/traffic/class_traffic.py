@@ -187,6 +187,13 @@ class Traffic:
         ]
         return sorted(survived, key=lambda each: (-each.requests, sorted(each.failed)))
 
+    def supports(self) -> Counter[frozenset[str]]:
+        """Every support of a request in which nothing failed → how many had just that."""
+        counts: Counter[frozenset[str]] = Counter()
+        for (support, _), count in self._undisturbed.items():
+            counts[support] += count
+        return counts
+
     def usual_support(self) -> frozenset[str]:
         """Every point that a request in which nothing failed may rely on."""
         return frozenset().union(*(support for support, _ in self._usual()))

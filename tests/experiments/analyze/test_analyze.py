@@ -182,3 +182,23 @@ def test_one_line_of_megabytes_is_not_read_as_outcomes(tmp_path: Path) -> None:
     path.write_text('{"trace_id": "1f", "success": true, "padding": "' + "x" * MAX_LINE + '"}')
     with pytest.raises(ValueError, match="no outcomes"):
         read_outcomes(path)
+
+
+def test_people_are_no_classes(tmp_path: Path) -> None:
+    # Given requests about people and their orders, whose spans name no route
+    def line(number: int) -> str:
+        path = f"/users/{_word(number % 40)}/orders/A-{number % 90}"
+        attributes = {"http.request.method": "GET", "url.path": path}
+        listed = [{"key": k, "value": {"stringValue": v}} for k, v in attributes.items()]
+        span = {"traceId": f"{number + 1:032x}", "spanId": "1" * 16, "name": "GET", "kind": 2}
+        times = {"startTimeUnixNano": "1", "endTimeUnixNano": "2"}
+        spans = [{"spans": [{**span, **times, "attributes": listed}]}]
+        return json.dumps({"resourceSpans": [{"resource": {}, "scopeSpans": spans}]})
+
+    (tmp_path / "traces.jsonl").write_text("\n".join(map(line, range(300))))
+    (report,) = analyze([tmp_path]).classes
+    assert (report.name, report.traces) == ("GET /users/*/orders/*", 300)
+
+
+def _word(number: int) -> str:
+    return "".join("abcdefghij"[int(digit)] for digit in f"{number:04}")

@@ -1,0 +1,125 @@
+"""A word among many that behave alike is a value; one that behaves differently is a word."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldfi.fit.predicate import fits
+from ldfi.lineage.templates import LOOKS, MANY, MOST_PATHS, Templates, learned
+
+A, B, C = frozenset("ax"), frozenset("bx"), frozenset("cx")
+NAMES = [f"{first}{second}" for first in ("an", "be", "ki", "lu", "mo") for second in "abdefg"]
+
+
+def counts(*supports: frozenset[str], times: int = 1) -> Counter[frozenset[str]]:
+    return Counter(dict.fromkeys(supports, times))
+
+
+def test_many_that_behave_alike_are_a_parameter() -> None:
+    found = learned({f"/users/{name}": counts(A) for name in NAMES})
+    assert set(found.values()) == {"/users/*"}
+
+
+def test_what_behaves_differently_is_not() -> None:
+    users = {f"/users/{name}": counts(A) for name in NAMES}
+    found = learned({**users, "/users/me": counts(B, times=20)})
+    assert found["/users/me"] == "/users/me"
+    assert found["/users/ana"] == "/users/*"
+
+
+def test_one_odd_request_makes_no_word_of_a_name() -> None:
+    users = {f"/users/{name}": counts(A) for name in NAMES}
+    found = learned({**users, "/users/zoe": counts(B), "/users/lee": counts(A, B, times=2)})
+    assert {found["/users/zoe"], found["/users/lee"]} == {"/users/*"}
+
+
+def test_resources_that_rely_on_something_of_their_own_stay_apart() -> None:
+    resources = {f"/api/{n}": counts(frozenset({"auth", n}), times=5) for n in NAMES}
+    assert all(path == template for path, template in learned(resources).items())
+    # Nor does a cache that is hit half of the time, after which all of them rely on the same
+    for each in resources.values():
+        each[frozenset({"auth"})] = 5
+    assert all(path == template for path, template in learned(resources).items())
+
+
+def test_several_places_that_vary_at_once() -> None:
+    rng = random.Random(1)
+    orders = [f"/users/{rng.choice(NAMES)}/orders/{rng.choice(NAMES)}-7" for _ in range(80)]
+    notes = [f"/users/{rng.choice(NAMES)}/notes/{rng.choice(NAMES)}" for _ in range(80)]
+    found = learned({**dict.fromkeys(orders, counts(A)), **dict.fromkeys(notes, counts(B))})
+    assert set(found.values()) == {"/users/*/orders/*", "/users/*/notes/*"}
+
+
+def test_a_few_words_are_words() -> None:
+    few = {f"/pages/{name}": counts(A, times=50) for name in NAMES[: MANY - 1]}
+    assert all(path == template for path, template in learned(few).items())
+
+
+rows = st.dictionaries(
+    st.lists(st.sampled_from("abcdefghijklmnopqrst"), min_size=2, max_size=2).map("/".join),
+    st.dictionaries(st.sampled_from([A, B, C]), st.integers(1, 5), min_size=1).map(Counter),
+    max_size=60,
+)
+
+
+@given(rows, st.randoms())
+def test_templates_take_in_their_paths_and_do_not_depend_on_the_order(
+    paths: dict[str, Counter[frozenset[str]]], rng: random.Random
+) -> None:
+    found = learned(paths)
+    assert found.keys() == paths.keys()
+    assert all(fits(template, path) for path, template in found.items())
+    shuffled = list(paths.items())
+    rng.shuffle(shuffled)
+    assert learned(dict(shuffled)) == found
+
+
+@given(rows)
+def test_values_are_just_the_words_that_share_their_support_with_many(
+    paths: dict[str, Counter[frozenset[str]]],
+) -> None:
+    # By brute force, in the first of two places
+    words: dict[str, Counter[frozenset[str]]] = {}
+    for path, supports in paths.items():
+        words.setdefault(path[0], Counter()).update(supports)
+    spread = {s: sum(s in each for each in words.values()) for s in (A, B, C)}
+    for path, template in learned(paths).items():
+        mine = words[path[0]]
+        own = sum(count for support, count in mine.items() if spread[support] <= 2)
+        value = max(spread.values()) >= MANY and (own < 3 or own <= 0.1 * mine.total())
+        assert (template[0] == "*") is value
+
+
+def test_a_name_that_was_held_for_a_word_is_a_value_once_more_is_known() -> None:
+    templates = Templates()
+    for name in NAMES:
+        templates.learn("api", "GET", f"/users/{name}", A)
+    # Given somebody whose requests hit some cache at first, as nobody else's did
+    for _ in range(40):
+        templates.learn("api", "GET", "/users/zoe", C)
+    templates.look("api", "GET", "/users/zoe")
+    assert templates.template("api", "GET", "/users/zoe") == "/users/zoe"
+    # When everybody's do
+    for name in NAMES:
+        templates.learn("api", "GET", f"/users/{name}", C)
+    templates.look("api", "GET", "/users/zoe")
+    assert templates.template("api", "GET", "/users/zoe") == "/users/*"
+
+
+def test_what_is_known_is_bounded_and_stays() -> None:
+    templates = Templates()
+    for number in range(3 * MOST_PATHS):
+        templates.learn("api", "GET", f"/users/{number:x}z", A)
+    assert templates.template("api", "GET", "/users/never-seen") == "/users/*"
+    assert templates.template("api", "PUT", "/users/never-seen") == "/users/never-seen"
+    assert templates.template("other", "GET", "/users/never-seen") == "/users/never-seen"
+    (seen,) = templates._groups.values()
+    assert len(seen.paths) == MOST_PATHS
+    for _ in range(2 * LOOKS):
+        templates.learn("api", "GET", "/users/me", B)
+    assert templates.template("api", "GET", "/users/me") == "/users/me"
+    assert templates.template("api", "GET", "/users/you") == "/users/*"
