@@ -49,6 +49,10 @@ class EdgeMiddleware:
             try:
                 if self._may_read(scope):
                     body, receive = await peeked(receive)
+            except Exception:  # then it is of no class that a body tells
+                with suppress(Exception):
+                    runtime.swallow()
+            try:
                 scope = self._admitted(scope, body)
             except Exception:
                 with suppress(Exception):

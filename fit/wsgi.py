@@ -48,7 +48,9 @@ class WSGIEdgeMiddleware:
             leave_word(_told(environ))
         inbound = environ.get(_BAGGAGE, "")
         device = environ.get(_variable(DEVICE_HEADER), "")
-        body = peeked_wsgi(environ) if self._may_read(environ, device) else None
+        body = None
+        with suppress(Exception):  # then it is of no class that a body tells
+            body = peeked_wsgi(environ) if self._may_read(environ, device) else None
         features = partial(_features, environ, self._edge.wanted, body)
         onward = self._edge.baggage_onward(inbound, device, features)
         if onward:
