@@ -21,6 +21,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.evidence import knowledge_of
 from ldfi.experiments.domain.gates.gate import gate as gate_of
 from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.gates.present import Present
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
@@ -178,13 +179,18 @@ async def gate(
         int, Query(ge=0, le=1, description="Failures to be survived on top of the step.")
     ] = 1,
 ) -> GateView:
-    """Say whether this may be taken down, or would leave a class one failure from pain."""
+    """Say whether this may be taken down now, or would leave a class one failure from pain.
+
+    By what is known, and by how things are: what fails now counts as down.
+    """
     known = []
     for each in _classes(engine, None):
         await asyncio.sleep(0)  # the watch goes on in between
         with db.read() as session:
             known.append(knowledge_of(session, each))
-    return GateView.of(gate_of(down, engine.scheduler.state.windows, known, spare))
+    now, state = time.time(), engine.scheduler.state
+    present = Present(now, engine.vitals.signs(now), state.breach)
+    return GateView.of(gate_of(down, state.windows, known, spare, present))
 
 
 @router.post("/maintenance/{window_id}/close")

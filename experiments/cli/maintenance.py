@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import (
@@ -22,6 +21,7 @@ from ldfi.experiments.cli.control import (
     segment,
 )
 from ldfi.experiments.cli.durations import seconds
+from ldfi.experiments.cli.gating import until_safe, verdict
 from ldfi.experiments.cli.terminal import columns, show, show_page
 from ldfi.experiments.cli.words import styled, when
 
@@ -121,35 +121,26 @@ def gate(
     if_unknown: Annotated[
         IfUnknown, typer.Option(help="What to answer when nobody knows: 3, 1 or 0.")
     ] = IfUnknown.INCONCLUSIVE,
+    wait: Annotated[
+        str | None,
+        typer.Option(help="Ask again until it is safe, for so long at most: 90s, 10m."),
+    ] = None,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Ask whether a step of an upgrade may be taken, with all that open windows say is down.
+    """Ask whether a step of an upgrade may be taken now.
 
-    From the evidence alone. Exit code 0 when it is proved safe; 1 when it would hurt, or leave any
-    request class one failure from pain; 3 when nobody knows, unless --if-unknown says otherwise.
+    With all that open windows say is down, and all that traces of the last minute show to fail.
+    Exit code 0 when it is proved safe; 1 when it would hurt, or leave any request class one failure
+    from pain, or while such a class is not well; 3 when nobody knows, unless --if-unknown says
+    otherwise.
     """
+    patience = 0.0 if wait is None else seconds(wait, "--wait")
     with connected(url, token) as client:
-        answer = client.get("/maintenance/gate", down=down, spare=spare)
-    show(answer, _verdict(answer), as_json=as_json)
+        answer = until_safe(client, {"down": down, "spare": spare}, patience)
+    show(answer, verdict(answer), as_json=as_json)
     codes = {"safe": exits.FINE, "refused": exits.FOUND, "unknown": UNKNOWN[if_unknown]}
     raise typer.Exit(codes[answer["verdict"]])
-
-
-def _verdict(answer: dict[str, Any]) -> Text:
-    headline = {
-        "safe": ("Go: proved safe", "bold green"),
-        "refused": ("Stop", "bold red"),
-        "unknown": ("Nobody knows", "bold yellow"),
-    }
-    said = Text().append(*headline[answer["verdict"]])
-    said.append(f", with {', '.join(answer['down'])} down.", "default")
-    for reason in answer["why"]:
-        said.append(f"\n  {reason}", "default")
-    anyway = {(each["request_class"], p) for each in answer["classes"] for p in each["anyway"]}
-    for name, point in sorted(anyway) if answer["verdict"] != "refused" else ():
-        said.append(f"\n  {name}: hurts with or without this step: {point}", "dim")
-    return said
 
 
 def _state(window: dict[str, Any], now: float) -> str:

@@ -27,6 +27,7 @@ from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
+from ldfi.experiments.domain.traffic.vitals import Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.store import Database, classes
 from ldfi.experiments.telemetry import instruments
@@ -81,6 +82,7 @@ class Engine:
             traces=waiting.settle,
         )
         self.replays = Replays()
+        self.vitals = Vitals()
         self._believes_root = outcomes == "root"
         self._assembler = Assembler(
             waiting.quiet,
@@ -142,6 +144,7 @@ class Engine:
         """
         self.spans += observation.lineage.spans
         self.outcomes += 1
+        self.vitals.observe(observation.lineage, now)
         self._route(observation, now, at)
 
     def tick(self, now: float) -> None:
@@ -172,6 +175,8 @@ class Engine:
     def _learn(self, trace: Trace, now: float) -> None:
         """Take a trace that was handed over."""
         lineage = learn(trace)
+        if lineage is not None:
+            self.vitals.observe(lineage, now)
         if lineage is not None and self.replays.take(lineage, now):
             return  # nobody's experiment, and evidence of nothing
         reason = unusable(trace, lineage)

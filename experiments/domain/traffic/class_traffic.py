@@ -216,9 +216,9 @@ class Traffic:
         good = [success for _, success in self._recent]
         return sum(good) / len(good) if good else 1.0
 
-    def steady(self, now: float) -> Steady:
+    def steady(self, now: float, within: float = STEADY_SECONDS) -> Steady:
         """Count the newest outcomes that are not too old to say how things are."""
-        good = [success for at, success in self._recent if at > now - STEADY_SECONDS]
+        good = [success for at, success in self._recent if at > now - within]
         return Steady(len(good), sum(good) / len(good) if good else 1.0)
 
     def per_second(self, now: float) -> float | None:
