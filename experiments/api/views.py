@@ -14,6 +14,7 @@ from ldfi.experiments.domain.gates.feasibility import Decides
 from ldfi.experiments.domain.gates.gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
+from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.vitals import Sign
 from ldfi.experiments.store.experiments import counts_of
@@ -371,6 +372,38 @@ class GateView(View):
     def of(cls, answer: Gate) -> GateView:
         """Show an answer in the words of the API."""
         return cls.model_validate(answer)
+
+
+class WatchedClass(View):
+    """How a request class fares while something that it calls is down."""
+
+    request_class: str
+    requests: int = Field(description="Since the window was opened; a device that fails, once.")
+    failures: int
+    hurt: str | None = Field(description="How it suffers, in words; null: as far as known, not.")
+
+    @classmethod
+    def of(cls, name: str, watched: Bystanders) -> WatchedClass:
+        """Show what was watched of one class."""
+        return cls(
+            request_class=name,
+            requests=watched.requests,
+            failures=watched.failures,
+            hurt=watched.hurt,
+        )
+
+
+class StepView(View):
+    """A step of an upgrade, watched: those that it touches."""
+
+    window: MaintenanceView
+    open: bool
+    classes: list[WatchedClass]
+    suffers: list[str] = Field(
+        description="Each class that suffers, and how; the guardrail that does not hold.",
+        examples=[["GET /boot: 9 of 40 requests that nobody injected into failed"]],
+    )
+    signs: list[SignView] = Field(description="What fails or is late now, the step's own aside.")
 
 
 class AuditView(View):

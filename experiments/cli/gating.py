@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+import typer
 from rich.text import Text
 
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.control import segment
 from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.errors import Unreachable
 
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from ldfi.experiments.cli.client import Client
 
 LOOK_SECONDS: Final = 2.0
+LOST_SECONDS: Final = 120.0
+"""How long the service may be gone until watching ends."""
 
 
 def until_safe(client: Client, wanted: dict[str, Any], wait: float) -> dict[str, Any]:
@@ -57,6 +62,62 @@ def verdict(answer: dict[str, Any]) -> Text:
     for name, point in sorted(anyway) if answer["verdict"] != "refused" else ():
         said.append(f"\n  {name}: hurts with or without this step: {point}", "dim")
     return said
+
+
+def watched(client: Client, window_id: str) -> dict[str, Any]:
+    """Follow a step until its window is over, or somebody suffers; what fails is told as it does.
+
+    Returns the last report. Raises Unreachable when the service stays gone, typer.Exit when
+    interrupted.
+    """
+    told, patience, suffered = list[str](), time.monotonic() + LOST_SECONDS, False
+    try:
+        while True:
+            try:
+                report: dict[str, Any] = client.get(f"/maintenance/{segment(window_id)}/watch")
+                patience, news = time.monotonic() + LOST_SECONDS, _news(report)
+            except Unreachable as error:
+                if time.monotonic() > patience:
+                    raise
+                report, news = {"suffers": [], "open": True}, [f"Trying again: {error}"]
+            for line in news:
+                if line not in told:
+                    console(stderr=True).print(line, soft_wrap=True)
+            told = news
+            if suffered or not report["open"]:
+                return report
+            suffered = bool(report["suffers"])  # one look more tells what it is that fails
+            time.sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        console(stderr=True).print(f"Window {window_id} stays open.", soft_wrap=True)
+        raise typer.Exit(exits.INTERRUPTED) from None
+
+
+def step(report: dict[str, Any]) -> Text:
+    """Show how a step went, or goes."""
+    suffers = report["suffers"]
+    over = "goes on" if report["open"] else "is over"
+    said = Text()
+    if suffers:
+        said.append("Stop: the step hurts", "bold red")
+    else:
+        said.append(f"The step {over}, nobody suffered", "bold green")
+    for line in (*suffers, *(each["words"] for each in report["signs"])):
+        said.append(f"\n  {line}", "default")
+    for each in report["classes"]:
+        said.append(f"\n  {_fares(each)}", "dim")
+    return said
+
+
+def _news(report: dict[str, Any]) -> list[str]:
+    """List what is told while it goes on: which classes are watched, and what ails."""
+    classes = ", ".join(each["request_class"] for each in report["classes"])
+    watching = [f"Watching {classes}"] if classes else ["Waiting for requests that it touches"]
+    return watching + [f"{each['name']}: {each['state']} now" for each in report["signs"]]
+
+
+def _fares(each: dict[str, Any]) -> str:
+    return f"{each['request_class']}: {each['requests']} requests, {each['failures']} failed"
 
 
 def _first(why: list[str]) -> str:

@@ -22,6 +22,7 @@ from typing import Literal
 from ldfi.experiments.control.replays import Replays
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.scheduler import Scheduler
+from ldfi.experiments.domain.gates.present import Present
 from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
@@ -117,6 +118,10 @@ class Engine:
         """When the oldest of them got its first span (Unix seconds); None where there is none."""
         return self._assembler.oldest
 
+    def present(self, now: float) -> Present:
+        """Say how things are, for whoever is about to take something down."""
+        return Present(now, self.vitals.signs(now), self.scheduler.state.breach)
+
     def receive_spans(self, spans: Iterable[Span], now: float) -> None:
         """Spans have arrived, in any order."""
         spans = list(spans)
@@ -205,7 +210,7 @@ class Engine:
         if observation is None:
             return
         if not observation.lineage.experiment:
-            self.scheduler.pass_by(observation)
+            self.scheduler.pass_by(observation, now)
             self.catalogue.observe(observation, now, at)
         elif not self.scheduler.observe(observation):
             self.dropped["unknown_experiment"] += 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.guards import STEADY, STEADY_LEAST
 from ldfi.experiments.domain.gates.whatif import points_named
-from ldfi.experiments.domain.traffic.vitals import RECENT, Signs
+from ldfi.experiments.domain.traffic.vitals import NEWEST, RECENT, Signs
 from ldfi.fit.points import Point
 
 
@@ -26,9 +26,14 @@ class Present:
 
 
 def unwell(knowledge: Knowledge, present: Present) -> str | None:
-    """Say why a class is not steady now; None where it is, or too little is known to tell."""
-    steady = knowledge.traffic.steady(present.at, RECENT)
-    if steady.outcomes < STEADY_LEAST or steady.rate >= STEADY:
+    """Say why a class is not steady now; None where it is, or too little is known to tell.
+
+    What was wrong within the minute and is over, by the newest outcomes, is over.
+    """
+    traffic = knowledge.traffic
+    steady = traffic.steady(present.at, RECENT)
+    over = traffic.good_of_late(NEWEST)
+    if steady.outcomes < STEADY_LEAST or steady.rate >= STEADY or over:
         return None
     return (
         f"{knowledge.name}: steady state does not hold: {steady.rate:.0%} of the newest "

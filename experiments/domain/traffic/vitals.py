@@ -8,7 +8,7 @@ known anew.
 **Failing.** The calls that failed with no failed call inside, so that a service is not taken for
 down because its database is. The newest calls speak: those of :data:`FRESH` seconds, or the newest
 :data:`NEWEST` where there were fewer. So a node that is back counts as down until most of them
-succeed.
+succeed, or so many in a row.
 
 **Late.** A call takes long when it takes longer than usual by a factor of two and by four robust
 standard deviations (the median of deviations from the median, of logarithms), both of which a few
@@ -134,6 +134,8 @@ class _Pulse:
     def failing(self, newest: list[_Seen]) -> list[_Seen]:
         """Which of the newest failed, if they are enough to say that the point does."""
         bad = [each for each in newest if each.failed]
+        if len(newest) >= NEWEST and not any(each.failed for each in newest[-NEWEST:]):
+            return []
         made, failed = sum(each.made for each in newest), sum(each.failed for each in newest)
         gone = all(each.failed == each.made for each in newest[-LEAST:])
         return bad if gone or (failed >= LEAST and failed >= SHARE * made) else []

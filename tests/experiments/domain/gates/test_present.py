@@ -101,6 +101,18 @@ def test_a_class_that_is_not_well_or_silent_lets_nothing_through() -> None:
     assert ill.why == ("GET /: steady state does not hold: 0% of the newest 100 requests succeed",)
 
 
+def test_what_is_over_is_no_reason_any_more() -> None:
+    known, application = explored(STORE, 2), Application(serving(STORE))
+    verdicts = []
+    for number in range(60):
+        observation = application.request()
+        outcome = Outcome(observation.lineage.trace_id, "d", "", success=number >= 40)
+        known.traffic.observe(Observation(observation.lineage, outcome), 500.0)
+        verdicts.append(gate(["replica-1"], [], [known], 0, Present(501.0, now().signs)).verdict)
+    assert verdicts[30] == "refused"
+    assert verdicts.index("safe") == 59
+
+
 def test_a_guardrail_that_does_not_hold_lets_nothing_through(store: Knowledge) -> None:
     breached = Present(1.0, now().signs, "guardrail does not hold: up > 0")
     assert gate(["replica-1"], [], [store], 1, breached).why == ("guardrail does not hold: up > 0",)
