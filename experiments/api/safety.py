@@ -219,7 +219,7 @@ async def watch(window_id: Id, engine: Running, db: Db, _caller: Viewer) -> Step
     with db.read() as session:
         window = window_by_id(session, window_id)
     step = state.steps.of(window)
-    signs = engine.vitals.signs(now)
+    signs = engine.signs(now)
     return StepView(
         window=MaintenanceView.of(window),
         open=window.active(now),

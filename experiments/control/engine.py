@@ -28,20 +28,22 @@ from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
-from ldfi.experiments.domain.traffic.vitals import Vitals
+from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.store import Database, classes
 from ldfi.experiments.telemetry import instruments
 from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.lineage.assembly import FATES, Assembler, concerns
 from ldfi.lineage.expectations import Expectations
-from ldfi.lineage.lineage import learn, unusable
+from ldfi.lineage.lineage import learn, learn_in_full, unusable
 from ldfi.lineage.span import Span, Trace
 
 _log = logging.getLogger("ldfi")
 
 TICK_SECONDS = 0.05
 AT_ONCE = Waiting.of(0.4)
+LOOKED_AT_OPEN = 300
+"""Traces that are looked at before they are whole, when somebody asks who ails."""
 
 OutcomeSource = Literal["devices", "root"]
 """Who says how a request went: the users' devices, or, as a last resort, its root span."""
@@ -120,7 +122,14 @@ class Engine:
 
     def present(self, now: float) -> Present:
         """Say how things are, for whoever is about to take something down."""
-        return Present(now, self.vitals.signs(now), self.scheduler.state.breach)
+        return Present(now, self.signs(now), self.scheduler.state.breach)
+
+    def signs(self, now: float) -> Signs:
+        """Say who ails, by the traces that are whole and by the newest of those that are not: one
+        with a failed call may wait long for what will never come."""
+        open_traces = self._assembler.newest(LOOKED_AT_OPEN)
+        found = [(heard, learn_in_full(trace)) for heard, trace in open_traces]
+        return self.vitals.signs(now, [(at, each) for at, each in found if each is not None])
 
     def receive_spans(self, spans: Iterable[Span], now: float) -> None:
         """Spans have arrived, in any order."""

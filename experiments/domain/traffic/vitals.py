@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final, Literal, NamedTuple
@@ -125,9 +125,11 @@ class _Pulse:
         while self.young and self.young[0][0] < seen.at - RECENT:
             self._age(*self.young.popleft())
 
-    def newest(self, now: float) -> list[_Seen]:
-        """Those of the last seconds, or so many within the last minute."""
-        recent = [each for each in self.seen if each.at >= now - RECENT]
+    def newest(self, now: float, besides: Iterable[_Seen]) -> list[_Seen]:
+        """Those of the last seconds, or so many within the last minute; ``besides``: those that
+        are not known for good."""
+        recent = [each for each in (*self.seen, *besides) if each.at >= now - RECENT]
+        recent.sort(key=lambda each: each.at)
         fresh = sum(each.at >= now - FRESH for each in recent)
         return recent[-max(fresh, NEWEST) :]
 
@@ -182,18 +184,19 @@ class Vitals:
             for point in lineage.support:
                 self._pulses[point].answered_at = now
             return
-        took: dict[str, float] = {}
-        for span in lineage.trace.spans:
-            what = span.operation
-            if what.point is not None and not what.failed:
-                took[what.point] = max(took.get(what.point, 0.0), (span.end - span.start) / 1e9)
-        for point, (made, failed) in counts.items():
-            seconds = took.get(point) if failed < made else None
-            self._pulses[point].take(_Seen(now, made, failed, seconds, lineage.trace_id))
+        for point, seen in _shown(lineage, counts, now):
+            self._pulses[point].take(seen)
 
-    def signs(self, now: float) -> Signs:
-        """Say how everything is now (Unix seconds)."""
-        newest = {point: pulse.newest(now) for point, pulse in self._pulses.items()}
+    def signs(self, now: float, pending: Iterable[tuple[float, Lineage]] = ()) -> Signs:
+        """Say how everything is now (Unix seconds). ``pending``: what is there of requests whose
+        traces are not whole yet, and when that was heard of."""
+        besides = defaultdict[str, list[_Seen]](list)
+        for at, lineage in sorted(pending, key=lambda each: each[0]):
+            if not (lineage.experiment or lineage.fired):
+                counts = self._learned(lineage.tree, lineage.callees)
+                for point, seen in _shown(lineage, counts, at):
+                    besides[point].append(seen)
+        newest = {p: pulse.newest(now, besides[p]) for p, pulse in self._pulses.items()}
         failing = self._ailing(newest, _Pulse.failing)
         late = self._ailing(newest, _Pulse.late)
         worse = failing.keys() | late.keys()
@@ -295,6 +298,20 @@ class Vitals:
             seconds=median(each.seconds or 0.0 for each in bad) if late else None,
             usual=math.exp(median(usual)) if late else None,
         )
+
+
+def _shown(
+    lineage: Lineage, counts: Mapping[str, tuple[int, int]], at: float
+) -> Iterator[tuple[str, _Seen]]:
+    """List what a request shows of each point that it called."""
+    took: dict[str, float] = {}
+    for span in lineage.trace.spans:
+        what = span.operation
+        if what.point is not None and not what.failed:
+            took[what.point] = max(took.get(what.point, 0.0), (span.end - span.start) / 1e9)
+    for point, (made, failed) in counts.items():
+        seconds = took.get(point) if failed < made else None
+        yield point, _Seen(at, made, failed, seconds, lineage.trace_id)
 
 
 def _by_itself(call: Call) -> bool:
