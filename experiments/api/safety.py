@@ -212,7 +212,8 @@ async def close_maintenance(window_id: Id, engine: Running, caller: Operator) ->
 async def watch(window_id: Id, engine: Running, db: Db, _caller: Viewer) -> StepView:
     """Show how those fare that a window touches, since it was opened.
 
-    And what fails now besides what the window names. Who suffers is found out by a sequential test, as for bystanders of an experiment.
+    And what fails now besides what the window names. Who suffers is found out by a sequential
+    test, as for bystanders of an experiment.
     """
     now, state = time.time(), engine.scheduler.state
     with db.read() as session:
