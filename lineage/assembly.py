@@ -18,6 +18,7 @@ No clock in here: callers say what time it is, in seconds that never run backwar
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Container, Iterable, Sequence
 from typing import Final, Literal, NamedTuple, get_args
@@ -181,6 +182,11 @@ class Assembler:
             if trace_id not in due:
                 due[trace_id] = self._missing(trace_id, trace)
         return self._take(due)
+
+    def newest(self, most: int) -> list[tuple[float, Trace]]:
+        """Look at open traces as they are, at most so many, and when each was heard of last."""
+        newest = itertools.islice(reversed(self._by_activity.items()), most)
+        return [(each.heard, Trace.of(trace_id, each.spans)) for trace_id, each in newest]
 
     def take_late(self) -> list[Late]:
         """Take what has come too late since the last time, of what processes serve; at most

@@ -10,7 +10,7 @@ budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ldfi.fit.faults import Fault
@@ -107,7 +107,8 @@ class Run:
     """One execution under ``faults``: ``good``, and the spans it left.
 
     ``nature``: ``nature@POINT`` for every call that fails by itself, after it did its work.
-    ``now``: what time it is in the world (Unix seconds).
+    ``now``: what time it is in the world (Unix seconds). ``lags``: how much longer than one unit
+    the callee of a point takes.
     """
 
     faults: frozenset[str]
@@ -115,6 +116,7 @@ class Run:
     spans: list[Span] = field(default_factory=list)
     good: bool = False
     now: float = 0.0
+    lags: Mapping[str, int] = field(default_factory=dict)
 
     def execute(self, application: Application) -> Run:
         """Serve one request; returns itself."""
@@ -155,7 +157,7 @@ class Run:
         name = str(len(self.spans))
         self.spans.append(span(name, above))  # holds the place, and the id
         where = len(self.spans) - 1
-        fired, begun = "", start + 1
+        fired, begun = "", start + 1 + self.lags.get(call.point, 0)
         if f"error@{call.point}" in self.faults:
             fired, failure, end = "error", REFUSED, begun
         else:

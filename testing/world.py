@@ -57,6 +57,7 @@ __all__ = [
     "CallFailed",
     "Caller",
     "Fate",
+    "Nodes",
     "Step",
     "Weather",
     "World",
@@ -102,6 +103,16 @@ class Fate:
     lost: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """How what requests call is at some moment: the points of which every call fails (``gone``),
+    and by how much longer than usual others take to answer (``lags``, in the units of
+    :data:`ldfi.testing.programs.PATIENCE`)."""
+
+    gone: frozenset[str] = frozenset()
+    lags: Mapping[str, int] = field(default_factory=dict)
+
+
 Weather = Callable[[str, Arm | None, float], Fate]
 """The fate of a request: by device, by arm (None: nobody injects), and by when it begins (Unix
 seconds)."""
@@ -143,7 +154,8 @@ class World:
 
     ``programs`` may be changed at any time, as by a release, and ``now`` (Unix seconds) may be
     moved forward. ``weather``: what befalls requests besides; by default nothing does, and devices
-    report at once. ``exposed``: experiment → devices whose requests were treated, as only the world
+    report at once. ``nodes``: how what they call is, by the time (Unix seconds); asked anew for
+    each request. ``exposed``: experiment → devices whose requests were treated, as only the world
     knows; ``last_treated``: when that was last so. ``harmed``: experiment → devices whose request
     failed while it was armed although no fault fired in it.
     """
@@ -157,6 +169,7 @@ class World:
         engine: Engine | None = None,
         limits: Limits | None = None,
         weather: Weather | None = None,
+        nodes: Callable[[float], Nodes] | None = None,
     ) -> None:
         self.database = database
         self.engine = engine or Engine(database, now=START, limits=limits)
@@ -168,6 +181,7 @@ class World:
         self.last_treated: dict[str, float] = {}
         self.harmed: defaultdict[str, set[str]] = defaultdict(set)
         self.weather = weather or (lambda _device, _arm, _now: Fate())
+        self.nodes = nodes or (lambda _now: Nodes())
         self._reports: list[tuple[float, int, Outcome]] = []
         """Those that are under way, and when they arrive."""
         self._ids = itertools.count(1)
@@ -263,7 +277,9 @@ class World:
                 self.last_treated[rule.experiment] = self.now
             else:
                 would = chosen
-        run = Run(faults, now=self.now).execute(self.programs[path])
+        nodes = self.nodes(self.now)
+        nature = frozenset(f"nature@{point}" for point in nodes.gone)
+        run = Run(faults, nature, now=self.now, lags=nodes.lags).execute(self.programs[path])
         fate = self.weather(device, arm, self.now)
         good = run.good and not fate.fails
         if not good and not any(each.operation.fired for each in run.spans):

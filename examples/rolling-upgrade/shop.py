@@ -6,14 +6,17 @@ answer is not enough.)
 
     python shop.py PORT
 
-Where the replicas are, DEMO_HOSTS says: ``{"store-1": "127.0.0.1:5001", ...}``.
+Where the replicas are, DEMO_HOSTS says: ``{"store-1": "127.0.0.1:5001", ...}``. With STORE=redis
+they are Redis nodes, each of which holds every item.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
@@ -36,8 +39,8 @@ ENOUGH = QUORUM if os.environ.get("READS") == "strict" else 1
 
 async def item(request: Request) -> Response:
     """Show one item, from as many replicas as answer."""
-    client, key = request.app.state.client, request.path_params["key"]
-    answers = await asyncio.gather(*(ask(client, name, key) for name in REPLICAS))
+    ask, key = request.app.state.ask, request.path_params["key"]
+    answers = await asyncio.gather(*(ask(name, key) for name in REPLICAS))
     found = [answer for answer in answers if answer is not None]
     if len(found) < ENOUGH:
         return JSONResponse({"error": "the store does not answer"}, status_code=503)
@@ -45,15 +48,52 @@ async def item(request: Request) -> Response:
     return JSONResponse({**newest, "stale": len(found) < QUORUM})
 
 
-async def ask(client: httpx.AsyncClient, replica: str, key: str) -> dict[str, Any] | None:
-    """Ask one replica; None where it does not answer."""
-    try:
-        response = await client.get(f"http://{replica}/records/{key}", timeout=PATIENCE)
-        response.raise_for_status()
-    except httpx.HTTPError:
-        return None
-    record: dict[str, Any] = response.json()
-    return record
+Record = dict[str, Any]
+Ask = Callable[[str, str], Awaitable[Record | None]]
+"""Asks one replica for one record; None where it does not answer."""
+
+
+def over_http() -> Ask:
+    """Ask replicas that are processes of ``replica.py``."""
+    client = new_client()
+
+    async def ask(replica: str, key: str) -> Record | None:
+        try:
+            response = await client.get(f"http://{replica}/records/{key}", timeout=PATIENCE)
+            response.raise_for_status()
+        except httpx.HTTPError:
+            return None
+        record: Record = response.json()
+        return record
+
+    return ask
+
+
+def of_redis() -> Ask:
+    """Ask Redis nodes. No attempt is repeated: the other nodes are the second attempt."""
+    from opentelemetry.instrumentation.redis import RedisInstrumentor
+    from redis.asyncio import Redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+    from redis.exceptions import RedisError
+
+    RedisInstrumentor().instrument()
+    hosts = json.loads(os.environ["DEMO_HOSTS"])
+    clients = {}
+    for name in REPLICAS:
+        host, _, port = hosts[name].partition(":")
+        patience = {"socket_timeout": PATIENCE, "socket_connect_timeout": PATIENCE}
+        clients[name] = Redis(host=host, port=int(port), retry=Retry(NoBackoff(), 0), **patience)
+
+    async def ask(replica: str, key: str) -> Record | None:
+        try:
+            found = await clients[replica].get(f"item:{key}")
+        except (RedisError, OSError):
+            return None
+        record: Record | None = None if found is None else json.loads(found)
+        return record
+
+    return ask
 
 
 def main() -> None:
@@ -66,7 +106,7 @@ def main() -> None:
             Route("/healthz", lambda _: JSONResponse({"name": "shop"})),
         ]
     )
-    app.state.client = new_client()
+    app.state.ask = of_redis() if os.environ.get("STORE") == "redis" else over_http()
     edge = fit.EdgeMiddleware(telemetry.traced(app))
     uvicorn.run(edge, port=int(sys.argv[1]), log_level="warning", access_log=False, lifespan="off")
 

@@ -43,8 +43,10 @@ async def head(db: Db, _caller: Viewer, since: Since = None) -> dict[str, Any]:
 async def evidence(
     campaign_id: Id, engine: Running, db: Db, _caller: Viewer, since: Since = None
 ) -> dict[str, Any]:
-    """Give a campaign's certificates with every run of their class versions, each with the proof
-    that it is in the chain, and the head. `python -m ldfi.proof` checks it."""
+    """Give a campaign's certificates with the runs that they rest on, proved to be in the chain.
+
+    Every run of their class versions is in it, and the head. `python -m ldfi.proof` checks it.
+    """
     live = live_campaign(engine, campaign_id)
     if live is None:
         certified = await asyncio.to_thread(_certified, db, campaign_id)

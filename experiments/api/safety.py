@@ -16,7 +16,15 @@ from ldfi.experiments.api.documents import Document, Filter, Id, Line, Reason
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, PerhapsRunning, Running
-from ldfi.experiments.api.views import AuditView, GateView, MaintenanceView, WhatIfView
+from ldfi.experiments.api.views import (
+    AuditView,
+    GateView,
+    MaintenanceView,
+    SignView,
+    StepView,
+    WatchedClass,
+    WhatIfView,
+)
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.evidence import knowledge_of
 from ldfi.experiments.domain.gates.gate import gate as gate_of
@@ -25,6 +33,7 @@ from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.store import arming, switches
+from ldfi.experiments.store.maintenance import window as window_by_id
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import AuditRow, MaintenanceRow
 
@@ -178,13 +187,17 @@ async def gate(
         int, Query(ge=0, le=1, description="Failures to be survived on top of the step.")
     ] = 1,
 ) -> GateView:
-    """Say whether this may be taken down, or would leave a class one failure from pain."""
+    """Say whether this may be taken down now, or would leave a class one failure from pain.
+
+    By what is known, and by how things are: what fails now counts as down.
+    """
     known = []
     for each in _classes(engine, None):
         await asyncio.sleep(0)  # the watch goes on in between
         with db.read() as session:
             known.append(knowledge_of(session, each))
-    return GateView.of(gate_of(down, engine.scheduler.state.windows, known, spare))
+    windows = engine.scheduler.state.windows
+    return GateView.of(gate_of(down, windows, known, spare, engine.present(time.time())))
 
 
 @router.post("/maintenance/{window_id}/close")
@@ -192,6 +205,27 @@ async def close_maintenance(window_id: Id, engine: Running, caller: Operator) ->
     """Close a maintenance window before its time."""
     return MaintenanceView.of(
         engine.scheduler.commands.close_maintenance(window_id, caller.name, time.time())
+    )
+
+
+@router.get("/maintenance/{window_id}/watch")
+async def watch(window_id: Id, engine: Running, db: Db, _caller: Viewer) -> StepView:
+    """Show how those fare that a window touches, since it was opened.
+
+    And what fails now besides what the window names. Who suffers is found out by a sequential
+    test, as for bystanders of an experiment.
+    """
+    now, state = time.time(), engine.scheduler.state
+    with db.read() as session:
+        window = window_by_id(session, window_id)
+    step = state.steps.of(window)
+    signs = engine.signs(now)
+    return StepView(
+        window=MaintenanceView.of(window),
+        open=window.active(now),
+        classes=[WatchedClass.of(name, each) for name, each in step.classes.items()],
+        suffers=step.suffers() + [reason for reason in [state.breach] if reason],
+        signs=[SignView.of(sign) for sign in (*signs.failing, *signs.late) if step.beside(sign)],
     )
 
 

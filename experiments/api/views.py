@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,7 +14,9 @@ from ldfi.experiments.domain.gates.feasibility import Decides
 from ldfi.experiments.domain.gates.gate import Gate, GateVerdict
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
+from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.domain.traffic.vitals import Sign
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
 
@@ -330,21 +332,78 @@ class WhatIfView(View):
         return cls.model_validate(answer)
 
 
+class SignView(View):
+    """What traces of the last minute show of something that fails, or answers late."""
+
+    name: str = Field(description="The service or system; a point where others of it are well.")
+    state: Literal["failing", "late"]
+    points: list[str]
+    calls: int = Field(description="The newest calls: of the last seconds, or the last few.")
+    ailing: int = Field(description="How many of them failed by themselves, or took long.")
+    latest: float = Field(description="When the newest of these came (Unix seconds).")
+    trace_id: str = Field(description="The trace of the newest of these.")
+    seconds: float | None = Field(description="How long those take that are late (median).")
+    usual: float | None = Field(description="How long calls took over the last hour (median).")
+    words: str
+
+    @classmethod
+    def of(cls, sign: Sign) -> SignView:
+        """Show a sign in the words of the API."""
+        return cls.model_validate(sign)
+
+
 class GateView(View):
     """Whether something may be taken down now, on top of what is down already."""
 
     verdict: GateVerdict = Field(description="unknown: it is not proved to be safe.")
-    down: list[str] = Field(description="The step, and what open maintenance windows name.")
+    down: list[str] = Field(
+        description="The step, what open maintenance windows name, and what fails now."
+    )
     why: list[str] = Field(
         description="Reasons against it, or why nobody knows.",
         examples=[["GET /boot: one more failure would hurt: api>http:GET:popular/lists/*"]],
     )
     classes: list[WhatIfView]
+    signs: list[SignView] = Field(
+        description="Of what the classes concerned call: what fails now, and what answers late."
+    )
 
     @classmethod
     def of(cls, answer: Gate) -> GateView:
         """Show an answer in the words of the API."""
         return cls.model_validate(answer)
+
+
+class WatchedClass(View):
+    """How a request class fares while something that it calls is down."""
+
+    request_class: str
+    requests: int = Field(description="Since the window was opened; a device that fails, once.")
+    failures: int
+    hurt: str | None = Field(description="How it suffers, in words; null: as far as known, not.")
+
+    @classmethod
+    def of(cls, name: str, watched: Bystanders) -> WatchedClass:
+        """Show what was watched of one class."""
+        return cls(
+            request_class=name,
+            requests=watched.requests,
+            failures=watched.failures,
+            hurt=watched.hurt,
+        )
+
+
+class StepView(View):
+    """A step of an upgrade, watched: those that it touches."""
+
+    window: MaintenanceView
+    open: bool
+    classes: list[WatchedClass]
+    suffers: list[str] = Field(
+        description="Each class that suffers, and how; the guardrail that does not hold.",
+        examples=[["GET /boot: 9 of 40 requests that nobody injected into failed"]],
+    )
+    signs: list[SignView] = Field(description="What fails or is late now, the step's own aside.")
 
 
 class AuditView(View):

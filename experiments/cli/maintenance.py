@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.text import Text
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import (
@@ -22,8 +21,12 @@ from ldfi.experiments.cli.control import (
     segment,
 )
 from ldfi.experiments.cli.durations import seconds
-from ldfi.experiments.cli.terminal import columns, show, show_page
+from ldfi.experiments.cli.gating import step, until_safe, verdict, watched
+from ldfi.experiments.cli.terminal import columns, console, show, show_page
 from ldfi.experiments.cli.words import styled, when
+
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.client import Client
 
 app = typer.Typer(help="Windows in which what is down is left alone.", no_args_is_help=True)
 
@@ -57,18 +60,40 @@ def open_window(
         str, typer.Option("--for", help="It ends by itself after so long: 90s, 15m, 2h, 1d.")
     ] = "2h",
     owner: Annotated[str | None, typer.Option(help="Whose it is; you by default.")] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Watch those that it touches until it is over.")
+    ] = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Open a window. What it touches is disarmed at once; nothing that does starts within it."""
+    """Open a window. What it touches is disarmed at once; nothing that does starts within it.
+
+    With --watch: exit code 1 as soon as a request class suffers that calls what is down, or a
+    guardrail does not hold; 0 when the window is over and none did. The window stays as it is.
+    """
     wanted = {"down": down or [], "seconds": seconds(duration, "--for"), "reason": reason}
     if owner is not None:
         wanted["owner"] = owner
     with connected(url, token) as client:
         window = client.post("/maintenance", wanted)
-    names = ", ".join(window["down"]) or EVERYTHING
-    said = f"Window {window['id']} on {names} is open until {when(window['until'])} UTC."
+        names = ", ".join(window["down"]) or EVERYTHING
+        said = f"Window {window['id']} on {names} is open until {when(window['until'])} UTC."
+        if watch:
+            console(stderr=True).print(said, soft_wrap=True)
+            _watch(client, window["id"], as_json=as_json)
     show(window, said, as_json=as_json)
+
+
+@app.command("watch")
+def watch_window(
+    window_id: Annotated[str, typer.Argument(metavar="ID", help="The window's id.")],
+    token: Token,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Watch those that a window touches until it is over. Exit codes as with `open --watch`."""
+    with connected(url, token) as client:
+        _watch(client, window_id, as_json=as_json)
 
 
 @app.command("list")
@@ -121,35 +146,32 @@ def gate(
     if_unknown: Annotated[
         IfUnknown, typer.Option(help="What to answer when nobody knows: 3, 1 or 0.")
     ] = IfUnknown.INCONCLUSIVE,
+    wait: Annotated[
+        str | None,
+        typer.Option(help="Ask again until it is safe, for so long at most: 90s, 10m."),
+    ] = None,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Ask whether a step of an upgrade may be taken, with all that open windows say is down.
+    """Ask whether a step of an upgrade may be taken now.
 
-    From the evidence alone. Exit code 0 when it is proved safe; 1 when it would hurt, or leave any
-    request class one failure from pain; 3 when nobody knows, unless --if-unknown says otherwise.
+    With all that open windows say is down, and all that traces of the last minute show to fail.
+    Exit code 0 when it is proved safe; 1 when it would hurt, or leave any request class one failure
+    from pain, or while such a class is not well; 3 when nobody knows, unless --if-unknown says
+    otherwise.
     """
+    patience = 0.0 if wait is None else seconds(wait, "--wait")
     with connected(url, token) as client:
-        answer = client.get("/maintenance/gate", down=down, spare=spare)
-    show(answer, _verdict(answer), as_json=as_json)
+        answer = until_safe(client, {"down": down, "spare": spare}, patience)
+    show(answer, verdict(answer), as_json=as_json)
     codes = {"safe": exits.FINE, "refused": exits.FOUND, "unknown": UNKNOWN[if_unknown]}
     raise typer.Exit(codes[answer["verdict"]])
 
 
-def _verdict(answer: dict[str, Any]) -> Text:
-    headline = {
-        "safe": ("Go: proved safe", "bold green"),
-        "refused": ("Stop", "bold red"),
-        "unknown": ("Nobody knows", "bold yellow"),
-    }
-    said = Text().append(*headline[answer["verdict"]])
-    said.append(f", with {', '.join(answer['down'])} down.", "default")
-    for reason in answer["why"]:
-        said.append(f"\n  {reason}", "default")
-    anyway = {(each["request_class"], p) for each in answer["classes"] for p in each["anyway"]}
-    for name, point in sorted(anyway) if answer["verdict"] != "refused" else ():
-        said.append(f"\n  {name}: hurts with or without this step: {point}", "dim")
-    return said
+def _watch(client: Client, window_id: str, *, as_json: bool) -> NoReturn:
+    report = watched(client, window_id)
+    show(report, step(report), as_json=as_json)
+    raise typer.Exit(exits.FOUND if report["suffers"] else exits.FINE)
 
 
 def _state(window: dict[str, Any], now: float) -> str:

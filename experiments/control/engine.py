@@ -22,24 +22,28 @@ from typing import Literal
 from ldfi.experiments.control.replays import Replays
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.scheduler import Scheduler
+from ldfi.experiments.domain.gates.present import Present
 from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
+from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.store import Database, classes
 from ldfi.experiments.telemetry import instruments
 from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.lineage.assembly import FATES, Assembler, concerns
 from ldfi.lineage.expectations import Expectations
-from ldfi.lineage.lineage import learn, unusable
+from ldfi.lineage.lineage import learn, learn_in_full, unusable
 from ldfi.lineage.span import Span, Trace
 
 _log = logging.getLogger("ldfi")
 
 TICK_SECONDS = 0.05
 AT_ONCE = Waiting.of(0.4)
+LOOKED_AT_OPEN = 300
+"""Traces that are looked at before they are whole, when somebody asks who ails."""
 
 OutcomeSource = Literal["devices", "root"]
 """Who says how a request went: the users' devices, or, as a last resort, its root span."""
@@ -81,6 +85,7 @@ class Engine:
             traces=waiting.settle,
         )
         self.replays = Replays()
+        self.vitals = Vitals()
         self._believes_root = outcomes == "root"
         self._assembler = Assembler(
             waiting.quiet,
@@ -115,6 +120,17 @@ class Engine:
         """When the oldest of them got its first span (Unix seconds); None where there is none."""
         return self._assembler.oldest
 
+    def present(self, now: float) -> Present:
+        """Say how things are, for whoever is about to take something down."""
+        return Present(now, self.signs(now), self.scheduler.state.breach)
+
+    def signs(self, now: float) -> Signs:
+        """Say who ails, by the traces that are whole and by the newest of those that are not: one
+        with a failed call may wait long for what will never come."""
+        open_traces = self._assembler.newest(LOOKED_AT_OPEN)
+        found = [(heard, learn_in_full(trace)) for heard, trace in open_traces]
+        return self.vitals.signs(now, [(at, each) for at, each in found if each is not None])
+
     def receive_spans(self, spans: Iterable[Span], now: float) -> None:
         """Spans have arrived, in any order."""
         spans = list(spans)
@@ -142,6 +158,7 @@ class Engine:
         """
         self.spans += observation.lineage.spans
         self.outcomes += 1
+        self.vitals.observe(observation.lineage, now)
         self._route(observation, now, at)
 
     def tick(self, now: float) -> None:
@@ -172,6 +189,8 @@ class Engine:
     def _learn(self, trace: Trace, now: float) -> None:
         """Take a trace that was handed over."""
         lineage = learn(trace)
+        if lineage is not None:
+            self.vitals.observe(lineage, now)
         if lineage is not None and self.replays.take(lineage, now):
             return  # nobody's experiment, and evidence of nothing
         reason = unusable(trace, lineage)
@@ -200,7 +219,7 @@ class Engine:
         if observation is None:
             return
         if not observation.lineage.experiment:
-            self.scheduler.pass_by(observation)
+            self.scheduler.pass_by(observation, now)
             self.catalogue.observe(observation, now, at)
         elif not self.scheduler.observe(observation):
             self.dropped["unknown_experiment"] += 1

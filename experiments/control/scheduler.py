@@ -74,13 +74,15 @@ class Scheduler:
                 return True
         return False
 
-    def pass_by(self, observation: Observation) -> None:
+    def pass_by(self, observation: Observation, now: float) -> None:
         """Take in a request that nobody injected into, before its class does."""
-        if self.state.nearby.experiments:
+        state = self.state
+        if state.nearby.experiments or state.windows:
             lineage = observation.lineage
             known = self._catalogue.class_of(lineage.features, lineage.service)
             if known is not None:
-                self.state.nearby.pass_by(observation, known)
+                state.nearby.pass_by(observation, known)
+                state.steps.pass_by(observation, known, state.windows, now)
 
     def lose(self, experiment_id: str, arm: str) -> None:
         """Note that the trace of a request under experiment had a hole."""

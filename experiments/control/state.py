@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ldfi.experiments.control.nearby import Nearby
+from ldfi.experiments.control.steps import WatchedSteps
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.gates.facts import Facts, touches
@@ -32,8 +33,8 @@ class State:
     brings it forward). ``unread``: whether campaigns may be on record that are not here (commands;
     the switch reads them). ``late``: requests that came in when their experiment was over: they
     count for its members only (scheduler). ``nearby``: experiments that others may feel (arming
-    adds them, the scheduler takes them away). ``traces``: seconds that a trace may take until it
-    is whole.
+    adds them, the scheduler takes them away). ``steps``: of upgrades, watched (scheduler).
+    ``traces``: seconds that a trace may take until it is whole.
     """
 
     limits: Limits
@@ -46,6 +47,7 @@ class State:
     unread: bool = True
     late: int = 0
     nearby: Nearby = field(default_factory=Nearby)
+    steps: WatchedSteps = field(default_factory=WatchedSteps)
     traces: float = 0.0
 
     def active(self) -> Iterator[tuple[Campaign, Experiment]]:

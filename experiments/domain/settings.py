@@ -157,7 +157,7 @@ class Settings(Thresholds):
             "Share of devices that are treated",
             "Share treated",
             "Of all devices; 0.01 is one in a hundred.",
-            gt=0,
+            ge=1e-9,
             le=0.5,
         ),
     ] = 0.01
@@ -167,7 +167,7 @@ class Settings(Thresholds):
             "Share of devices that the treated are compared with",
             "Share in control",
             "Nothing is injected; about ten times as many hurt the fewest.",
-            gt=0,
+            ge=1e-9,
             le=0.5,
         ),
     ] = 0.1

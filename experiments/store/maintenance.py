@@ -51,6 +51,14 @@ def open_window(change: Change, window: Maintenance) -> None:
     notifications.put(change, "maintenance-opened", "A maintenance window is open", text)
 
 
+def window(session: Session, window_id: str) -> Maintenance:
+    """Return a window, open or not. Raises NotFound."""
+    row = session.get(MaintenanceRow, window_id)
+    if row is None:
+        raise NotFound(f"there is no maintenance window {window_id!r}")
+    return window_of(row)
+
+
 def close_window(change: Change, window_id: str) -> Maintenance:
     """Close a window before its time; a closed one stays as it is. Raises NotFound."""
     row = change.session.get(MaintenanceRow, window_id)

@@ -38,6 +38,19 @@ def test_a_trace_that_never_falls_quiet_is_handed_over_when_it_is_old() -> None:
     assert len(assembler.pop(now=5)) == 1
 
 
+def test_open_traces_may_be_looked_at_the_newest_first_and_stay_open() -> None:
+    assembler = Assembler(quiet=2.0)
+    for number in range(1, 4):
+        assembler.add([of(number, "root")], now=float(number))
+    assembler.add([of(1, "more")], now=5.0)
+
+    looked = assembler.newest(2)
+
+    assert [(heard, len(trace.spans)) for heard, trace in looked] == [(5.0, 2), (3.0, 1)]
+    assert looked[0][1].trace_id == of(1, "root").trace_id
+    assert len(assembler) == 3
+
+
 def test_late_spans_are_counted() -> None:
     assembler = Assembler(quiet=1)
     assembler.add([of(1, "a")], now=0)

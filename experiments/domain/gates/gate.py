@@ -1,20 +1,24 @@
 """May this be taken down now? The question of an upgrade pipeline before each step.
 
-The step is judged together with all that is down already, which is what the open maintenance
-windows say. It is refused when it would hurt by itself, or when it would leave a request class one
-failure from pain. A failure that hurts with nothing down as well is a finding of its own and no
-reason against the step: otherwise one single point of failure would forbid every upgrade.
+The step is judged together with all that is down already: what the open maintenance windows say,
+and what the traces of the last minute show to be failing. It is refused when it would hurt by
+itself, or when it would leave a request class one failure from pain; and while a class that it
+concerns is not well, or a guardrail does not hold. A failure that hurts with nothing down as well
+is a finding of its own and no reason against the step: otherwise one single point of failure would
+forbid every upgrade.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.gates.present import Present, doubts, unheard, unwell
 from ldfi.experiments.domain.gates.whatif import WhatIf, points_named, what_if
+from ldfi.experiments.domain.traffic.vitals import Sign
 
 GateVerdict = Literal["safe", "refused", "unknown"]
 
@@ -22,12 +26,14 @@ GateVerdict = Literal["safe", "refused", "unknown"]
 @dataclass(frozen=True, slots=True)
 class Gate:
     """``down``: the step and what is down already. ``why``: each reason against it, or why nobody
-    knows, in words; empty when it is safe."""
+    knows, in words; empty when it is safe. ``signs``: what fails now, or is late, of what the
+    classes concerned call."""
 
     verdict: GateVerdict
     down: tuple[str, ...]
     why: tuple[str, ...]
     classes: tuple[WhatIf, ...]
+    signs: tuple[Sign, ...] = ()
 
 
 def gate(
@@ -35,30 +41,65 @@ def gate(
     windows: Sequence[Maintenance],
     known: Iterable[Knowledge],
     spare: int = 1,
+    present: Present | None = None,
 ) -> Gate:
     """Judge a step, given the maintenance windows that are open and what is known of each class.
 
-    ``spare``: how many failures must be survived on top of the step, 0 or 1.
+    ``spare``: how many failures must be survived on top of the step, 0 or 1. ``present``: how
+    things are now; None where nobody looked, then all that is known of is taken to be there.
     Nothing is taken to be safe that is not proved: not a name that no class is known to call, and
     nothing while a window is open that does not say what is down.
     """
-    down = tuple(dict.fromkeys([*step, *(name for window in windows for name in window.down)]))
-    unmatched, answers = set(step), list[WhatIf]()
-    for knowledge in known:
-        unmatched -= {name for name in unmatched if points_named([name], knowledge)}
-        answer = what_if(knowledge, down) if points_named(step, knowledge) else None
-        if answer is not None:
-            answers.append(answer)
+    every = list(known)
+    concerned = [each for each in every if points_named(step, each)]
+    signs = tuple(_of_these(concerned, present))
+    failing = (sign.name for sign in signs if sign.state == "failing")
+    named = (name for window in windows for name in window.down)
+    down = tuple(dict.fromkeys([*step, *named, *failing]))
+    answers = [each for each in (what_if(one, down) for one in concerned) if each is not None]
     refused = [reason for each in answers for reason in _against(each, spare)]
-    unknown = [f"no request class is known to call {name}" for name in step if name in unmatched]
+    unknown = [
+        f"no request class is known to call {name}"
+        for name in dict.fromkeys(step)
+        if not any(points_named([name], each) for each in concerned)
+    ]
     unknown += [
         f"window {each.id} on everything is open and does not say what is down: {each.reason}"
         for each in windows
         if not each.down
     ]
     unknown += [reason for each in answers for reason in _unproved(each, spare)]
+    if present is not None:
+        refused += _ill(concerned, present)
+        unknown += _unsure(concerned, down, present)
     verdict: GateVerdict = "refused" if refused else "unknown" if unknown else "safe"
-    return Gate(verdict, down, tuple(refused or unknown), tuple(answers))
+    return Gate(verdict, down, tuple(refused or unknown), tuple(answers), signs)
+
+
+def _of_these(concerned: Sequence[Knowledge], present: Present | None) -> Iterator[Sign]:
+    """List the signs of what these classes call."""
+    signs = () if present is None else (*present.signs.failing, *present.signs.late)
+    for sign in signs:
+        if any(points_named([sign.name], each) for each in concerned):
+            yield sign
+
+
+def _ill(concerned: Sequence[Knowledge], present: Present) -> Iterator[str]:
+    if present.breach is not None:
+        yield present.breach
+    for each in concerned:
+        reason = unwell(each, present)
+        if reason is not None:
+            yield reason
+
+
+def _unsure(concerned: Sequence[Knowledge], down: Sequence[str], present: Present) -> Iterator[str]:
+    for each in concerned:
+        silent = unheard(each, present)
+        if silent is not None:
+            yield silent
+        else:
+            yield from doubts(each, points_named(down, each), present)
 
 
 def _against(answer: WhatIf, spare: int) -> list[str]:

@@ -72,10 +72,12 @@ class _Before:
 
 @dataclass(slots=True)
 class Bystanders:
-    """Of one experiment. ``systems``: what its points reach. ``delta``: see ``Thresholds``."""
+    """Of one experiment. ``systems``: what its points reach. ``delta``: see ``Thresholds``.
+    ``enough``: evidence at which they count as hurt."""
 
     systems: frozenset[str] = frozenset()
     delta: float = 0.25
+    enough: float = ENOUGH
     harmed: set[str] = field(default_factory=set)
     """Devices that saw a failure."""
     requests: int = 0
@@ -112,7 +114,7 @@ class Bystanders:
             self.arrived += reached
         gained = before.of_success if success else before.of_failure
         self._evidence = max(0.0, self._evidence + gained)
-        if self._evidence >= ENOUGH:
+        if self._evidence >= self.enough:
             self.hurt = self._words()
 
     def spread(self) -> Spread:

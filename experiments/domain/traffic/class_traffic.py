@@ -223,10 +223,15 @@ class Traffic:
         good = [success for _, success in self._recent]
         return sum(good) / len(good) if good else 1.0
 
-    def steady(self, now: float) -> Steady:
+    def steady(self, now: float, within: float = STEADY_SECONDS) -> Steady:
         """Count the newest outcomes that are not too old to say how things are."""
-        good = [success for at, success in self._recent if at > now - STEADY_SECONDS]
+        good = [success for at, success in self._recent if at > now - within]
         return Steady(len(good), sum(good) / len(good) if good else 1.0)
+
+    def good_of_late(self, outcomes: int) -> bool:
+        """Say whether so many of the newest outcomes are all good."""
+        newest = list(self._recent)[-outcomes:]
+        return len(newest) == outcomes and all(success for _, success in newest)
 
     def per_second(self, now: float) -> float | None:
         """Say how many outcomes come in a second of late; None where too few did to tell.

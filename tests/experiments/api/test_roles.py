@@ -51,6 +51,7 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/v1/replays/{trace_id}"): LOOK,
     ("GET", "/api/v1/maintenance"): LOOK,
     ("GET", "/api/v1/maintenance/gate"): LOOK,
+    ("GET", "/api/v1/maintenance/{window_id}/watch"): LOOK,
     ("POST", "/api/v1/halt"): ACT,
     ("POST", "/api/v1/resume"): ACT,
     ("POST", "/api/v1/campaigns"): ACT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import pytest
 
 from ldfi.experiments.cli.main import main
 from ldfi.testing.live import LiveService, live_service
-from ldfi.testing.programs import Call, Step
+from ldfi.testing.programs import Call, Caller, Step, Unserved
 from ldfi.testing.world import FOUND, PROGRAM
 from tests.experiments.applications import GIVEN
 from tests.experiments.cli.test_cli import ldfi
@@ -331,7 +332,8 @@ def test_the_gate_of_an_upgrade(at: At, campaign: tuple[dict[str, Any], str]) ->
     assert "hurts with or without this step: layout" in at(*gate, "ratings")
     refused = at.json(*gate, "playlist", code=1)
     assert refused["why"] == ["GET /boot: one more failure would hurt: popular"]
-    at(*gate, "playlist", "--spare", "0")
+    # No request has come to the fallback of late, unless an experiment has just sent one there
+    at(*gate, "playlist", "--spare", "0", "--if-unknown", "allow")
     # What nobody knows stops a pipeline, unless it is told otherwise
     assert "no request class is known to call plailist" in at(*gate, "plailist", code=3)
     at(*gate, "plailist", "--if-unknown", "refuse", code=1)
@@ -343,6 +345,40 @@ def test_the_gate_of_an_upgrade(at: At, campaign: tuple[dict[str, Any], str]) ->
     finally:
         at("maintenance", "close", window["id"])
     at(*gate, "popular", "--spare", "0")
+
+
+def test_a_step_is_watched_until_somebody_suffers_or_it_is_over(at: At) -> None:
+    words = ("maintenance", "open", "--down", "playlist", "--reason", "upgrade")
+    calm = at.json(*words, "--for", "3s", "--watch")
+    assert not calm["open"]
+    assert calm["suffers"] == []
+    assert [each["request_class"] for each in calm["classes"]] == ["GET /boot"]
+    assert calm["classes"][0]["requests"] > 100
+
+    window = at.json(*words, "--for", "2m")
+    watching = at.begin("maintenance", "watch", window["id"])
+    try:
+        until(lambda: at.json("maintenance", "list")["items"][0]["id"] == window["id"])
+        time.sleep(1.0)
+        at.world.programs = {"/boot": lambda request: request.call("playlist", _broken)}
+        said, _ = watching.communicate(timeout=40)
+    finally:
+        at.world.programs = {"/boot": PROGRAM}
+        at("maintenance", "close", window["id"])
+    assert watching.returncode == 1, said
+    assert "Stop: the step hurts" in said
+    assert re.search(r"GET /boot: \d+ of \d+ requests", said)
+    assert "gone fails now" in said
+    at.refused("maintenance", "watch", "nope")
+
+
+def _broken(request: Caller) -> None:
+    """Call something besides what the step takes down, which is gone."""
+    request.call("gone", _fail)
+
+
+def _fail(_: Caller) -> None:
+    raise Unserved("gone")
 
 
 def test_maintenance_opens_for_a_while_and_closes(at: At) -> None:

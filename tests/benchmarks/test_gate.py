@@ -1,0 +1,102 @@
+"""The gate on simulated stores, through the whole engine: it sees who is dead, late or back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.gate import STORE, TOWNS, Incident, Town, counted, summed, targets
+from ldfi.experiments.control.evidence import knowledge_of
+from ldfi.experiments.domain.gates.gate import Gate, gate
+from ldfi.testing.world import World
+
+
+class Blind(Town):
+    """One whose gate does not look: it knows what is survived, and nothing of now."""
+
+    def ask(self, node: str) -> Gate:
+        engine = self.world.engine
+        with self.world.database.read() as session:
+            known = [knowledge_of(session, each) for each in engine.catalogue.classes.values()]
+        return gate([node], engine.scheduler.state.windows, known, 0)
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    """A store of three that a quorum of two reads, and of which all is known."""
+    programs, nodes, _ = TOWNS["two of three"]
+    with World.in_memory(programs) as made:
+        Town(made, programs, nodes, "learning").learn()
+        yield made
+
+
+def town(world: World, kind: type[Town] = Town) -> Town:
+    programs, nodes, _ = TOWNS["two of three"]
+    made = kind(world, programs, nodes, "test")
+    made.go_on(30.0)
+    return made
+
+
+def dies(town: Town, *nodes: str, seconds: float = 1e6, lag: int = 0) -> None:
+    now = town.world.now
+    town.fate.incidents = tuple(Incident(node, now, now + seconds, lag) for node in nodes)
+
+
+def test_no_second_node_may_go_while_one_is_dead_and_again_when_it_is_back(world: World) -> None:
+    made = town(world)
+    assert made.ask(STORE[1]).verdict == "safe"
+
+    dies(made, STORE[0], seconds=15.0)
+    made.go_on(3.0)
+
+    refused = made.ask(STORE[1])
+    assert refused.verdict == "refused"
+    assert [each.name for each in refused.signs] == ["store-1"]
+    assert refused.why == ("GET /items: the outage by itself hurts",)
+    assert made.ask(STORE[0]).verdict == "safe"  # it is down anyway
+    made.go_on(15.0)
+    assert made.ask(STORE[1]).verdict == "safe"
+
+
+def test_nothing_may_go_while_no_request_succeeds_or_none_comes(world: World) -> None:
+    made = town(world)
+    dies(made, *STORE, seconds=10.0)
+    made.go_on(5.0)
+    refused = made.ask(STORE[1])
+    assert refused.verdict == "refused"
+    made.go_on(20.0)
+    assert made.ask(STORE[1]).verdict == "safe"
+    world.now += 61.0
+    assert made.ask(STORE[1]).verdict == "unknown"
+
+
+def test_a_node_that_answers_late_is_not_counted_on(world: World) -> None:
+    made = town(world)
+    made.go_on(60.0)
+    dies(made, STORE[0], seconds=10.0, lag=500)
+    made.go_on(6.0)
+    doubted = made.ask(STORE[1])
+    assert doubted.verdict == "unknown"
+    assert "answers late now" in doubted.why[0]
+    made.go_on(15.0)
+    assert made.ask(STORE[1]).verdict == "safe"
+
+
+def test_the_benchmark_notices_a_gate_that_does_not_look(world: World) -> None:
+    made = town(world, Blind)
+    dies(made, STORE[0], seconds=30.0)
+    made.go_on(5.0)
+    assert made.step(STORE[1]) == ("safe", "harmful")
+    made.go_on(40.0)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_two_hundred_schedules_in_which_nodes_die_lag_and_come_back() -> None:
+    found = [counted(name, 200 // len(TOWNS)) for name in TOWNS]
+    total = summed("all", sum(found, Counter()))
+    missed = {name: each for name, each in targets(total).items() if not each["met"]}
+    assert not missed, total
+    assert total["harmless"] > 250
