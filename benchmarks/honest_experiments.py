@@ -11,9 +11,10 @@ import math
 import random
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.weather import Sky
+from ldfi.experiments.domain.campaign.exploration import MAX_TRIES
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Verdict
@@ -146,13 +147,24 @@ def run(
 
 
 def finding(sky: Sky, rng: random.Random, level: float) -> Ended:
-    """Run one experiment, and a second one where it hurt: harmful where both have."""
+    """Run experiments as a campaign does, and a second slot where it hurt: harmful where both have.
+
+    What is inconclusive is tried again.
+    """
     settings = replace(SETTINGS, confirm=True)
-    one = run(sky, rng, settings, level)
+    one = _tried(sky, rng, settings, level)
     if one.verdict != "harmful":
         return one
     opening = Opening(one.evidence, min(level, settings.alpha_harmful))
-    return run(sky, rng, settings, 1.0, "confirm", opening)
+    return _tried(sky, rng, settings, 1.0, "confirm", opening)
+
+
+def _tried(sky: Sky, rng: random.Random, settings: Settings, *how: Any) -> Ended:
+    for _ in range(MAX_TRIES):
+        ended = run(sky, rng, settings, *how)
+        if ended.verdict != "inconclusive":
+            break
+    return ended
 
 
 @cache

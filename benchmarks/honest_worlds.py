@@ -128,7 +128,7 @@ def _campaigns(site: Site, count: int, level: float | None, *, confirm: bool) ->
             scheduler.state.fdr.tested = _tested(level)
             scheduler.state.fdr.discoveries = 0
         site.begin()
-        definition = Definition(settings, ("GET /",), hypotheses=(FAULT,))
+        definition = Definition(settings, ("GET /",))
         campaign = scheduler.commands.start(definition, "benchmark", world.now)
         ends = world.now + LONGEST
         while campaign.live() and world.now < ends:
