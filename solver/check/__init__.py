@@ -65,9 +65,9 @@ def examine(certificate: Any) -> Report:
         raise Unreadable(f"this is no certificate in the format {FORMAT!r}")
     effort = Effort()
     try:
-        problems = malformed(certificate, effort)
-        if problems:
-            return Report(tuple(problems))
+        problem = malformed(certificate, effort)
+        if problem is not None:
+            return Report((problem,))
         return _examined(certificate, effort)
     except TooMuch as error:
         raise Unreadable(str(error)) from error
@@ -76,7 +76,9 @@ def examine(certificate: Any) -> Report:
 def _examined(data: dict[str, Any], effort: Effort) -> Report:
     language = Language(data["axioms"], effort)
     every = World(language, data, effort, firm=False)
-    problems = [*wrong_figures(every, data), *wrong_claims(every, data)]
+    problems = wrong_figures(every, data) or wrong_claims(every, data)
+    if problems:
+        return Report(tuple(problems))
     walked = replay(every, data, data["derivation"]["steps"])
     problems += walked.problems
     firmly = data["derivation"]["firm"]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from ldfi.solver.check.effort import Effort
 from ldfi.solver.check.evidence import Reading, World
 
 TWICE = 2
@@ -14,15 +15,15 @@ TWICE = 2
 
 def wrong_figures(world: World, data: dict[str, Any]) -> list[str]:
     """Say what does not follow. Takes in the runs, one after the other."""
-    problems = list(_wrong_rechecks(world, data))
-    problems += _wrong_runs(data)
-    problems += _wrong_implications(data)
-    problems += _wrong_violations(world, data)
-    problems += _wrong_inconclusive(world, data)
-    problems += _wrong_bound(world, data)
-    if data["doubt"] is not None:
-        problems += _wrong_doubt(world, data)
-    return problems
+    return [
+        *_wrong_rechecks(world, data),
+        *_wrong_runs(data, world.effort),
+        *_wrong_implications(data),
+        *_wrong_violations(world, data),
+        *_wrong_inconclusive(world, data),
+        *_wrong_bound(world, data),
+        *(_wrong_doubt(world, data) if data["doubt"] is not None else ()),
+    ]
 
 
 def _experiments(data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -52,7 +53,7 @@ def _wrong_rechecks(world: World, data: dict[str, Any]) -> Iterator[str]:
         yield f"{len(_experiments(data))} experiments are listed, not {data['experiments']}"
 
 
-def _wrong_runs(data: dict[str, Any]) -> Iterator[str]:
+def _wrong_runs(data: dict[str, Any], effort: Effort) -> Iterator[str]:
     """Report runs that contradict themselves, and such as are not as firm as they say."""
     believed, doubted = data["axioms"]["believed"], data["doubt"] is not None
     if not doubted and believed != {"survived": 1, "failed": 1}:
@@ -73,6 +74,7 @@ def _wrong_runs(data: dict[str, Any]) -> Iterator[str]:
                 yield f"run {number} is not firm: the same was not survived often enough"
         elif run["good"] is False and believed["failed"] > 1:
             fired = frozenset(run["failed"])
+            effort.spend(len(failures))
             if sum(n for each, n in failures.items() if each <= fired) < believed["failed"]:
                 yield f"run {number} is not firm: it was not seen to fail often enough"
         if isinstance(run["firm"], list):
@@ -115,7 +117,8 @@ def _wrong_violations(world: World, data: dict[str, Any]) -> Iterator[str]:
     """Report contradictions to "more faults never help" that are not listed, or are none."""
     found: list[tuple[str, frozenset[str]]] = []
     known: set[frozenset[str]] = set()
-    good = [each for each in world.readings if each.number in _good(world)]
+    shown = {*world.clause_of, *world.survived}
+    good = [each for each in world.readings if each.number in shown]
     for each in contradicted(world):
         fired = frozenset(each.failed)
         if fired not in known:
@@ -133,10 +136,6 @@ def _wrong_violations(world: World, data: dict[str, Any]) -> Iterator[str]:
     said = [(each["kind"], frozenset(each["faults"])) for each in data["violations"]]
     if Counter(said) != Counter(found):
         yield f"{len(found)} contradictions in the evidence are not the {len(said)} it lists"
-
-
-def _good(world: World) -> set[int]:
-    return {*world.clause_of, *world.survived}
 
 
 def _undecided(world: World, faults: frozenset[str]) -> bool:

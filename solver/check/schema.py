@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from ldfi.solver.check.effort import Effort
@@ -11,43 +10,47 @@ from ldfi.solver.check.effort import Effort
 FORMAT = "ldfi-certificate/2"
 MANY = 1_000_000_000
 """The largest number of anything."""
-SAID = 5
-"""Problems that are said; whoever has as many is not helped by more."""
 
-Field: TypeAlias = Callable[[Any, str], Iterator[str]]
-
-
-def malformed(data: dict[str, Any], effort: Effort) -> list[str]:
-    """Say where it does not look as it should, at most :data:`SAID` places."""
-    problems: list[str] = []
-    for each in _document(data, effort):
-        problems.append(each)
-        if len(problems) == SAID:
-            break
-    return problems
+Field: TypeAlias = Callable[[Any], str | None]
+"""Says what is wrong with a value, behind the path to the place; None if nothing is."""
 
 
-def _document(data: dict[str, Any], effort: Effort) -> Iterator[str]:
-    first = list(_axioms_shape(data.get("axioms"), "axioms"))
-    if first:
-        yield from first[:1] if "axioms" in data else ["axioms are missing"]
-        return
+def malformed(data: dict[str, Any], effort: Effort) -> str | None:
+    """Say where it does not look as it should; None if it does."""
+    problem = _language_shape(data.get("axioms"))
+    if problem is not None:
+        return f"axioms{problem}"
     known = frozenset(data["axioms"]["language"]["faults"])
     effort.weigh(len(known))
-    sets = each_of(names(known), distinct=_sets_are_distinct)
-    yield from _axioms(known)(data["axioms"], "axioms")
-    yield from fields(
+    problem = _document(known)(data)
+    return None if problem is None else problem.removeprefix(".")
+
+
+def _language_shape(value: Any) -> str | None:
+    """Say whether the names of faults can be read at all, on which all else depends."""
+    if type(value) is not dict:
+        return " is no object"
+    if type(value.get("language")) is not dict:
+        return ".language is no object"
+    problem = texts(value["language"].get("faults"))
+    return None if problem is None else f".language.faults{problem}"
+
+
+def _document(known: frozenset[str]) -> Field:
+    faults, sets = names(known), each_of(names(known), distinct=_sets_are_distinct)
+    needed = fields({"run": number(1), "needed": mapping(known, number(1))})
+    return fields(
         {
             "format": anything,
-            "axioms": anything,
+            "axioms": _axioms(known),
             "evidence": each_of(_run(known), distinct=_numbered),
             "findings": sets,
             "minimal_failing_sets": sets,
             "larger_findings": sets,
             "open": sets,
             "open_complete": boolean,
-            "inconclusive": each_of(fields({"faults": names(known), "attempts": number(1)})),
-            "violations": each_of(fields({"kind": text, "faults": names(known)})),
+            "inconclusive": each_of(fields({"faults": faults, "attempts": number(1)})),
+            "violations": each_of(fields({"kind": text, "faults": faults})),
             "rechecks": fields({"tried": number(), "violated": number()}),
             "experiments": number(),
             "lower_bound": fields(
@@ -72,53 +75,34 @@ def _document(data: dict[str, Any], effort: Effort) -> Iterator[str]:
                 {
                     "steps": _steps,
                     "firm": optional(_steps),
-                    "minimal": each_of(
-                        fields({"run": number(1), "needed": mapping(known, number(1))})
-                    ),
+                    "minimal": each_of(needed),
                     "larger": _numbers,
                 }
             ),
         }
-    )(data, "")
-
-
-def _axioms_shape(value: Any, where: str) -> Iterator[str]:
-    """Say whether the names of faults can be read at all, on which all else depends."""
-    if not isinstance(value, dict):
-        yield f"{where} is no object"
-    elif not isinstance(value.get("language"), dict):
-        yield f"{where}.language is no object"
-    else:
-        faults = value["language"].get("faults")
-        yield from texts(faults, f"{where}.language.faults")
+    )
 
 
 def _axioms(known: frozenset[str]) -> Field:
-    sets = each_of(some(names(known)), distinct=_sets_are_distinct)
+    faults, one = names(known), name(known)
+    sets = each_of(some(faults), distinct=_sets_are_distinct)
+    implication = fields({"stronger": one, "weaker": one, "run": optional(number(1))})
     return fields(
         {
             "bounds": fields(
                 {
                     "max_size": optional(number(1)),
-                    "protected": names(known),
+                    "protected": faults,
                     "exclusions": sets,
-                    "down": names(known),
+                    "down": faults,
                 }
             ),
             "impossible": sets,
             "language": fields(
                 {
                     "faults": anything,
-                    "domains": mapping(known, names(known)),
-                    "implications": each_of(
-                        fields(
-                            {
-                                "stronger": name(known),
-                                "weaker": name(known),
-                                "run": optional(number(1)),
-                            }
-                        )
-                    ),
+                    "domains": mapping(known, faults),
+                    "implications": each_of(implication),
                 }
             ),
             "deterministic": boolean,
@@ -130,7 +114,7 @@ def _axioms(known: frozenset[str]) -> Field:
 
 def _run(known: frozenset[str]) -> Field:
     faults, proof = names(known), {"proof": an_object}
-    start: dict[str, Field] = {"number": number(1), "origin": text, "failed": faults}
+    start: dict[str, Field] = {"number": number(1), "origin": anything, "failed": faults}
     shapes = {
         "caution": fields({**start, "support": faults, "among": one_of("both", "all", "firm")}),
         "observed": fields(
@@ -151,23 +135,20 @@ def _run(known: frozenset[str]) -> Field:
         ),
     }
 
-    def check(value: Any, where: str) -> Iterator[str]:
-        origin = value.get("origin") if isinstance(value, dict) else None
-        if not isinstance(origin, str) or origin not in shapes:
-            yield f"{where} is no run of a known origin"
-        else:
-            yield from shapes[origin](value, where)
+    def check(value: Any) -> str | None:
+        origin = value.get("origin") if type(value) is dict else None
+        if type(origin) is not str or origin not in shapes:
+            return " is no run of a known origin"
+        return shapes[origin](value)
 
     return check
 
 
 def _pair(known: frozenset[str]) -> Field:
-    def check(value: Any, where: str) -> Iterator[str]:
-        if type(value) is not list or len(value) != 2:
-            yield f"{where} is no pair of faults"
-        else:
-            for each in value:
-                yield from name(known)(each, where)
+    def check(value: Any) -> str | None:
+        if type(value) is list and len(value) == 2 and set(map(type, value)) == {str}:
+            return None if known.issuperset(value) else " names what is not in the language"
+        return " is no pair of faults"
 
     return check
 
@@ -176,19 +157,19 @@ def fields(required: Mapping[str, Field], more: Mapping[str, Field] | None = Non
     """Make a check for an object with these fields, perhaps some more, and no others."""
     possible = {**required, **(more or {})}
 
-    def check(value: Any, where: str) -> Iterator[str]:
+    def check(value: Any) -> str | None:
         if type(value) is not dict:
-            yield f"{where or 'the certificate'} is no object"
-            return
-        for key in value:
+            return " is no object"
+        for key, each in value.items():
             if key not in possible:
-                yield f"{_path(where, key)} is no field of a certificate"
+                return f".{_said(key)} is no field of a certificate"
+            problem = possible[key](each)
+            if problem is not None:
+                return f".{key}{problem}"
         for key in required:
             if key not in value:
-                yield f"{_path(where, key)} is missing"
-        for key, field in possible.items():
-            if key in value:
-                yield from field(value[key], f"{where}.{key}" if where else key)
+                return f".{key} is missing"
+        return None
 
     return check
 
@@ -196,17 +177,14 @@ def fields(required: Mapping[str, Field], more: Mapping[str, Field] | None = Non
 def each_of(item: Field, distinct: Field | None = None) -> Field:
     """Make a check for a list of these; ``distinct`` looks at the list as a whole afterwards."""
 
-    def check(value: Any, where: str) -> Iterator[str]:
+    def check(value: Any) -> str | None:
         if type(value) is not list:
-            yield f"{where} is no list"
-            return
-        sound = True
+            return " is no list"
         for position, each in enumerate(value):
-            for problem in item(each, where):
-                sound = False
-                yield f"{problem} (number {position + 1} of {len(value)})"
-        if sound and distinct is not None:
-            yield from distinct(value, where)
+            problem = item(each)
+            if problem is not None:
+                return f"[{position}]{problem}"
+        return None if distinct is None else distinct(value)
 
     return check
 
@@ -214,14 +192,16 @@ def each_of(item: Field, distinct: Field | None = None) -> Field:
 def mapping(known: frozenset[str], item: Field) -> Field:
     """Make a check for an object from names of the language to these."""
 
-    def check(value: Any, where: str) -> Iterator[str]:
+    def check(value: Any) -> str | None:
         if type(value) is not dict:
-            yield f"{where} is no object"
-            return
+            return " is no object"
         for key, each in value.items():
             if key not in known:
-                yield f"{where} names {_said(key)}, which is not in the language"
-            yield from item(each, _path(where, key))
+                return f" names {_said(key)}, which is not in the language"
+            problem = item(each)
+            if problem is not None:
+                return f".{_said(key)}{problem}"
+        return None
 
     return check
 
@@ -229,11 +209,12 @@ def mapping(known: frozenset[str], item: Field) -> Field:
 def names(known: frozenset[str]) -> Field:
     """Make a check for a list of distinct names of the language."""
 
-    def check(value: Any, where: str) -> Iterator[str]:
-        yield from texts(value, where)
-        if type(value) is list and set(map(type, value)) <= {str} and not known.issuperset(value):
+    def check(value: Any) -> str | None:
+        problem = texts(value)
+        if problem is None and not known.issuperset(value):
             stranger = next(each for each in value if each not in known)
-            yield f"{where} names {_said(stranger)}, which is not in the language"
+            problem = f" names {_said(stranger)}, which is not in the language"
+        return problem
 
     return check
 
@@ -241,48 +222,34 @@ def names(known: frozenset[str]) -> Field:
 def name(known: frozenset[str]) -> Field:
     """Make a check for one name of the language."""
 
-    def check(value: Any, where: str) -> Iterator[str]:
-        if type(value) is not str or value not in known:
-            yield f"{where} is no name in the language"
+    def check(value: Any) -> str | None:
+        sound = type(value) is str and value in known
+        return None if sound else " is no name in the language"
 
     return check
 
 
 def some(item: Field) -> Field:
     """Make a check for a list that is not empty."""
-
-    def check(value: Any, where: str) -> Iterator[str]:
-        yield from item(value, where) if value != [] else [f"{where} has an empty set"]
-
-    return check
+    return lambda value: " has an empty set" if value == [] else item(value)
 
 
 def optional(item: Field) -> Field:
     """Make a check for null, or this."""
-
-    def check(value: Any, where: str) -> Iterator[str]:
-        if value is not None:
-            yield from item(value, where)
-
-    return check
+    return lambda value: None if value is None else item(value)
 
 
 def either(one: Field, other: Field) -> Field:
     """Make a check for one or the other."""
-
-    def check(value: Any, where: str) -> Iterator[str]:
-        if any(one(value, where)):
-            yield from other(value, where)
-
-    return check
+    return lambda value: None if one(value) is None else other(value)
 
 
 def one_of(*values: str) -> Field:
     """Make a check for one of these words."""
 
-    def check(value: Any, where: str) -> Iterator[str]:
-        if type(value) is not str or value not in values:
-            yield f"{where} is none of {', '.join(values)}"
+    def check(value: Any) -> str | None:
+        sound = type(value) is str and value in values
+        return None if sound else f" is none of {', '.join(values)}"
 
     return check
 
@@ -290,72 +257,63 @@ def one_of(*values: str) -> Field:
 def number(least: int = 0) -> Field:
     """Make a check for a whole number from here on."""
 
-    def check(value: Any, where: str) -> Iterator[str]:
-        if type(value) is not int or not least <= value <= MANY:
-            yield f"{where} is no whole number from {least} to {MANY}"
+    def check(value: Any) -> str | None:
+        sound = type(value) is int and least <= value <= MANY
+        return None if sound else f" is no whole number from {least} to {MANY}"
 
     return check
 
 
-def anything(_value: Any, _where: str) -> Iterator[str]:
+def anything(_value: Any) -> str | None:
     """Accept anything: it is looked at elsewhere."""
-    return iter(())
+    return None
 
 
-def an_object(value: Any, where: str) -> Iterator[str]:
+def an_object(value: Any) -> str | None:
     """Accept an object, whatever is in it."""
-    if type(value) is not dict:
-        yield f"{where} is no object"
+    return None if type(value) is dict else " is no object"
 
 
-def boolean(value: Any, where: str) -> Iterator[str]:
+def boolean(value: Any) -> str | None:
     """Accept true and false."""
-    if type(value) is not bool:
-        yield f"{where} is neither true nor false"
+    return None if type(value) is bool else " is neither true nor false"
 
 
-def finite(value: Any, where: str) -> Iterator[str]:
+def finite(value: Any) -> str | None:
     """Accept a number that is one, and not below zero."""
-    if type(value) not in (int, float) or not 0 <= value <= MANY or math.isnan(value):
-        yield f"{where} is no number from 0 to {MANY}"
+    sound = type(value) in (int, float) and 0 <= value <= MANY
+    return None if sound else f" is no number from 0 to {MANY}"
 
 
-def text(value: Any, where: str) -> Iterator[str]:
+def text(value: Any) -> str | None:
     """Accept a text."""
-    if type(value) is not str:
-        yield f"{where} is no text"
+    return None if type(value) is str else " is no text"
 
 
-def texts(value: Any, where: str) -> Iterator[str]:
+def texts(value: Any) -> str | None:
     """Accept a list of distinct texts."""
     if type(value) is not list or not set(map(type, value)) <= {str}:
-        yield f"{where} is no list of texts"
-    elif len(set(value)) < len(value):
-        yield f"{where} names something twice"
+        return " is no list of texts"
+    return " names something twice" if len(set(value)) < len(value) else None
 
 
-def _steps(value: Any, where: str) -> Iterator[str]:
-    if type(value) is not list or not set(map(type, value)) <= {int, str, list}:
-        yield f"{where} is no list of steps"
+def _steps(value: Any) -> str | None:
+    sound = type(value) is list and set(map(type, value)) <= {int, str, list}
+    return None if sound else " is no list of steps"
 
 
-def _numbers(value: Any, where: str) -> Iterator[str]:
-    if type(value) is not list or not set(map(type, value)) <= {int}:
-        yield f"{where} is no list of whole numbers"
+def _numbers(value: Any) -> str | None:
+    sound = type(value) is list and set(map(type, value)) <= {int}
+    return None if sound else " is no list of whole numbers"
 
 
-def _sets_are_distinct(value: list[list[str]], where: str) -> Iterator[str]:
-    if len(set(map(frozenset, value))) < len(value):
-        yield f"{where} names a set twice"
+def _sets_are_distinct(value: list[list[str]]) -> str | None:
+    return " names a set twice" if len(set(map(frozenset, value))) < len(value) else None
 
 
-def _numbered(value: list[dict[str, Any]], where: str) -> Iterator[str]:
-    if [run["number"] for run in value] != list(range(1, len(value) + 1)):
-        yield f"{where} is not numbered from 1 on"
-
-
-def _path(where: str, key: str) -> str:
-    return f"{where}.{_said(key)}" if where else _said(key)
+def _numbered(value: list[dict[str, Any]]) -> str | None:
+    sound = [run["number"] for run in value] == list(range(1, len(value) + 1))
+    return None if sound else " is not numbered from 1 on"
 
 
 def _said(name: str) -> str:

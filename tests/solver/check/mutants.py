@@ -18,7 +18,7 @@ def mutant(document: Document, rng: random.Random) -> tuple[str, Document]:
         name = rng.choice([*RULES, *["a field"] * len(RULES)])
         try:
             what = _field(changed, rng) if name == "a field" else RULES[name](changed, rng)
-        except (IndexError, ValueError, KeyError):
+        except (IndexError, ValueError, KeyError, TypeError, AttributeError):
             changed = copy.deepcopy(document)
             continue
         if changed != document:
@@ -51,7 +51,21 @@ def _field(document: Document, rng: random.Random) -> str:
 
 def _other(value: Any, document: Document, rng: random.Random) -> Any:
     names = document["axioms"]["language"]["faults"] or ["a"]
-    odd: list[Any] = [None, True, "x", -1, 0, 10**30, float("nan"), float("inf"), [], {}, [[]], "?", "f0"]
+    odd: list[Any] = [
+        None,
+        True,
+        "x",
+        -1,
+        0,
+        10**30,
+        float("nan"),
+        float("inf"),
+        [],
+        {},
+        [[]],
+        "?",
+        "f0",
+    ]
     if rng.random() < 0.2:
         return rng.choice(odd)
     if isinstance(value, bool):
