@@ -215,7 +215,7 @@ class _Writing:
     def _derivation(self) -> dict[str, Any]:
         labels = [(each, f"f{i}") for i, each in enumerate(self._minimal)]
         opens = [(each, f"o{i}") for i, each in enumerate(self._opens)]
-        every = Derivation(self.now, self._shown(self.now, firm=False), labels + opens)
+        every = Derivation(self.now, self._everything_shown, labels + opens)
         complete, firmly = every.complete, None
         if self._firm is not None:
             bad = self._bad(firm=True)

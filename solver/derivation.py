@@ -145,9 +145,10 @@ def shown_by(now: Hypotheses, clauses: Sequence[int], closed: Callable[[int], in
     """List what the good runs show. ``clauses``: per clause the number of a run; ``closed``: that
     of the run of which nobody knows what it relied on."""
     equation, found = now.equation, []
+    offered = iter(now.sets)  # of those that what is down does not hit, in their order
     for position, clause in enumerate(equation.clauses):
         if not equation.satisfied >> position & 1:
-            offers = _offers(now, clause)
+            offers = next(offered)
             found.append(Shown(clauses[position], clause, offers, equation.conditions[position]))
     everything = (1 << len(now.language.names)) - 1
     for each in sorted(equation.closed):

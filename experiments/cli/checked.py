@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -63,7 +63,9 @@ def check_all(file: Path, asked: Asked) -> list[Verdict]:
     ]
     one = len(items) == 1 and items[0][0] == file.name
     for name, certificate in items:
-        if times[name] == 1 and (one or not asked.classes or name in asked.classes):
+        if one and asked.classes:
+            found.append(_nameless(_verdict(name, certificate, asked)))
+        elif times[name] == 1 and (not asked.classes or name in asked.classes):
             found.append(_verdict(name, certificate, asked))
     missing = () if one else dict.fromkeys(name for name in asked.classes if name not in times)
     return [
@@ -98,6 +100,14 @@ def _verdict(name: str, certificate: Any, asked: Asked) -> Verdict:
         return Verdict(name, "false", report.problems)
     lacking = (*report.open, *_lacking(report, asked))
     return Verdict(name, "open" if lacking else "complete", lacking, report.assumed)
+
+
+def _nameless(verdict: Verdict) -> Verdict:
+    """Doubt that a certificate by itself is about a class that was asked for."""
+    if verdict.verdict in ("false", "unreadable"):
+        return verdict
+    reasons = (*verdict.reasons, "it does not say which class it is about")
+    return replace(verdict, verdict="open", reasons=reasons)
 
 
 def _lacking(report: Report, asked: Asked) -> Iterator[str]:

@@ -125,6 +125,9 @@ def test_classes_that_are_asked_for(file: Path) -> None:
     code, said = checked(file, both, "--class", "GET /", "--class", "GET /none")
     assert code == 3
     assert "GET /none: open\n  there is no certificate of it" in said
+    code, said = checked(file, WHOLE, "--class", "GET /")
+    assert code == 3
+    assert "it does not say which class it is about" in said
 
 
 def test_what_is_assumed_is_said(file: Path) -> None:

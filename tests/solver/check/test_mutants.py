@@ -16,6 +16,8 @@ from tests.solver.check.mutants import RULES, mutant
 from tests.solver.check.oracle import Oracle
 
 MUTANTS = int(os.environ.get("LDFI_MUTANTS", "300"))
+HARMLESS = {"fewer bounds", "more of it firm", "no word of doubt"}
+"""Rules after which most certificates are still true."""
 EACH = 20
 """Mutants of one certificate."""
 
@@ -57,7 +59,7 @@ def test_every_rule_is_broken_and_most_of_what_that_gives_is_rejected() -> None:
             wrong = check(document) != []
             rejected += wrong
             assert wrong or Oracle(document).wrong() == [], (name, seed)
-        assert rejected or name in ("fewer bounds", "more of it firm"), name
+        assert rejected or name in HARMLESS, name
 
 
 def test_documents_of_before_are_told_apart() -> None:
