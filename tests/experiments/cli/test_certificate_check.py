@@ -162,7 +162,7 @@ def odd(rng: random.Random, number: int) -> bytes:
         document = mutant(document, rng)[1]
     if number % 100 == 0:
         _enlarge(document, rng)
-    if rng.random() < 0.3:
+    elif rng.random() < 0.3:
         document = of(*[(f"GET /{n}", document) for n in range(rng.randint(0, 3))])
     content = json.dumps(document).encode()
     if rng.random() < 0.1:

@@ -18,7 +18,7 @@ def mutant(document: Document, rng: random.Random) -> tuple[str, Document]:
         name = rng.choice([*RULES, *["a field"] * len(RULES)])
         try:
             what = _field(changed, rng) if name == "a field" else RULES[name](changed, rng)
-        except (IndexError, ValueError, KeyError, TypeError, AttributeError):
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError):
             changed = copy.deepcopy(document)
             continue
         if changed != document:
