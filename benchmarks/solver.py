@@ -65,7 +65,7 @@ def next_hypothesis(kind: str, max_size: int, seed: int = 0) -> dict[str, object
                 explorer.observe(support, failed={f"other{number}"} if number else set())
         else:
             explorer.observe(app.run(frozenset()).support)
-            while len(explorer.certificate().data["evidence"]["good"]) < 1000:
+            while len(explorer.runs.all) < 1000:
                 for outcome in app.natural(500, rng, 0.01):
                     if outcome.succeeded:
                         explorer.observe(outcome.support, failed=outcome.fired)

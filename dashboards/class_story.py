@@ -129,7 +129,9 @@ def _varieties(known: KnownClass) -> tuple[WayToGo, ...]:
 
 def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None) -> Stand:
     """Say in numbers and words where a certificate (its ``data``) stands."""
-    good = certificate["evidence"]["good"]
+    good = [run["origin"] for run in _runs(certificate) if run["good"]]
+    bounds = certificate["axioms"]["bounds"] if "axioms" in certificate else certificate["bounds"]
+    doubt = certificate.get("doubt") or {}
     return Stand(
         complete=bool(certificate["open_complete"]) and not certificate["open"],
         findings=tuple(said_together(faults, callees) for faults in certificate["findings"]),
@@ -137,13 +139,27 @@ def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None)
         open_complete=bool(certificate["open_complete"]),
         experiments=certificate["experiments"],
         ratio=certificate["lower_bound"]["ratio"],
-        natural=sum(run["origin"] == "observed" for run in good),
-        injected=sum(run["origin"] != "observed" for run in good),
-        max_size=certificate["bounds"]["max_size"],
+        natural=good.count("observed"),
+        injected=good.count("injected"),
+        max_size=bounds["max_size"],
         rechecked=certificate["rechecks"]["tried"],
         violated=certificate["rechecks"]["violated"],
-        survived_once=certificate.get("doubt", {}).get("survived_once"),
+        survived_once=doubt.get("survived_once"),
     )
+
+
+def _runs(certificate: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """List the runs of a certificate, each of which has ``origin``, ``failed``, ``good`` and
+    ``count``; those of the format from before had good and bad ones apart."""
+    evidence = certificate["evidence"]
+    if isinstance(evidence, dict):
+        yield from ({**run, "good": True} for run in evidence["good"])
+        for run in evidence["bad"]:
+            yield {**run, "failed": run["fired"], "good": False, "origin": "injected"}
+        return
+    for run in evidence:
+        if run["origin"] != "caution":
+            yield {"good": True, "count": 1, **run}
 
 
 def _by_size(hypotheses: Iterable[Sequence[str]], callees: dict[str, str]) -> Iterable[OpenOfSize]:
@@ -202,14 +218,14 @@ def point_story(
 
 
 def _tried(certificate: dict[str, Any], point: str, callees: dict[str, str]) -> Iterable[Tried]:
-    evidence = certificate["evidence"]
-    for run in evidence["bad"]:
-        if _has(run["fired"], point):
-            yield Tried(_others(run["fired"], point, callees), "hurt", "injected", run["count"])
-    for run in evidence["good"]:
-        if _has(run["failed"], point):
-            said = _others(run["failed"], point, callees)
-            yield Tried(said, "survived", run["origin"], run["count"])
+    """List what came of runs in which this point failed, of what hurt first, one for each set."""
+    times: Counter[tuple[bool, str, tuple[str, ...]]] = Counter()
+    for run in _runs(certificate):
+        if run["good"] is not None and _has(run["failed"], point):
+            times[not run["good"], run["origin"], tuple(run["failed"])] += run["count"]
+    for (hurt, origin, failed), count in sorted(times.items(), key=lambda item: not item[0][0]):
+        said = _others(failed, point, callees)
+        yield Tried(said, "hurt" if hurt else "survived", origin, count)
 
 
 def _others(faults: Sequence[str], point: str, callees: dict[str, str]) -> str:

@@ -222,7 +222,12 @@ FORMATS = (
     ("scenario", "`ldfi findings scenario`", "`ldfi`, people", "below"),
     ("notification", "`ldfi`", "webhooks, Slack", "[here](../notifications.md), and below"),
     ("faults in a mesh", "`ldfi export`", "Envoy, Istio", "[here](../mesh.md)"),
-    ("certificate", "`ldfi certificate show`", "`ldfi certificate check`", "[API](api.md)"),
+    (
+        "certificate",
+        "`ldfi certificate show`",
+        "`ldfi certificate check`",
+        "[here](../certificates.md)",
+    ),
     (
         "certificate with its runs and the signed head",
         "`ldfi certificate get`",

@@ -12,6 +12,7 @@ Pure: no I/O, no clock, no knowledge of traces. A fault is any hashable, a suppo
 from __future__ import annotations
 
 from ldfi.solver.certificate import Certificate
+from ldfi.solver.certify import Doubt
 from ldfi.solver.equation import Violation
 from ldfi.solver.errors import InvalidRecord, OutOfTime, SolverError
 from ldfi.solver.explorer import Explorer, Judgement
@@ -19,6 +20,7 @@ from ldfi.solver.order import Fault, Faults
 
 __all__ = [
     "Certificate",
+    "Doubt",
     "Explorer",
     "Fault",
     "Faults",

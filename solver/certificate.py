@@ -11,23 +11,25 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-FORMAT = "ldfi-certificate/1"
+FORMAT = "ldfi-certificate/2"
 
 
 @dataclass(frozen=True)
 class Certificate:
     """What an exploration knows at one moment, as one JSON document.
 
-    ``data`` has these keys. ``bounds``: max_size, max_union, protected, exclusions, down.
-    ``language``: faults, domains, implications. ``evidence``: good runs (origin, failed, support,
-    count, traces) and bad ones (fired, count, traces). ``findings``, ``minimal_failing_sets``,
-    ``larger_findings``, ``open``: lists of fault sets. ``open_complete``: whether all that is open
-    is listed. ``inconclusive``: sets tried in vain, with attempts. ``violations`` of "more faults
-    never help". ``rechecks``: how many sets that were inferred to be safe were tried nevertheless,
-    and how many of them failed. ``experiments``, ``lower_bound`` (failing, packing, total, ratio).
-    A campaign adds two: ``doubt`` (tries wanted; sets survived, and survived once; hypotheses that
-    are open but for lessons tried once; contradictions unsettled), and, where it is not all of it,
-    the part of the evidence that what is not open ``rests_on``.
+    ``data`` has these keys. ``axioms``, which nothing in it can prove: bounds (max_size, protected,
+    exclusions, down), what is impossible, the language (faults, domains, implications, each with
+    the run that showed it), deterministic, monotone, and how often the same has to be seen to be
+    believed. ``evidence``: the runs in their order, numbered from 1: ``observed`` ones (failed,
+    support, count, traces), experiments (besides injected, good, firm, recheck, caused) and
+    cautions (failed, support, among). What follows: ``findings``, ``minimal_failing_sets``,
+    ``larger_findings``, ``open``: lists of fault sets; ``open_complete``: whether all that is open
+    is listed; ``inconclusive``: sets tried in vain, with attempts; ``violations`` of "more faults
+    never help"; ``rechecks``; ``experiments``; ``lower_bound`` (failing, packing, total, ratio);
+    ``doubt``, null where nothing is doubted (sets survived, and survived once; hypotheses that are
+    open but for runs that are not firm; contradictions unsettled). ``derivation``: which run
+    decides what (:mod:`ldfi.solver.derivation`).
     """
 
     data: dict[str, Any]
@@ -56,6 +58,8 @@ class Certificate:
     def from_json(cls, text: str) -> Certificate:
         """Read what :meth:`to_json` wrote. Raises ValueError for anything else."""
         data = json.loads(text)
+        if isinstance(data, dict) and data.get("format") == "ldfi-certificate/1":
+            raise ValueError(f"this certificate is of an older format than {FORMAT!r}")
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"this is no certificate in the format {FORMAT!r}")
         return cls(data)

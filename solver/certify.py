@@ -2,111 +2,389 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
-from ldfi.solver.bound import lower_bound
+from ldfi.solver.bits import members
+from ldfi.solver.bound import LowerBound, lower_bound
 from ldfi.solver.certificate import FORMAT, Certificate
+from ldfi.solver.derivation import Derivation, Shown, shown_by
 from ldfi.solver.equation import Equation
 from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, larger, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
+from ldfi.solver.language import Language
+from ldfi.solver.listing import Steps
 from ldfi.solver.order import Fault, Faults, set_key
+from ldfi.solver.rechecks import rechecks
+from ldfi.solver.runs import Run, RunLog
+
+LISTED = 1000
+"""How many open hypotheses a certificate lists."""
+BRANCHES = 100_000
+"""Branches looked at to list them: about a second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """What the explorer knows besides the evidence."""
+class Doubt:
+    """What of the runs is firm. ``runs``: these alone, as they are firmly read; ``places``: which
+    experiment, in order, each of their experiments is. ``survived``, ``failed``: how often the same
+    has to be seen before it is firm. ``unsettled``: sets that hurt although others say they cannot.
+    """
 
-    max_union: int | None
-    down: Faults
-    experiments: int
-    rechecked: int
-    violated: int
-    attempts: Mapping[Faults, int]
-    still_open: tuple[int, ...]
-    all_listed: bool
+    runs: RunLog
+    places: Sequence[int]
+    survived: int
+    failed: int
+    unsettled: Sequence[Faults] = ()
 
 
-def certify(now: Hypotheses, progress: Progress) -> Certificate:
+@dataclass(frozen=True)
+class _Entry:
+    """A run as the certificate lists it. ``firmly``: as it is firmly read, None if it is not."""
+
+    run: Run
+    firmly: Run | None
+    among: str = "both"
+
+
+def certify(now: Hypotheses, runs: RunLog, down: Faults, doubt: Doubt | None = None) -> Certificate:
     """Write the certificate. Raises InvalidRecord if two faults have the same name."""
-    language, equation = now.language, now.equation
-    _distinct(language.names)
-    minimal = minimal_failing_sets(now)
-    bound = lower_bound(now, minimal)
-    tried = progress.experiments - progress.rechecked
+    _learn(now.language, doubt)
+    _distinct(now.language.names)
+    return Certificate(_Writing(now, _entries(runs, doubt), down, doubt).data())
 
-    def masks(sets: Iterable[int]) -> list[list[str]]:
-        return named(language.faults(each) for each in sets)
 
-    data: dict[str, Any] = {
-        "format": FORMAT,
-        "bounds": _bounds(now, progress),
-        "language": {
-            "faults": [_name(each) for each in language.names],
-            "domains": _relation(language.names, language.domains),
-            "implications": _relation(language.names, language.weaker),
-        },
-        "deterministic": equation.deterministic,
-        "monotone": equation.monotone,
-        "evidence": _evidence(equation),
-        "findings": masks(exact_findings(now, minimal)),
-        "minimal_failing_sets": masks(minimal),
-        "larger_findings": masks(larger(now, minimal)),
-        "open": masks(progress.still_open),
-        "open_complete": progress.all_listed,
-        "inconclusive": [
-            {"faults": _names(faults), "attempts": count}
-            for faults, count in sorted(progress.attempts.items(), key=lambda i: set_key(i[0]))
-        ],
-        "violations": [
-            {"kind": each.kind, "faults": _names(each.faults)} for each in equation.violations()
-        ],
-        "rechecks": {"tried": progress.rechecked, "violated": progress.violated},
-        "experiments": progress.experiments,
-        "lower_bound": {
+@dataclass
+class _Writing:
+    """One certificate on its way."""
+
+    now: Hypotheses
+    entries: Sequence[_Entry]
+    down: Faults
+    doubt: Doubt | None
+
+    def data(self) -> dict[str, Any]:
+        """Put the document together."""
+        tried = self._tried()
+        marks = rechecks(self._runs, self._empty())
+        proof = self._derivation()
+        open_complete = self._all_listed and proof.pop("complete")
+        if self.doubt is not None and self.doubt.unsettled:
+            open_complete = False  # nobody knows what else they leave open
+        violated = [run.good is False for run, mark in zip(self._runs, marks, strict=True) if mark]
+        return {
+            "format": FORMAT,
+            "axioms": self._axioms(),
+            "evidence": [
+                _evidence(number, each, recheck=mark)
+                for number, (each, mark) in enumerate(zip(self.entries, marks, strict=True), 1)
+            ],
+            "findings": self._named(exact_findings(self.now, self._minimal)),
+            "minimal_failing_sets": self._named(self._minimal),
+            "larger_findings": self._named(self._larger),
+            "open": self._named(self._opens),
+            "open_complete": open_complete,
+            "inconclusive": [
+                {"faults": _names(faults), "attempts": tried[faults]}
+                for faults in sorted(tried, key=set_key)
+                if self._undecided(faults)
+            ],
+            "violations": [
+                {"kind": each.kind, "faults": _names(each.faults)}
+                for each in self.now.equation.violations()
+            ],
+            "rechecks": {"tried": len(violated), "violated": sum(violated)},
+            "experiments": sum(tried.values()),
+            "lower_bound": self._lower_bound(sum(tried.values()) - len(violated)),
+            "doubt": self._doubt(),
+            "derivation": proof,
+        }
+
+    @cached_property
+    def _runs(self) -> list[Run]:
+        """What all runs together say, entry by entry; cautions of the firm ones say nothing."""
+        nothing = Run("caution", frozenset(), frozenset())
+        return [nothing if each.among == "firm" else each.run for each in self.entries]
+
+    @cached_property
+    def _firm(self) -> Hypotheses | None:
+        """What the firm runs leave; None if that is all of them."""
+        if all(each.firmly is each.run and each.among == "both" for each in self.entries):
+            return None
+        equation = self._empty()
+        for each in self.entries:
+            if each.firmly is not None:
+                equation.learn(each.firmly)
+        return Hypotheses(self.now.language, equation, self.now.max_size)
+
+    def _empty(self) -> Equation:
+        equation = self.now.equation
+        return Equation(
+            self.now.language,
+            self.down,
+            deterministic=equation.deterministic,
+            monotone=equation.monotone,
+        )
+
+    @cached_property
+    def _minimal(self) -> list[int]:
+        return _by_name(self.now.language, minimal_failing_sets(self.now))
+
+    @cached_property
+    def _larger(self) -> list[int]:
+        return _by_name(self.now.language, larger(self.now, self._minimal))
+
+    @cached_property
+    def _listed(self) -> tuple[list[int], bool]:
+        """What is open by all runs or by the firm ones, and whether that is all of it."""
+        found: set[int] = set()
+        everything = True
+        for world in filter(None, (self.now, self._firm)):
+            # Counted in branches, not in seconds: the same knowledge is always written alike.
+            enough = Steps(BRANCHES)
+            listed = list(islice(world.minimal(stop=enough), LISTED + 1))
+            found.update(listed[:LISTED])
+            everything = everything and len(listed) <= LISTED and not enough.used_up
+        return _by_name(self.now.language, found), everything
+
+    @property
+    def _opens(self) -> list[int]:
+        return self._listed[0]
+
+    @property
+    def _all_listed(self) -> bool:
+        return self._listed[1]
+
+    def _named(self, sets: Iterable[int]) -> list[list[str]]:
+        return [_names(self.now.language.faults(each)) for each in sets]
+
+    def _tried(self) -> Counter[Faults]:
+        return Counter(run.injected for run in self._runs if run.origin == "injected")
+
+    def _undecided(self, faults: Faults) -> bool:
+        return self.now.is_open(self.now.language.variables(faults))
+
+    def _axioms(self) -> dict[str, Any]:
+        language, equation = self.now.language, self.now.equation
+        return {
+            "bounds": {
+                "max_size": self.now.max_size,
+                "protected": _names(language.faults(language.protected)),
+                "exclusions": named(language.exclusions - language.impossible),
+                "down": _names(self.down),
+            },
+            "impossible": named(language.impossible),
+            "language": {
+                "faults": [_name(each) for each in language.names],
+                "domains": {
+                    _name(language.names[one]): _names(language.names[each] for each in many)
+                    for one, many in language.domains.items()
+                },
+                "implications": self._implications(),
+            },
+            "deterministic": equation.deterministic,
+            "monotone": equation.monotone,
+            "believed": {
+                "survived": 1 if self.doubt is None else self.doubt.survived,
+                "failed": 1 if self.doubt is None else self.doubt.failed,
+            },
+        }
+
+    def _implications(self) -> list[dict[str, Any]]:
+        """Write each with the first run that showed it; null where somebody said so."""
+        names = self.now.language.names
+        shown: dict[tuple[Fault, Fault], int] = {}
+        for number, each in enumerate(self.entries, 1):
+            for pair in each.run.caused:
+                shown.setdefault(pair, number)
+        return [
+            {
+                "stronger": _name(names[one]),
+                "weaker": _name(names[other]),
+                "run": shown.get((names[one], names[other])),
+            }
+            for one, many in self.now.language.weaker.items()
+            for other in sorted(many)
+        ]
+
+    def _derivation(self) -> dict[str, Any]:
+        labels = [(each, f"f{i}") for i, each in enumerate(self._minimal)]
+        opens = [(each, f"o{i}") for i, each in enumerate(self._opens)]
+        every = Derivation(self.now, self._everything_shown, labels + opens)
+        complete, firmly = every.complete, None
+        if self._firm is not None:
+            bad = self._bad(firm=True)
+            failing = [(self._firm.language.expand(each), f"b{bad[each]}") for each in bad]
+            firm = Derivation(self._firm, self._shown(self._firm, firm=True), opens, failing)
+            complete, firmly = complete and firm.complete, firm.steps
+        return {
+            "complete": complete,
+            "steps": every.steps,
+            "firm": firmly,
+            "minimal": [self._proved(each) for each in self._minimal],
+            "larger": [self._convicted(each, exactly=True) for each in self._larger],
+        }
+
+    def _read(self, *, firm: bool) -> Iterable[tuple[int, Run]]:
+        for number, each in enumerate(self.entries, 1):
+            run = each.firmly if firm else each.run
+            if run is not None and run.teaches and (firm or each.among != "firm"):
+                yield number, run
+
+    def _bad(self, *, firm: bool) -> dict[Faults, int]:
+        found: dict[Faults, int] = {}
+        for number, run in self._read(firm=firm):
+            if run.good is False:
+                found.setdefault(run.failed, number)
+        return found
+
+    def _shown(self, world: Hypotheses, *, firm: bool) -> list[Shown]:
+        numbers: dict[int, int] = {}
+        closed: dict[int, int] = {}
+        for number, run in self._read(firm=firm):
+            if run.good and run.origin != "caution":
+                position = world.equation.clause_of(run)
+                if position is not None:
+                    numbers.setdefault(position, number)
+                else:
+                    points = world.language.expand(run.failed) & ~world.equation.down
+                    closed.setdefault(points, number)
+        clauses = [numbers[each] for each in range(len(world.equation.clauses))]
+        return shown_by(world, clauses, closed.__getitem__)
+
+    @cached_property
+    def _everything_shown(self) -> list[Shown]:
+        return self._shown(self.now, firm=False)
+
+    def _proved(self, variables: int) -> dict[str, Any]:
+        """Say which run convicts a minimal failing set, and which show all of it to be needed."""
+        rest = {
+            _name(self.now.language.names[each]): self._saved(variables & ~(1 << each))
+            for each in members(variables)
+        }
+        return {"run": self._convicted(variables), "needed": rest}
+
+    def _saved(self, variables: int) -> int:
+        equation = self.now.equation
+        touched = self.now.expand(variables) | equation.down
+        alone = touched & ~equation.down
+        for each in self._everything_shown:
+            fits = each.exactly is None or each.exactly == alone
+            binds = equation.monotone or not each.condition & ~touched
+            if fits and binds and not each.clause & touched:
+                return each.run
+        raise AssertionError("a minimal failing set has a subset that nothing shows to be safe")
+
+    def _convicted(self, variables: int, *, exactly: bool = False) -> int:
+        down = self.now.equation.down
+        touched = self.now.expand(variables) | down
+        for fired, number in self._bad(firm=False).items():
+            points = self.now.language.expand(fired)
+            if not points & ~touched and (not exactly or not touched & ~(points | down)):
+                return number
+        raise AssertionError("a failing set was convicted by no run")
+
+    def _lower_bound(self, tried: int) -> dict[str, Any]:
+        bound: LowerBound = lower_bound(self.now, self._minimal)
+        return {
             "failing": bound.failing,
-            "packing": masks(bound.packing),
+            "packing": self._named(_by_name(self.now.language, bound.packing)),
             "total": bound.total,
             "ratio": round(tried / bound.total, 4) if bound.total else None,
-        },
-    }
-    return Certificate(data)
-
-
-def _bounds(now: Hypotheses, progress: Progress) -> dict[str, Any]:
-    language = now.language
-    return {
-        "max_size": now.max_size,
-        "max_union": progress.max_union,
-        "protected": _names(language.faults(language.protected)),
-        "exclusions": named(language.exclusions),
-        "down": _names(progress.down),
-    }
-
-
-def _evidence(equation: Equation) -> dict[str, Any]:
-    good = [
-        {
-            "origin": run.origin,
-            "failed": _names(run.failed),
-            "support": None if run.support is None else _names(run.support),
-            "count": run.count,
-            "traces": list(run.traces),
         }
-        for run in equation.good.values()
-    ]
-    bad = [
-        {"fired": _names(run.fired), "count": run.count, "traces": list(run.traces)}
-        for run in equation.bad.values()
-    ]
-    return {"good": good, "bad": bad}
+
+    def _doubt(self) -> dict[str, Any] | None:
+        if self.doubt is None:
+            return None
+        times = Counter(run.injected for run in self._runs if run.origin == "injected" and run.good)
+        unsettled = named(set(self.doubt.unsettled))
+        return {
+            "survived": len(times),
+            "survived_once": sum(count == 1 for count in times.values()),
+            "tried_once": sum(not self.now.is_open(each) for each in self._opens),
+            "unsettled": unsettled,
+        }
+
+
+def _learn(language: Language, doubt: Doubt | None) -> None:
+    """Know whatever the firm runs name."""
+    for run in () if doubt is None else doubt.runs.all:
+        language.learn(run.failed | run.injected | (run.support or frozenset()))
+
+
+def _entries(runs: RunLog, doubt: Doubt | None) -> list[_Entry]:
+    """Put the cautions first, then the runs in their order, each as it is firmly read as well."""
+    firmly = None if doubt is None else doubt.runs
+    found = list(_cautions(runs, firmly))
+    experiments: dict[int, Run] = {}
+    if doubt is not None:
+        experiments = dict(zip(doubt.places, doubt.runs.experiments, strict=True))
+    count = 0
+    for run in runs.all:
+        if run.origin == "caution":
+            continue
+        firm: Run | None = run
+        if run.origin == "injected" and doubt is not None:
+            firm = experiments.get(count)
+            if firm is not None and firm.failed == run.failed:
+                firm = run
+            count += 1
+        found.append(_Entry(run, firm))
+    return found
+
+
+def _cautions(runs: RunLog, firmly: RunLog | None) -> Iterable[_Entry]:
+    every = _gathered(runs)
+    firm = every if firmly is None else _gathered(firmly)
+    for failed in sorted({*every, *firm}, key=set_key):
+        one, other = every.get(failed, frozenset()), firm.get(failed, frozenset())
+        for faults, among in ((one & other, "both"), (one - other, "all"), (other - one, "firm")):
+            if faults:
+                run = Run("caution", failed, faults)
+                yield _Entry(run, None if among == "all" else run, among)
+
+
+def _gathered(runs: RunLog) -> dict[Faults, Faults]:
+    found: dict[Faults, Faults] = {}
+    for run in runs.all:
+        if run.origin == "caution":
+            found[run.failed] = found.get(run.failed, frozenset()) | (run.support or frozenset())
+    return found
+
+
+def _evidence(number: int, entry: _Entry, *, recheck: bool) -> dict[str, Any]:
+    run, firm = entry.run, entry.firmly
+    said: dict[str, Any] = {"number": number, "origin": run.origin, "failed": _names(run.failed)}
+    if run.origin == "caution":
+        return {**said, "support": _names(run.support or ()), "among": entry.among}
+    said["support"] = None if run.support is None else _names(run.support)
+    said["traces"] = list(run.traces)
+    if run.origin == "observed":
+        return {**said, "count": run.count}
+    firmly = True if firm is run else False if firm is None else _names(firm.failed)
+    return {
+        **said,
+        "injected": _names(run.injected),
+        "good": run.good,
+        "firm": firmly,
+        "recheck": recheck,
+        "caused": sorted([_name(one), _name(other)] for one, other in run.caused),
+    }
 
 
 def named(sets: Iterable[Faults]) -> list[list[str]]:
     """Name sets of faults, each sorted, smaller ones first."""
     return sorted((_names(each) for each in sets), key=lambda each: (len(each), each))
+
+
+def _by_name(language: Language, sets: Iterable[int]) -> list[int]:
+    """Put masks in the order in which they are named."""
+    return sorted(sets, key=lambda each: (each.bit_count(), _names(language.faults(each))))
 
 
 def _name(fault: Fault) -> str:
@@ -115,12 +393,6 @@ def _name(fault: Fault) -> str:
 
 def _names(faults: Iterable[Fault]) -> list[str]:
     return sorted(_name(each) for each in faults)
-
-
-def _relation(names: list[Fault], relation: Mapping[int, Iterable[int]]) -> dict[str, list[str]]:
-    return {
-        _name(names[one]): _names(names[each] for each in many) for one, many in relation.items()
-    }
 
 
 def _distinct(names: list[Fault]) -> None:

@@ -18,29 +18,27 @@ to contradict that; a failure that was seen outranks a safety that was inferred.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Literal
 
 from ldfi.solver.bits import mask_of, members, without_supersets
 from ldfi.solver.language import Language
 from ldfi.solver.order import Fault, Faults
-
-Origin: TypeAlias = Literal["observed", "injected"]
-EXEMPLARS = 5
+from ldfi.solver.runs import Origin, Run
 
 
 @dataclass(slots=True)
 class GoodRun:
-    """A distinct shape of good run, with how often it was seen and a few trace ids.
+    """A distinct shape of good run.
 
-    ``support`` None: the run was good, but what it relied on is not known.
+    ``support`` None: the run was good, but what it relied on is not known. Origin ``caution``: what
+    a clause holds besides what its runs relied on; where there is no such run, it says nothing.
     """
 
     failed: Faults
     support: Faults | None
     origin: Origin
     count: int = 0
-    traces: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -48,8 +46,6 @@ class BadRun:
     """A distinct set of faults that fired in failed runs."""
 
     fired: Faults
-    count: int = 0
-    traces: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +81,40 @@ class Equation:
         and what is inside them if more faults never help."""
         self.version = 0
         self._position: dict[tuple[int, int], int] = {}
+        self._cautions: dict[tuple[int, int], int] = {}
+        """What is to join clauses that do not exist yet."""
         self._down = frozenset(down)
         self._translated = language.version
 
-    def add_good(
-        self, failed: Faults, support: Faults | None, origin: Origin, traces: Iterable[str]
-    ) -> None:
+    def add_good(self, failed: Faults, support: Faults | None, origin: Origin) -> None:
         """Learn from a good run in which ``failed`` failed, by nature or by injection."""
-        run = self.good.get((failed, support, origin))
-        if run is None:
+        if (failed, support, origin) not in self.good:
             run = self.good[failed, support, origin] = GoodRun(failed, support, origin)
             self.refresh()
             self._add_clause(run)
-        _count(run, traces)
+        self.good[failed, support, origin].count += 1
 
-    def add_bad(self, fired: Faults, traces: Iterable[str]) -> None:
+    def add_bad(self, fired: Faults) -> None:
         """Learn from a bad run in which ``fired`` fired."""
-        run = self.bad.get(fired)
-        if run is None:
-            run = self.bad[fired] = BadRun(fired)
+        if fired not in self.bad:
+            self.bad[fired] = BadRun(fired)
             self.refresh()
             self._block(self.language.expand(fired))
-        _count(run, traces)
+
+    def learn(self, run: Run) -> None:
+        """Learn from a run whatever follows from it."""
+        if not run.teaches:
+            return
+        if run.good:
+            self.add_good(run.failed, run.support, run.origin)
+        else:
+            self.add_bad(run.failed)
+
+    def clause_of(self, run: Run) -> int | None:
+        """Return the position of the clause that this run has part in; None if it has in none."""
+        if not run.teaches or not run.good or run.support is None:
+            return None
+        return self._position.get(self._key(GoodRun(run.failed, run.support, run.origin)))
 
     def is_safe(self, expansion: int) -> bool:
         """Tell whether some good run shows that these point faults are survived."""
@@ -157,12 +165,15 @@ class Equation:
     def natural_clauses(self) -> list[int]:
         """Make the clauses that unperturbed requests alone amount to."""
         clauses: dict[tuple[int, int], int] = {}
+        shown = set()
         for run in self.good.values():
-            if run.support is not None and run.origin == "observed":
+            if run.support is not None and run.origin != "injected":
                 key = self._key(run)
                 support = self.language.expand(run.support) & ~key[0]
                 clauses[key] = clauses.get(key, 0) | support
-        return list(clauses.values())
+                if run.origin == "observed":
+                    shown.add(key)
+        return [clause for key, clause in clauses.items() if key in shown]
 
     def doubtful(self) -> list[Faults]:
         """List sets that were seen to fail and that a good run shows safe."""
@@ -176,7 +187,8 @@ class Equation:
             over = [
                 good.failed
                 for good in self.good.values()
-                if not fired & ~(self.language.expand(good.failed) | self.down)
+                if good.origin != "caution"
+                and not fired & ~(self.language.expand(good.failed) | self.down)
             ]
             if over and self.monotone:
                 found.append(Violation("superset of a failing set survived", over[0]))
@@ -193,8 +205,12 @@ class Equation:
         self.clauses, self.conditions, self.hits, self._position = [], [], {}, {}
         self.satisfied = 0
         self.closed = set()
+        self._cautions = {}
         for run in self.good.values():
             self._add_clause(run)
+        self.failing = []
+        for fired in self.bad:
+            self._block(self.language.expand(fired))
         self.version += 1
 
     def _key(self, run: GoodRun) -> tuple[int, int]:
@@ -208,13 +224,17 @@ class Equation:
         if run.support is None:
             self.closed.add(failed & ~self.down)
             return
-        key = self._key(run)
+        key, holds = self._key(run), self.language.expand(run.support) & ~failed
         position = self._position.get(key)
+        if position is None and run.origin == "caution":
+            self._cautions[key] = self._cautions.get(key, 0) | holds
+            return
         if position is None:
             position = self._position[key] = len(self.clauses)
             self.clauses.append(0)
             self.conditions.append(failed)
-        news = self.language.expand(run.support) & ~failed & ~self.clauses[position]
+            holds |= self._cautions.pop(key, 0)
+        news = holds & ~self.clauses[position]
         self.clauses[position] |= news
         for point in members(news):
             self.hits[point] = self.hits.get(point, 0) | 1 << position
@@ -224,12 +244,3 @@ class Equation:
     def _block(self, expansion: int) -> None:
         self.version += 1
         self.failing = without_supersets([*self.failing, expansion])
-
-
-def _count(run: GoodRun | BadRun, traces: Iterable[str]) -> None:
-    run.count += 1
-    for trace in traces:
-        if len(run.traces) >= EXEMPLARS:
-            break
-        if trace not in run.traces:
-            run.traces.append(trace)

@@ -14,17 +14,18 @@ from itertools import islice
 from typing import Any, Literal
 
 from ldfi.solver.certificate import Certificate
-from ldfi.solver.certify import Progress, certify
+from ldfi.solver.certify import Doubt, certify
 from ldfi.solver.deadline import Deadline
 from ldfi.solver.equation import Equation, Violation
 from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
-from ldfi.solver.listing import Listing, Steps
+from ldfi.solver.listing import Listing
 from ldfi.solver.order import Faults, ordered, set_key
 from ldfi.solver.rechecks import Rechecks
 from ldfi.solver.reduce import next_part
+from ldfi.solver.runs import Run, RunLog
 from ldfi.solver.sat import SatSolver
 from ldfi.solver.search import Search
 from ldfi.solver.strategies import Strategy
@@ -36,10 +37,6 @@ from ldfi.solver.suspects import Suspects
 Judgement = Literal["failing", "safe", "open"]
 """What is known of a set of faults; ``open`` is nothing."""
 
-LISTED = 1000
-"""How many open hypotheses a certificate lists."""
-BRANCHES = 100_000
-"""Branches looked at to list them: about a second."""
 STRATEGIES: dict[str, type[Strategy]] = {
     "smallest": Smallest,
     "likeliest": Likeliest,
@@ -114,6 +111,7 @@ class Explorer:
         self._listing = Listing()
         self._attempts: dict[Faults, int] = {}
         self._rechecks = Rechecks()
+        self._runs = RunLog()
         self._suspects = Suspects()
         self._snapshot: tuple[tuple[int, int, int, int], Hypotheses] | None = None
 
@@ -124,7 +122,16 @@ class Explorer:
         traces: Iterable[str] = (),
     ) -> None:
         """Learn from a good run nobody injected into; ``failed`` failed in it by nature."""
-        self._equation.add_good(frozenset(failed), frozenset(support), "observed", traces)
+        run = self._runs.observe(frozenset(failed), frozenset(support), traces)
+        self._equation.learn(run)
+
+    def widen(self, faults: Iterable[Hashable], survived: Iterable[Hashable]) -> None:
+        """Let the clause of the runs that survived these hold these faults as well, although none
+        of them relied on that."""
+        caution = Run("caution", frozenset(survived), frozenset(faults))
+        self._language.learn(caution.failed | frozenset(faults))
+        self._runs.add(caution)
+        self._equation.learn(caution)
 
     def propose(self) -> Faults | None:
         """Choose the next experiment; None when nothing is left within the bounds.
@@ -161,6 +168,7 @@ class Explorer:
         fired: Iterable[Hashable] | None = None,
         blame: Iterable[Hashable] | None = None,
         met: Iterable[Hashable] = (),
+        caused: Iterable[tuple[Hashable, Hashable]] = (),
         traces: Iterable[str] = (),
     ) -> None:
         """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again.
@@ -168,26 +176,27 @@ class Explorer:
         ``support``: what the good outcome relied on; None if not known, then only what fired is
         closed, and less than that if more faults never help. ``fired``: those of the faults that
         took effect, all if None. ``blame``: the faults suspected of the failure. ``met``:
-        faults that were possible in it, to be tried from now on. Raises InvalidRecord for a bad run
-        with a support.
+        faults that were possible in it, to be tried from now on. ``caused``: pairs of faults of
+        which the one was seen to bring the other about, as evidence for :meth:`imply`. Raises
+        InvalidRecord for a bad run with a support.
         """
+        if succeeded is False and support is not None:
+            raise InvalidRecord("a failed run has no support; give the faults that fired")
         injected = frozenset(injected)
         took_effect = injected if fired is None else frozenset(fired)
+        relied_on = frozenset(support) if succeeded and support is not None else None
+        run = Run("injected", took_effect, relied_on, succeeded, injected, tuple(caused))
         self._language.learn(injected)
         self._language.learn(met)
         self._suspects.acquit(self._language.variables(injected), self._language.expand(injected))
+        self._language.learn(each for pair in run.caused for each in pair)
         self.experiments += 1
         if succeeded is not None:
-            self._rechecks.count(injected, self._now(), succeeded=succeeded)
-        if succeeded and (support is not None or took_effect or not injected):
-            known = None if support is None else frozenset(support)
-            self._equation.add_good(took_effect, known, "injected", traces)
-        elif succeeded is False:
-            if support is not None:
-                raise InvalidRecord("a failed run has no support; give the faults that fired")
-            if took_effect or not injected:
-                self._equation.add_bad(took_effect, traces)
-                self._suspect(took_effect, blame)
+            self._rechecks.tried.add(injected)
+        self._runs.add(run, traces)
+        self._equation.learn(run)
+        if succeeded is False and run.teaches:
+            self._suspect(took_effect, blame)
         variables = self._language.variables(injected)
         if self._now().is_open(variables):
             self._attempts[injected] = self._attempts.get(injected, 0) + 1
@@ -259,9 +268,13 @@ class Explorer:
         """Let the domain ``name`` stand for these faults (too)."""
         self._language.add_domain(name, members)
 
-    def exclude(self, faults: Iterable[Hashable]) -> None:
-        """Never propose these together; a single one: never by itself, only inside a domain."""
-        self._language.exclude(faults)
+    def exclude(self, faults: Iterable[Hashable], *, impossible: bool = False) -> None:
+        """Never propose these together; a single one: never by itself, only inside a domain.
+
+        ``impossible``: nothing is lost by that, for they cannot happen. A certificate says so, as
+        an assumption; all else counts as left out.
+        """
+        self._language.exclude(faults, impossible=impossible)
 
     def protect(self, faults: Iterable[Hashable]) -> None:
         """Never propose these, nor a domain that contains one of them."""
@@ -271,23 +284,17 @@ class Explorer:
         """Learn that ``stronger`` was seen to make ``weaker`` happen too."""
         self._language.imply(stronger, weaker)
 
-    def certificate(self) -> Certificate:
-        """Write what is known now, in a form that :mod:`ldfi.solver.check` verifies by itself."""
-        # Counted in branches, not in seconds: the same knowledge is always written alike.
-        enough = Steps(BRANCHES)
-        listed = list(islice(self._now().minimal(stop=enough), LISTED + 1))
-        all_listed = len(listed) <= LISTED and not enough.used_up
-        progress = Progress(
-            max_union=self.max_union,
-            down=self._down,
-            experiments=self.experiments,
-            rechecked=self._rechecks.tried,
-            violated=self._rechecks.violated,
-            attempts=self._attempts,
-            still_open=tuple(listed[:LISTED]),
-            all_listed=all_listed,
-        )
-        return certify(self._now(), progress)
+    @property
+    def runs(self) -> RunLog:
+        """Return what was learned from, in order."""
+        return self._runs
+
+    def certificate(self, doubt: Doubt | None = None) -> Certificate:
+        """Write what is known now, in a form that :mod:`ldfi.solver.check` verifies by itself.
+
+        ``doubt``: what of it is firm enough for anything to rest on; all of it if None.
+        """
+        return certify(self._now(), self._runs, self._down, doubt)
 
     def _now(self) -> Hypotheses:
         self._equation.refresh()

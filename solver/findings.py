@@ -51,9 +51,10 @@ def exact_findings(now: Hypotheses, minimal: Iterable[int]) -> list[int]:
 
 def larger(now: Hypotheses, minimal: Iterable[int]) -> list[int]:
     """Find failing sets that contain none of these: larger than the bound, maybe not minimal."""
-    within = [now.expand(each) | now.equation.down for each in minimal]
+    down = now.equation.down
+    within = [now.expand(each) & ~down for each in minimal]
     return [
-        _written(failing & ~now.equation.down, now)
+        _written(failing & ~down, now)
         for failing in now.equation.failing
         if not any(failing & each == each for each in within)
     ]

@@ -28,6 +28,8 @@ class Language:
         self.weaker: dict[int, set[int]] = {}
         self.protected = 0
         self.exclusions: set[Faults] = set()
+        self.impossible: set[Faults] = set()
+        """Those of the exclusions that cannot happen, as opposed to what somebody left out."""
         self.expansions: list[int] = []
         self.version = 0
         """Changes with the expansions: what was translated before is stale."""
@@ -77,7 +79,7 @@ class Language:
             self.protected |= 1 << self.number(fault)
         self.restrictions += 1
 
-    def exclude(self, faults: Iterable[Fault]) -> None:
+    def exclude(self, faults: Iterable[Fault], *, impossible: bool = False) -> None:
         """Never propose these together; a single fault is never proposed by itself.
 
         Raises InvalidRecord for an empty exclusion, which would forbid everything.
@@ -86,6 +88,10 @@ class Language:
         if not together:
             raise InvalidRecord("an empty exclusion forbids every proposal; name the faults")
         self.learn(together)
+        if impossible and together not in self.exclusions:
+            self.impossible.add(together)
+        elif not impossible:
+            self.impossible.discard(together)
         if together not in self.exclusions:
             self.exclusions.add(together)
             self.restrictions += 1

@@ -7,11 +7,14 @@ came of them, give the rate that the certificate prints.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ldfi.solver.bits import mask_of, members
+from ldfi.solver.equation import Equation
 from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.order import Faults
+from ldfi.solver.runs import Run
 
 DRAWS = 200
 """Random sets looked at for one that was inferred to be safe."""
@@ -19,12 +22,9 @@ DRAWS = 200
 
 @dataclass(slots=True)
 class Rechecks:
-    """``tried``: sets inferred to be safe that an experiment has tried since. ``violated``: those
-    of them that failed."""
+    """Draws them. ``tried``: every set that an experiment with a verdict has tried."""
 
-    tried: int = 0
-    violated: int = 0
-    _run: set[Faults] = field(default_factory=set)
+    tried: set[Faults] = field(default_factory=set)
 
     def draw(self, now: Hypotheses, rng: random.Random) -> Faults | None:
         """Draw a set that is inferred to be safe and was never run; None if none was met."""
@@ -34,16 +34,28 @@ class Rechecks:
             drawn = mask_of(rng.sample(variables, rng.randint(1, largest)))
             if now.allowed(drawn) and now.equation.is_safe(now.expand(drawn)):
                 faults = now.language.faults(drawn)
-                if faults not in self._run:
+                if faults not in self.tried:
                     return faults
         return None
 
-    def count(self, injected: Faults, now: Hypotheses, *, succeeded: bool) -> None:
-        """Count a conclusive experiment, given what was known before it."""
-        if injected in self._run:
-            return
-        self._run.add(injected)
-        expansion = now.language.expand(injected)
-        if now.equation.is_safe(expansion) and not now.equation.is_failing(expansion):
-            self.tried += 1
-            self.violated += not succeeded
+
+def rechecks(runs: Iterable[Run], empty: Equation) -> list[bool]:
+    """Say of each run whether it was a re-check: the first experiment with a verdict on a set that
+    the runs before it showed to be safe.
+
+    ``empty``: an equation that knows nothing yet. Cautions are heeded from the beginning.
+    """
+    listed, known = list(runs), set()
+    for run in listed:
+        if run.origin == "caution":
+            empty.learn(run)
+    marks = []
+    for run in listed:
+        mark = False
+        if run.origin == "injected" and run.good is not None and run.injected not in known:
+            known.add(run.injected)
+            expansion = empty.language.expand(run.injected)
+            mark = empty.is_safe(expansion) and not empty.is_failing(expansion)
+        marks.append(mark)
+        empty.learn(run)
+    return marks

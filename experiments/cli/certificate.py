@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.checked import Checked, Demand, check_all, said
 from ldfi.experiments.cli.control import HERE, AsJson, Html, Token, Url, connected, segment
 
 app = typer.Typer(help="Certificates: what was proved, and what stayed open.")
@@ -22,6 +22,8 @@ Since = Annotated[
         help="A head that was kept: also prove that the chain has grown from it.",
     ),
 ]
+SEVERITY = (exits.FOUND, exits.USAGE, exits.INCONCLUSIVE, exits.FINE)
+"""Exit codes, the worst first."""
 
 
 @app.command()
@@ -90,23 +92,36 @@ def verify(
 @app.command()
 def check(
     file: Annotated[Path, typer.Argument(help="One certificate, or several as `show` has them.")],
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="Nothing may be left out that --protected does not name."),
+    ] = False,
+    max_size: Annotated[
+        int | None, typer.Option(min=1, help="Faults at once that have to be covered.")
+    ] = None,
+    classes: Annotated[
+        list[str] | None, typer.Option("--class", help="A class that has to be certified.")
+    ] = None,
+    protected: Annotated[
+        list[str] | None,
+        typer.Option(help="Faults or points that may be left out; * stands for anything."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify certificates from their evidence alone, without trusting the solver."""
-    from ldfi.solver.check import check as problems_of
+    """Verify certificates from their evidence alone, without trusting the solver.
 
-    verdicts = {name: problems_of(data) for name, data in _certificates(file)}
+    Exits with 0 where all of them are borne out and leave nothing open within the bounds asked for,
+    with 3 where something is open, with 1 where one is false, with 2 where one cannot be read.
+    """
+    asked = Demand(complete, max_size, tuple(classes or ()), tuple(protected or ()))
+    verdicts = check_all(file, asked)
     if as_json:
-        typer.echo(json.dumps(verdicts))
+        typer.echo(json.dumps([each.document() for each in verdicts]))
     else:
-        console = Console()
-        for name, problems in verdicts.items():
-            console.print(
-                f"{name}: {'not borne out' if problems else 'borne out'}", highlight=False
-            )
-            for problem in problems:
-                console.print(f"  {problem}", highlight=False)
-    raise typer.Exit(exits.FOUND if any(verdicts.values()) else exits.FINE)
+        for each in verdicts:
+            for line in said(each):
+                typer.echo(line)
+    raise typer.Exit(min((_code(each) for each in verdicts), key=SEVERITY.index))
 
 
 def _size(since: Path | None) -> str | None:
@@ -119,16 +134,10 @@ def _size(since: Path | None) -> str | None:
     return str(Head.from_json(read(since.read_text(encoding="utf-8"))).size)
 
 
-def _certificates(file: Path) -> list[tuple[str, dict[str, Any]]]:
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"{file} holds no JSON: {error}", param_hint="FILE") from error
-    if isinstance(document, dict):
-        return [(file.name, document)]
-    try:
-        return [(str(item["request_class"]), item["certificate"]) for item in document]
-    except (TypeError, KeyError) as error:
-        raise typer.BadParameter(
-            f"{file} holds no certificates: {error!r} is missing", param_hint="FILE"
-        ) from error
+def _code(verdict: Checked) -> int:
+    return {
+        "complete": exits.FINE,
+        "open": exits.INCONCLUSIVE,
+        "false": exits.FOUND,
+        "unreadable": exits.USAGE,
+    }[verdict.verdict]

@@ -80,24 +80,25 @@ def witnesses(harm: Lesson, lessons: Iterable[Lesson]) -> int:
 
 def firm(
     lessons: Sequence[Lesson], wanted: Callable[[Hypothesis], int], *, doubted: bool
-) -> list[Lesson]:
-    """Choose the lessons that a certificate may rest on, in their order.
+) -> dict[int, Lesson]:
+    """Choose the lessons that a certificate may rest on, by their places, in their order.
 
     ``wanted``: how often a set has to be survived. What was survived and hurt as well, and is not
     decided yet, is not among them.
     """
-    current = [each for each in lessons if each.rules == RULES or not each.succeeded]
+    places = [n for n, each in enumerate(lessons) if each.rules == RULES or not each.succeeded]
+    current = [lessons[place] for place in places]
     good = survivals(current)
     known = borne_out(current)
     harmful = [each for each in known if each.succeeded is False]
     undecided = {each.injected for each in harmful}
-    chosen = []
-    for each in known:
+    chosen = {}
+    for place, each in zip(places, known, strict=True):
         if each.succeeded:
             same = good[each.injected]
             enough = len(same) >= wanted(each.injected) and fired_twice(same)
             if enough and each.injected not in undecided:
-                chosen.append(each)
+                chosen[place] = each
         elif each.succeeded is None or not doubted or witnesses(each, harmful) >= TWICE:
-            chosen.append(each)
+            chosen[place] = each
     return chosen

@@ -94,10 +94,13 @@ class Fold:
                 fired=self.with_tokens(lesson.fired),
                 support=None if lesson.degraded else relied_on,
                 met=relied_on if lesson.degraded else (),
+                caused=sorted(lesson.implications),
                 traces=lesson.traces,
             )
         elif lesson.succeeded is None:
-            self.explorer.record(injected=lesson.injected, succeeded=None)
+            self.explorer.record(
+                injected=lesson.injected, succeeded=None, caused=sorted(lesson.implications)
+            )
         else:
             self.traces.setdefault(lesson.fired, lesson.traces)
             blame = {f for f in lesson.fired if f.partition("@")[2] in lesson.suspects}
@@ -106,6 +109,7 @@ class Fold:
                 succeeded=False,
                 fired=self.with_tokens(lesson.fired),
                 blame=frozenset(blame) or None,
+                caused=sorted(lesson.implications),
                 traces=lesson.traces,
             )
 
@@ -119,7 +123,8 @@ class Fold:
             self.explorer.observe(support, failed=self.with_tokens(failed), traces=(trace_id,))
             if failed:
                 for fault in sorted(failed - self._within_bounds(failed)):
-                    self.explorer.exclude({fault})  # nobody can inject what only nature does
+                    # nobody can inject what only nature does
+                    self.explorer.exclude({fault}, impossible=True)
                 waited = (fault.partition("@") for fault in relied_on)
                 called = frozenset(point for kind, _, point in waited if kind == "delay")
                 self._unproven.add(failed, called, failed)
@@ -129,7 +134,7 @@ class Fold:
         errors = {name.removeprefix(DOWN): self.errors(name) for name in self.domains}
         topology, given_up = self.around.topology, self.around.given_up
         for survived, faults in self._unproven.news(errors, topology, given_up):
-            self.explorer.observe(self._within_bounds(faults), failed=self.with_tokens(survived))
+            self.explorer.widen(self._within_bounds(faults), self.with_tokens(survived))
 
     def _know_points(self) -> None:
         """Say what may not be tried, and that kinds of fault at one point exclude each other."""
@@ -137,7 +142,8 @@ class Fold:
             if matching(self.protected, [point]) is not None:
                 self.explorer.protect(f"{kind}@{point}" for kind in self.settings.kinds)
             if len(self.settings.kinds) > 1:
-                self.explorer.exclude(f"{kind}@{point}" for kind in self.settings.kinds)
+                kinds = {f"{kind}@{point}" for kind in self.settings.kinds}
+                self.explorer.exclude(kinds, impossible=True)
 
     def _know_domains(self) -> None:
         if "error" not in self.settings.kinds:
@@ -148,7 +154,7 @@ class Fold:
                 self.domains[DOWN + system] = known
                 members = {*self.errors(DOWN + system), token(system)}
                 self.explorer.add_domain(DOWN + system, members)
-                self.explorer.exclude({token(system)})
+                self.explorer.exclude({token(system)}, impossible=True)
                 if len(members) <= SPELT_OUT:
                     self.explorer.exclude(self.errors(DOWN + system))
 
@@ -163,7 +169,7 @@ class Fold:
             for kind in self.settings.kinds
         }
         for pair in sorted(nested, key=sorted):
-            self.explorer.exclude(pair)
+            self.explorer.exclude(pair, impossible=True)
 
     def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
         kinds = (*self.settings.kinds, "shared")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ldfi.experiments.domain.campaign.doubt import (
@@ -23,13 +24,13 @@ from ldfi.experiments.domain.campaign.doubt import (
 )
 from ldfi.experiments.domain.campaign.fold import Fold
 from ldfi.experiments.domain.campaign.lesson import RULES, Hypothesis, Lesson
-from ldfi.solver import Judgement
+from ldfi.solver import Doubt, Judgement
 
 LOOKED_AT = 300
 """Hypotheses that are only closed by lessons tried once, looked at to choose the next of these."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Grounds:
     """``lessons``: all there are; ``fold``: what they amount to. ``empty`` makes one of none.
 
@@ -53,12 +54,16 @@ class Grounds:
     def firm(self) -> Fold:
         """Return what the firm lessons amount to."""
         if self._firm is None:
-            chosen = firm(self.lessons, self.wanted, doubted=self._strict)
+            chosen = list(self._chosen.values())
             everything = chosen == self._known
             self._firm = self.fold if everything else self.empty()
             if not everything:
                 self._firm.take_all(chosen)
         return self._firm
+
+    @cached_property
+    def _chosen(self) -> dict[int, Lesson]:
+        return firm(self.lessons, self.wanted, doubted=self._strict)
 
     def wanted(self, injected: Hypothesis) -> int:
         """Say how often a set has to be survived before anything rests on it."""
@@ -137,28 +142,18 @@ class Grounds:
                     yield lesson, again
 
     def certificate(self) -> dict[str, Any]:
-        """Write the certificate, with what it rests on."""
-        data = self.fold.explorer.certificate().data
-        opens = {tuple(each) for each in data["open"]}
-        beyond: set[tuple[str, ...]] = set()
-        if self.firm is not self.fold:
-            firmly = self.firm.explorer.certificate().data
-            beyond = {tuple(each) for each in firmly["open"]} - opens
-            data["open_complete"] = data["open_complete"] and firmly["open_complete"]
-            data["rests_on"] = firmly["evidence"]
-        unsettled = sorted({tuple(sorted(each.injected)) for each, _ in self.contradictions()})
-        if unsettled:
-            data["open_complete"] = False  # nobody knows what else they leave open
-        everything = sorted(opens | beyond, key=lambda each: (len(each), each))
-        data["open"] = [list(each) for each in everything]
-        data["doubt"] = {
-            "tries": TWICE if self.doubted else 1,
-            "survived": len(self.survived),
-            "survived_once": sum(len(same) == 1 for same in self.survived.values()),
-            "tried_once": len(beyond),
-            "unsettled": [list(each) for each in unsettled],
-        }
-        return data
+        """Write the certificate, with what of it is firm."""
+        experiments = [n for n, each in enumerate(self.lessons) if each.purpose != "rejected"]
+        at = {lesson: place for place, lesson in enumerate(experiments)}
+        unsettled = sorted({each.injected for each, _ in self.contradictions()}, key=sorted)
+        doubt = Doubt(
+            runs=self.firm.explorer.runs,
+            places=[at[each] for each in self._chosen if each in at],
+            survived=TWICE if self.doubted else 1,
+            failed=TWICE if self._strict else 1,
+            unsettled=unsettled,
+        )
+        return self.fold.explorer.certificate(doubt).data
 
     def _open_though(self, judged: Judgement) -> Iterator[Hypothesis]:
         """Name what the firm lessons leave open and all lessons together do not."""

@@ -1,0 +1,75 @@
+"""What a certificate is true under, in words: its axioms, which no check can bear out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ldfi.solver.check.language import Vocabulary
+
+
+def assumed(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Say everything that the certificate takes for granted, by topic; no topic is empty."""
+    axioms = data["axioms"]
+    bounds, language = axioms["bounds"], axioms["language"]
+    topics = {
+        "rules": tuple(_rules(axioms)),
+        "evidence": tuple(_evidence(data)),
+        "the only faults": tuple(language["faults"]),
+        "protected": tuple(bounds["protected"]),
+        "left out": tuple(" with ".join(each) for each in bounds["exclusions"]),
+        "down": tuple(bounds["down"]),
+        "cannot happen": tuple(" with ".join(each) for each in axioms["impossible"]),
+        "domains": tuple(
+            f"{name} is {', '.join(inside)}" for name, inside in sorted(language["domains"].items())
+        ),
+        "consequences": tuple(
+            f"{each['stronger']} brings {each['weaker']} about"
+            f" ({'declared' if each['run'] is None else 'run ' + str(each['run'])})"
+            for each in language["implications"]
+        ),
+    }
+    return {topic: texts for topic, texts in topics.items() if texts}
+
+
+def _rules(axioms: dict[str, Any]) -> Iterator[str]:
+    largest = axioms["bounds"]["max_size"]
+    yield f"at most {largest} faults at once" if largest is not None else "any number of faults"
+    if axioms["monotone"]:
+        yield "more faults never help"
+    else:
+        yield "more faults may help: a good run tells only of sets with all that failed in it"
+    if axioms["deterministic"]:
+        yield "runs do not vary: what one good run relied on was enough by itself"
+    for verb, times in axioms["believed"].items():
+        yield f"what {verb} {_times(times)} is believed"
+
+
+def _evidence(data: dict[str, Any]) -> Iterator[str]:
+    runs = data["evidence"]
+    experiments = sum(run["origin"] == "injected" for run in runs)
+    requests = sum(run["count"] for run in runs if run["origin"] == "observed")
+    yield f"{experiments} experiments and {requests} observed requests went as recorded"
+    if data["violations"]:
+        yield f"{len(data['violations'])} times more faults did help"
+
+
+def left_out(language: Vocabulary, data: dict[str, Any]) -> Iterator[frozenset[str]]:
+    """List what was never tried because somebody said so: sets of faults of which each has to
+    have one that is out of scope. What a domain brings about that may be tried is no such set."""
+    bounds = data["axioms"]["bounds"]
+    yield from (frozenset({name}) for name in (*bounds["protected"], *bounds["down"]))
+    domains = [
+        language.reach(language.index[name])
+        for name in data["axioms"]["language"]["domains"]
+        if language.offered >> language.index[name] & 1
+    ]
+    for each in bounds["exclusions"]:
+        language.effort.spend(1 + len(domains))
+        together = language.bits(each)
+        if not any(not together & ~whole for whole in domains):
+            yield frozenset(each)
+
+
+def _times(times: int) -> str:
+    return {1: "once", 2: "twice"}.get(times, f"{times} times")
