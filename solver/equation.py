@@ -81,12 +81,16 @@ class Equation:
         """The clauses hit by what is down."""
         self.failing: list[int] = []
         self.closed: set[int] = set()
-        """Expansions seen to be survived in runs whose support is not known: they prove themselves,
-        and what is inside them if more faults never help."""
+        """Where more faults may help: expansions seen to be survived in runs whose support is not
+        known, which prove themselves alone. Else such a run is a clause."""
         self.version = 0
         self._position: dict[tuple[int, int], int] = {}
+        self._unbounded: dict[int, int] = {}
+        """Clauses (by position) of runs whose support is not known, and what failed in these."""
         self._down = frozenset(down)
         self._translated = language.version
+        self._points = 0
+        """How many names were known when those clauses were written."""
 
     def add_good(
         self, failed: Faults, support: Faults | None, origin: Origin, traces: Iterable[str]
@@ -112,11 +116,7 @@ class Equation:
         """Tell whether some good run shows that these point faults are survived."""
         touched = expansion | self.down
         alone = expansion & ~self.down
-        if alone in self.closed:
-            return True
-        if self.monotone and any(not alone & ~each for each in self.closed):
-            return True
-        return self.missed(touched) != 0
+        return alone in self.closed or self.missed(touched) != 0
 
     def missed(self, touched: int) -> int:
         """List the clauses (by position) that bind these point faults and are not hit by them."""
@@ -187,15 +187,25 @@ class Equation:
     def refresh(self) -> None:
         """Translate all evidence anew if domains or implications have changed."""
         if self._translated == self.language.version:
+            self._learn_points()
             return
         self._translated = self.language.version
         self.down = self.language.expand(self._down)
         self.clauses, self.conditions, self.hits, self._position = [], [], {}, {}
-        self.satisfied = 0
+        self.satisfied, self._unbounded = 0, {}
         self.closed = set()
         for run in self.good.values():
             self._add_clause(run)
         self.version += 1
+
+    def _learn_points(self) -> None:
+        """Let runs whose support is not known have relied on what became known since, too."""
+        known, self._points = self._points, len(self.language.names)
+        news = (1 << self._points) - (1 << known)
+        if news and self._unbounded:
+            self.version += 1
+            for position, failed in self._unbounded.items():
+                self._widen(position, news & ~failed)
 
     def _key(self, run: GoodRun) -> tuple[int, int]:
         failed = self.language.expand(run.failed)
@@ -206,15 +216,35 @@ class Equation:
         failed = self.language.expand(run.failed)
         self.version += 1
         if run.support is None:
-            self.closed.add(failed & ~self.down)
+            self._close(failed | self.down)
             return
         key = self._key(run)
         position = self._position.get(key)
         if position is None:
-            position = self._position[key] = len(self.clauses)
-            self.clauses.append(0)
-            self.conditions.append(failed)
-        news = self.language.expand(run.support) & ~failed & ~self.clauses[position]
+            position = self._position[key] = self._new_clause(failed)
+        self._widen(position, self.language.expand(run.support) & ~failed)
+
+    def _close(self, failed: int) -> None:
+        """Close what failed in a good run of which nobody knows what it relied on.
+
+        It may have relied on everything else. Where more faults never help, that is a clause like
+        any other, which widens with every fault that becomes known.
+        """
+        if not self.monotone:
+            self.closed.add(failed & ~self.down)
+        elif failed not in self._unbounded.values():
+            self._learn_points()
+            position = self._new_clause(failed)
+            self._unbounded[position] = failed
+            self._widen(position, (1 << self._points) - 1 & ~failed)
+
+    def _new_clause(self, failed: int) -> int:
+        self.clauses.append(0)
+        self.conditions.append(failed)
+        return len(self.clauses) - 1
+
+    def _widen(self, position: int, points: int) -> None:
+        news = points & ~self.clauses[position]
         self.clauses[position] |= news
         for point in members(news):
             self.hits[point] = self.hits.get(point, 0) | 1 << position

@@ -225,16 +225,16 @@ class Explorer:
 
     def judge(self, faults: Iterable[Hashable]) -> Judgement:
         """Say what is known of exactly these faults together: whether the outcome would fail."""
+        expansion = self._language.expand(faults)  # which may be news
         now = self._now()
-        expansion = self._language.expand(faults)
         if now.equation.is_failing(expansion):
             return "failing"
         return "safe" if now.equation.is_safe(expansion) else "open"
 
     def survivals(self, faults: Iterable[Hashable]) -> tuple[Faults, ...]:
         """Return what had failed in the good runs that show these faults to be safe."""
-        now = self._now()
-        shown = now.equation.survivals(self._language.expand(faults))
+        expansion = self._language.expand(faults)
+        shown = self._now().equation.survivals(expansion)
         return tuple(sorted(shown, key=set_key))
 
     def admissible(self, faults: Iterable[Hashable]) -> bool:
