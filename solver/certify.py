@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ldfi.solver.bound import lower_bound
@@ -34,8 +34,9 @@ def certify(now: Hypotheses, progress: Progress) -> Certificate:
     language, equation = now.language, now.equation
     _distinct(language.names)
     minimal = minimal_failing_sets(now)
-    bound = lower_bound(now, minimal)
+    bound = lower_bound(now, minimal, list(progress.still_open) if progress.all_listed else None)
     tried = progress.experiments - progress.rechecked
+    proved = bound.failing + len(bound.packing)  # what the checker can follow
 
     def masks(sets: Iterable[int]) -> list[list[str]]:
         return named(language.faults(each) for each in sets)
@@ -68,8 +69,10 @@ def certify(now: Hypotheses, progress: Progress) -> Certificate:
         "lower_bound": {
             "failing": bound.failing,
             "packing": masks(bound.packing),
-            "total": bound.total,
-            "ratio": round(tried / bound.total, 4) if bound.total else None,
+            "total": proved,
+            "ratio": round(tried / proved, 4) if proved else None,
+            "covering": asdict(bound.covering),
+            "cut_short": bound.cut_short,
         },
     }
     return Certificate(data)

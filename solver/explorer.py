@@ -13,6 +13,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Literal
 
+from ldfi.solver.bound import LowerBound, lower_bound
 from ldfi.solver.certificate import Certificate
 from ldfi.solver.certify import Progress, certify
 from ldfi.solver.deadline import Deadline
@@ -271,12 +272,15 @@ class Explorer:
         """Learn that ``stronger`` was seen to make ``weaker`` happen too."""
         self._language.imply(stronger, weaker)
 
+    def lower_bound(self) -> LowerBound:
+        """Bound from below how many experiments any strategy would have needed to know this much."""
+        now = self._now()
+        listed, all_listed = self._listed()
+        return lower_bound(now, minimal_failing_sets(now), listed if all_listed else None)
+
     def certificate(self) -> Certificate:
         """Write what is known now, in a form that :mod:`ldfi.solver.check` verifies by itself."""
-        # Counted in branches, not in seconds: the same knowledge is always written alike.
-        enough = Steps(BRANCHES)
-        listed = list(islice(self._now().minimal(stop=enough), LISTED + 1))
-        all_listed = len(listed) <= LISTED and not enough.used_up
+        listed, all_listed = self._listed()
         progress = Progress(
             max_union=self.max_union,
             down=self._down,
@@ -288,6 +292,13 @@ class Explorer:
             all_listed=all_listed,
         )
         return certify(self._now(), progress)
+
+    def _listed(self) -> tuple[list[int], bool]:
+        """List minimal open hypotheses, and say whether these are all."""
+        # Counted in branches, not in seconds: the same knowledge is always written alike.
+        enough = Steps(BRANCHES)
+        listed = list(islice(self._now().minimal(stop=enough), LISTED + 1))
+        return listed, len(listed) <= LISTED and not enough.used_up
 
     def _now(self) -> Hypotheses:
         self._equation.refresh()
