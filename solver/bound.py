@@ -172,7 +172,7 @@ class _Candidates:
             yield from combinations(self._elements, size)
             return
         self.cut_short = True
-        rng = random.Random(size)  # noqa: S311 - no secret
+        rng = random.Random(size)
         for _ in range(most):
             yield tuple(rng.sample(self._elements, size))
 
@@ -236,8 +236,8 @@ def _covering(now: Hypotheses, failing: list[int], still_open: list[int]) -> Cov
 def _all_survived(now: Hypotheses, failing: list[int], still_open: list[int], size: int) -> int:
     """Choose faults of which any ``size`` together are known to be survived, as many as can be.
 
-    What neither fails, nor is open, nor may not be tried, is survived; so of each set that is one of
-    these a fault is left out.
+    What neither fails, nor is open, nor may not be tried, is survived; so of each set that is one
+    of these a fault is left out.
     """
     points = now.selectable & now.plain
     barred = [

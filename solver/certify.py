@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
-from ldfi.solver.bound import lower_bound
+from ldfi.solver.bound import LowerBound, lower_bound
 from ldfi.solver.certificate import FORMAT, Certificate
 from ldfi.solver.equation import Equation
 from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, larger, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
+from ldfi.solver.listing import Steps
 from ldfi.solver.order import Fault, Faults, set_key
+
+LISTED = 1000
+"""How many open hypotheses a certificate lists."""
+BRANCHES = 100_000
+"""Branches looked at to list them: about a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +32,40 @@ class Progress:
     rechecked: int
     violated: int
     attempts: Mapping[Faults, int]
-    still_open: tuple[int, ...]
-    all_listed: bool
 
 
-def certify(now: Hypotheses, progress: Progress) -> Certificate:
-    """Write the certificate. Raises InvalidRecord if two faults have the same name."""
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """All that a certificate says, and that takes no time to say."""
+
+    now: Hypotheses
+    progress: Progress
+
+    def certificate(self) -> Certificate:
+        """Write the certificate. Raises InvalidRecord if two faults have the same name."""
+        return _certify(self.now, self.progress, *self._listed())
+
+    def lower_bound(self) -> LowerBound:
+        """Bound from below what any strategy would have needed to know this much."""
+        listed, all_listed = self._listed()
+        minimal = minimal_failing_sets(self.now)
+        return lower_bound(self.now, minimal, listed if all_listed else None)
+
+    def _listed(self) -> tuple[list[int], bool]:
+        """List minimal open hypotheses, and say whether these are all."""
+        # Counted in branches, not in seconds: the same knowledge is always written alike.
+        enough = Steps(BRANCHES)
+        listed = list(islice(self.now.minimal(stop=enough), LISTED + 1))
+        return listed[:LISTED], len(listed) <= LISTED and not enough.used_up
+
+
+def _certify(
+    now: Hypotheses, progress: Progress, still_open: list[int], all_listed: bool
+) -> Certificate:
     language, equation = now.language, now.equation
     _distinct(language.names)
     minimal = minimal_failing_sets(now)
-    bound = lower_bound(now, minimal, list(progress.still_open) if progress.all_listed else None)
+    bound = lower_bound(now, minimal, still_open if all_listed else None)
     tried = progress.experiments - progress.rechecked
     proved = bound.failing + len(bound.packing)  # what the checker can follow
 
@@ -55,8 +86,8 @@ def certify(now: Hypotheses, progress: Progress) -> Certificate:
         "findings": masks(exact_findings(now, minimal)),
         "minimal_failing_sets": masks(minimal),
         "larger_findings": masks(larger(now, minimal)),
-        "open": masks(progress.still_open),
-        "open_complete": progress.all_listed,
+        "open": masks(still_open),
+        "open_complete": all_listed,
         "inconclusive": [
             {"faults": _names(faults), "attempts": count}
             for faults, count in sorted(progress.attempts.items(), key=lambda i: set_key(i[0]))

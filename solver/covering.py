@@ -1,10 +1,10 @@
 """How few good runs can show that all small sets of faults are survived: covering designs.
 
-A good run shows safe what it left alone, and nothing of that fails together. So where every ``size``
-of ``points`` faults is survived, and no more than ``largest`` of them ever are at once, the good runs
-are the blocks of a covering design, and Schönheim's bound ("On coverings", 1964) counts them from
-below. It needs nothing small that fails: quorums, whose failing sets are all larger than the bound,
-still take many runs.
+A good run shows safe what it left alone, and nothing of that fails together. So where every
+``size`` of ``points`` faults is survived, and no more than ``largest`` of them ever are at once,
+the good runs are the blocks of a covering design, and Schönheim's bound ("On coverings", 1964)
+counts them from below. It needs nothing small that fails: quorums, whose failing sets are all
+larger than the bound, still take many runs.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ SPLIT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Covering:
-    """At least ``runs`` good runs show that any ``size`` of ``points`` faults are survived, of which
-    at most ``largest`` are at once."""
+    """At least ``runs`` good runs show that any ``size`` of ``points`` faults are survived, of
+    which at most ``largest`` are at once."""
 
     points: int = 0
     largest: int = 0
@@ -83,8 +83,8 @@ def _fewest_hits(sets: list[int]) -> int:
         if steps < 0:
             return apart
         if hit + _apart(left) < best:
-            for point in members(min(left, key=lambda each: (each.bit_count(), each))):
-                todo.append(([each for each in left if not each >> point & 1], hit + 1))
+            branch = members(min(left, key=lambda each: (each.bit_count(), each)))
+            todo += [([each for each in left if not each >> p & 1], hit + 1) for p in branch]
     return best
 
 

@@ -18,7 +18,7 @@ to contradict that; a failure that was seen outranks a safety that was inferred.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from ldfi.solver.bits import mask_of, members, without_supersets
@@ -91,6 +91,20 @@ class Equation:
         self._translated = language.version
         self._points = 0
         """How many names were known when those clauses were written."""
+
+    def copy(self, language: Language) -> Equation:
+        """Make one that knows the same, in a copy of its language, and learns nothing more."""
+        other = Equation(
+            language, self._down, deterministic=self.deterministic, monotone=self.monotone
+        )
+        other.good = {key: replace(run, traces=list(run.traces)) for key, run in self.good.items()}
+        other.bad = {key: replace(run, traces=list(run.traces)) for key, run in self.bad.items()}
+        other.clauses, other.conditions = list(self.clauses), list(self.conditions)
+        other.hits, other.satisfied = dict(self.hits), self.satisfied
+        other.failing, other.closed = list(self.failing), set(self.closed)
+        other._position, other._unbounded = dict(self._position), dict(self._unbounded)
+        other.version, other._points = self.version, self._points
+        return other
 
     def add_good(
         self, failed: Faults, support: Faults | None, origin: Origin, traces: Iterable[str]

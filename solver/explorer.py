@@ -13,16 +13,16 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Literal
 
-from ldfi.solver.bound import LowerBound, lower_bound
+from ldfi.solver.bound import LowerBound
 from ldfi.solver.certificate import Certificate
-from ldfi.solver.certify import Progress, certify
+from ldfi.solver.certify import Progress, Statement
 from ldfi.solver.deadline import Deadline
 from ldfi.solver.equation import Equation, Violation
 from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
-from ldfi.solver.listing import Listing, Steps
+from ldfi.solver.listing import Listing
 from ldfi.solver.order import Faults, ordered, set_key
 from ldfi.solver.rechecks import Rechecks
 from ldfi.solver.reduce import next_part
@@ -37,10 +37,6 @@ from ldfi.solver.suspects import Suspects
 Judgement = Literal["failing", "safe", "open"]
 """What is known of a set of faults; ``open`` is nothing."""
 
-LISTED = 1000
-"""How many open hypotheses a certificate lists."""
-BRANCHES = 100_000
-"""Branches looked at to list them: about a second."""
 STRATEGIES: dict[str, type[Strategy]] = {
     "smallest": Smallest,
     "likeliest": Likeliest,
@@ -273,32 +269,29 @@ class Explorer:
         self._language.imply(stronger, weaker)
 
     def lower_bound(self) -> LowerBound:
-        """Bound from below how many experiments any strategy would have needed to know this much."""
-        now = self._now()
-        listed, all_listed = self._listed()
-        return lower_bound(now, minimal_failing_sets(now), listed if all_listed else None)
+        """Bound from below what any strategy would have needed to know this much."""
+        return self._statement(self._now()).lower_bound()
 
     def certificate(self) -> Certificate:
         """Write what is known now, in a form that :mod:`ldfi.solver.check` verifies by itself."""
-        listed, all_listed = self._listed()
+        return self._statement(self._now()).certificate()
+
+    def statement(self) -> Statement:
+        """Copy what a certificate says, so that it can be written while this learns on."""
+        now = self._now()
+        language = now.language.copy()
+        return self._statement(Hypotheses(language, now.equation.copy(language), self.max_size))
+
+    def _statement(self, now: Hypotheses) -> Statement:
         progress = Progress(
             max_union=self.max_union,
             down=self._down,
             experiments=self.experiments,
             rechecked=self._rechecks.tried,
             violated=self._rechecks.violated,
-            attempts=self._attempts,
-            still_open=tuple(listed[:LISTED]),
-            all_listed=all_listed,
+            attempts=dict(self._attempts),
         )
-        return certify(self._now(), progress)
-
-    def _listed(self) -> tuple[list[int], bool]:
-        """List minimal open hypotheses, and say whether these are all."""
-        # Counted in branches, not in seconds: the same knowledge is always written alike.
-        enough = Steps(BRANCHES)
-        listed = list(islice(self._now().minimal(stop=enough), LISTED + 1))
-        return listed, len(listed) <= LISTED and not enough.used_up
+        return Statement(now, progress)
 
     def _now(self) -> Hypotheses:
         self._equation.refresh()

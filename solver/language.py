@@ -36,6 +36,17 @@ class Language:
         self._carriers: list[int] = []
         self._forbidden: tuple[tuple[int, int], list[int]] = (-1, -1), []
 
+    def copy(self) -> Language:
+        """Make one that knows the same, and learns nothing of what this one learns from now on."""
+        other = Language()
+        other.names, other.index = list(self.names), dict(self.index)
+        other.domains = {name: set(many) for name, many in self.domains.items()}
+        other.weaker = {name: set(many) for name, many in self.weaker.items()}
+        other.protected, other.exclusions = self.protected, set(self.exclusions)
+        other.expansions, other._carriers = list(self.expansions), list(self._carriers)
+        other.version, other.restrictions = self.version, self.restrictions
+        return other
+
     def number(self, fault: Fault) -> int:
         """Return the number of this fault, which is given on first sight."""
         known = self.index.get(fault)

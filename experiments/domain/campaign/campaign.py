@@ -326,8 +326,18 @@ class Campaign:
         )
 
     def certificates(self) -> list[dict[str, Any]]:
-        """Write one certificate for each class."""
+        """Return one certificate for each class, written where something was learned since."""
         return [each.knowledge.certificate() for each in self.explorations.values()]
+
+    def filed(self) -> list[dict[str, Any]]:
+        """Return the certificates that were written last, as far as they were."""
+        known = (each.knowledge.filed for each in self.explorations.values())
+        return [each for each in known if each is not None]
+
+    def uncertified(self) -> list[Knowledge]:
+        """List the classes that know more than their certificates say."""
+        known = [each.knowledge for each in self.explorations.values()]
+        return [each for each in known if not each.certified]
 
     def _experiment(
         self, known: KnownClass, exploration: Exploration, plan: Plan, now: float

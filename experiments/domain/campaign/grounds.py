@@ -23,10 +23,48 @@ from ldfi.experiments.domain.campaign.doubt import (
 )
 from ldfi.experiments.domain.campaign.fold import Fold
 from ldfi.experiments.domain.campaign.lesson import RULES, Hypothesis, Lesson
-from ldfi.solver import Judgement
+from ldfi.solver import Judgement, Statement
 
 LOOKED_AT = 300
 """Hypotheses that are only closed by lessons tried once, looked at to choose the next of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedStatement:
+    """What a certificate says and what it rests on: nothing in it changes any more.
+
+    ``firm``: what the firm lessons say, None if that is all of it. ``unsettled``: contradictions.
+    """
+
+    whole: Statement
+    firm: Statement | None
+    unsettled: list[tuple[str, ...]]
+    tries: int
+    survived: int
+    survived_once: int
+
+    def certificate(self) -> dict[str, Any]:
+        """Write the certificate, which takes as long as it takes; in any thread."""
+        data = self.whole.certificate().data
+        opens = {tuple(each) for each in data["open"]}
+        beyond: set[tuple[str, ...]] = set()
+        if self.firm is not None:
+            firmly = self.firm.certificate().data
+            beyond = {tuple(each) for each in firmly["open"]} - opens
+            data["open_complete"] = data["open_complete"] and firmly["open_complete"]
+            data["rests_on"] = firmly["evidence"]
+        if self.unsettled:
+            data["open_complete"] = False  # nobody knows what else they leave open
+        everything = sorted(opens | beyond, key=lambda each: (len(each), each))
+        data["open"] = [list(each) for each in everything]
+        data["doubt"] = {
+            "tries": self.tries,
+            "survived": self.survived,
+            "survived_once": self.survived_once,
+            "tried_once": len(beyond),
+            "unsettled": [list(each) for each in self.unsettled],
+        }
+        return data
 
 
 @dataclass(slots=True)
@@ -136,29 +174,17 @@ class Grounds:
                 if again:
                     yield lesson, again
 
-    def certificate(self) -> dict[str, Any]:
-        """Write the certificate, with what it rests on."""
-        data = self.fold.explorer.certificate().data
-        opens = {tuple(each) for each in data["open"]}
-        beyond: set[tuple[str, ...]] = set()
-        if self.firm is not self.fold:
-            firmly = self.firm.explorer.certificate().data
-            beyond = {tuple(each) for each in firmly["open"]} - opens
-            data["open_complete"] = data["open_complete"] and firmly["open_complete"]
-            data["rests_on"] = firmly["evidence"]
-        unsettled = sorted({tuple(sorted(each.injected)) for each, _ in self.contradictions()})
-        if unsettled:
-            data["open_complete"] = False  # nobody knows what else they leave open
-        everything = sorted(opens | beyond, key=lambda each: (len(each), each))
-        data["open"] = [list(each) for each in everything]
-        data["doubt"] = {
-            "tries": TWICE if self.doubted else 1,
-            "survived": len(self.survived),
-            "survived_once": sum(len(same) == 1 for same in self.survived.values()),
-            "tried_once": len(beyond),
-            "unsettled": [list(each) for each in unsettled],
-        }
-        return data
+    def statement(self) -> GroundedStatement:
+        """Copy what the certificate says, with what it rests on, so that it can be written while
+        more is learned."""
+        return GroundedStatement(
+            self.fold.explorer.statement(),
+            None if self.firm is self.fold else self.firm.explorer.statement(),
+            sorted({tuple(sorted(each.injected)) for each, _ in self.contradictions()}),
+            TWICE if self.doubted else 1,
+            len(self.survived),
+            sum(len(same) == 1 for same in self.survived.values()),
+        )
 
     def _open_though(self, judged: Judgement) -> Iterator[Hypothesis]:
         """Name what the firm lessons leave open and all lessons together do not."""

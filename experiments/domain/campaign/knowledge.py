@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from ldfi.experiments.domain.campaign.doubt import agreed, borne_out, together
 from ldfi.experiments.domain.campaign.fold import DOWN, Fold
-from ldfi.experiments.domain.campaign.grounds import Grounds, grounds
+from ldfi.experiments.domain.campaign.grounds import GroundedStatement, Grounds, grounds
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings, surroundings
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.fit.faults import Fault
 from ldfi.solver import Explorer, Judgement, OutOfTime
+
+Version: TypeAlias = tuple[int, int]
+"""What is known, at one moment."""
 
 OPEN_SHOWN = 9_999
 """Open hypotheses are counted up to this many, for people."""
@@ -48,6 +51,8 @@ class Knowledge:
     _fold: Fold = field(init=False)
     _grounds: Grounds | None = field(default=None, init=False)
     _left_out: set[str] = field(default_factory=set, init=False)
+    _changes: int = field(default=0, init=False)
+    _filed: tuple[Version, dict[str, Any] | None] = field(default=((-1, -1), None), init=False)
 
     def __post_init__(self) -> None:
         self._build(surroundings(self.traffic, self.lessons))
@@ -155,6 +160,7 @@ class Knowledge:
             self._build(around)
         else:
             self._grounds = None
+            self._changes += 1
             self._fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
 
     def leave_out(self, variables: Iterable[str]) -> None:
@@ -162,6 +168,7 @@ class Knowledge:
         for variable in sorted(set(variables) - self._left_out):
             self._left_out.add(variable)
             self._grounds = None
+            self._changes += 1
             self.explorer.exclude({variable})
 
     def again(self, lessons: Iterable[Lesson]) -> Knowledge:
@@ -181,6 +188,7 @@ class Knowledge:
     def _build(self, around: Surroundings) -> None:
         """Know nothing, and learn everything: what traffic shows, then lesson by lesson."""
         self._around, self._grounds = around, None
+        self._changes += 1
         self._fold = self._empty()
         for lesson in borne_out(self.lessons):
             self._fold.take(lesson)
@@ -211,10 +219,44 @@ class Knowledge:
         found = map(_hypothesis, self.explorer.findings)
         return [(faults, self._fold.traces.get(self.injected(faults), ())) for faults in found]
 
-    def certificate(self) -> dict[str, Any]:
-        """Write the certificate as it stands, with the class by name."""
+    @property
+    def version(self) -> Version:
+        """Return what changes with everything that a certificate would say."""
+        return self._changes, len(self.hurt)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the certificate on file says all that is known."""
+        return self._filed[0] == self.version
+
+    @property
+    def filed(self) -> dict[str, Any] | None:
+        """Return the certificate that was written last, with the class by name; None before."""
+        return self._filed[1]
+
+    def statement(self) -> tuple[Version, GroundedStatement]:
+        """Copy what the certificate is to say, with the version of what is known."""
         self.study_traffic()
-        return {"request_class": self.name, "certificate": self.grounds.certificate()}
+        return self.version, self.grounds.statement()
+
+    def file(self, version: Version, certificate: dict[str, Any]) -> None:
+        """Keep the certificate that was written of a statement."""
+        self._filed = version, {"request_class": self.name, "certificate": certificate}
+
+    def give_up(self, version: Version) -> None:
+        """Leave the certificate as it is until more is learned: this could not be written."""
+        self._filed = version, self._filed[1]
+
+    def certificate(self) -> dict[str, Any]:
+        """Return the certificate as it stands, with the class by name; it is written only where
+        something was learned since the last time."""
+        self.study_traffic()
+        filed = self.filed
+        if filed is None or not self.certified:
+            version, statement = self.statement()
+            self.file(version, statement.certificate())
+            return self.certificate()
+        return filed
 
     def injected(self, variables: Iterable[str]) -> frozenset[str]:
         """Return the faults that are injected for these variables."""
