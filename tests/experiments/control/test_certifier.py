@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.store.schema import CampaignRow
 from ldfi.solver import Explorer, Statement
-from ldfi.testing.world import PROGRAM, QUICK, World
+from ldfi.testing.world import FOUND, PROGRAM, QUICK, World
 from tests.solver.systems import System, systems
 
 
