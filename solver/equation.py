@@ -182,6 +182,13 @@ class Equation:
         """List sets that were seen to fail and that a good run shows safe."""
         return [fired for fired in self.bad if self.is_safe(self.language.expand(fired))]
 
+    def interacting(self) -> int:
+        """Collect the faults of doubtful sets: something else keeps them from hurting."""
+        mask = 0
+        for fired in self.doubtful():
+            mask |= self.language.variables(fired) | self.language.expand(fired)
+        return mask
+
     def violations(self) -> list[Violation]:
         """List what contradicts "more faults never help": one violation for each doubtful set."""
         found = []

@@ -24,6 +24,7 @@ from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
 from ldfi.solver.listing import Listing
 from ldfi.solver.order import Faults, ordered, set_key
+from ldfi.solver.pairs import Pairs
 from ldfi.solver.rechecks import Rechecks
 from ldfi.solver.reduce import next_part
 from ldfi.solver.sat import SatSolver
@@ -53,8 +54,9 @@ class Explorer:
     ``likelihoods``: of a fault's being harmful, between 0 and 1, for ``likeliest``.
     ``protected``: never proposed, nor any domain around them. ``exclusions``: sets of faults never
     proposed together. ``down``: faults assumed to be down throughout; proposals and findings come
-    without them. ``max_union``: the largest number of variables in one proposal. ``time_limit``:
-    seconds for one proposal. ``max_inconclusive``: attempts after which a hypothesis stays open.
+    without them. ``max_union``: the largest number of variables in one proposal. ``max_faults``:
+    of point faults that a union may bring about. ``time_limit``: seconds for one proposal.
+    ``max_inconclusive``: attempts after which a hypothesis stays open.
     ``deterministic``: runs do not vary (a simulation), so every support is a clause by itself.
     ``monotone`` False: more faults may help, so a good run says nothing about sets that do not
     contain what failed in it, and unions would teach little; take another strategy.
@@ -78,6 +80,7 @@ class Explorer:
         exclusions: Iterable[Iterable[Hashable]] = (),
         down: Iterable[Hashable] = (),
         max_union: int | None = None,
+        max_faults: int | None = None,
         time_limit: float | None = 5.0,
         max_inconclusive: int = 3,
         deterministic: bool = False,
@@ -87,6 +90,7 @@ class Explorer:
         _check_costs(costs or {})
         self.max_size = max_size
         self.max_union = max_union
+        self.max_faults = max_faults
         self.time_limit = time_limit
         self.max_inconclusive = max_inconclusive
         self.optimal = True
@@ -109,10 +113,11 @@ class Explorer:
         self._strategy: Strategy = STRATEGIES[strategy]()
         self._sat = SatSolver()
         self._listing = Listing()
+        self._pairs = Pairs()
         self._attempts: dict[Faults, int] = {}
         self._rechecks = Rechecks()
         self._suspects = Suspects()
-        self._snapshot: tuple[tuple[int, int, int, int], Hypotheses] | None = None
+        self._snapshot: tuple[tuple[int, ...], Hypotheses] | None = None
 
     def observe(
         self,
@@ -136,8 +141,7 @@ class Explorer:
             if chosen is None:
                 chosen = next_part(search)
             if chosen is None:
-                strategy = Smallest() if self.degraded else self._strategy
-                chosen = strategy.choose(search)
+                chosen = self._strategy.choose(search)
             self.optimal = search.optimal
         return None if chosen is None else self._language.faults(chosen)
 
@@ -217,7 +221,8 @@ class Explorer:
 
     @property
     def degraded(self) -> bool:
-        """Say whether the exploration went over to the cautious strategy."""
+        """Say whether more faults were seen to help: what was seen to fail although more of the
+        same survive is united with nothing from then on. The rest goes on as before."""
         return bool(self.violations)
 
     def judge(self, faults: Iterable[Hashable]) -> Judgement:
@@ -250,6 +255,8 @@ class Explorer:
 
     def open_count(self, limit: int = 10_000) -> int:
         """Count the minimal open hypotheses; counting ends at ``limit``."""
+        if self._pairs.follow(self._now(), ()):
+            return min(len(self._pairs), limit)
         return sum(1 for _ in islice(self._now().minimal(), limit))
 
     def add_domain(self, name: Hashable, members: Collection[Hashable]) -> None:
@@ -296,12 +303,7 @@ class Explorer:
     def _now(self) -> Hypotheses:
         self._equation.refresh()
         language = self._language
-        version = (
-            self._equation.version,
-            language.version,
-            language.restrictions,
-            len(language.names),
-        )
+        version = self._equation.version, *language.state
         if self._snapshot is None or self._snapshot[0] != version:
             self._snapshot = version, Hypotheses(language, self._equation, self.max_size)
         return self._snapshot[1]
@@ -317,9 +319,8 @@ class Explorer:
 
     def _search(self, deadline: Deadline) -> Search:
         now = self._now()
-        attempts = {
-            self._language.variables(faults): count for faults, count in self._attempts.items()
-        }
+        variables = self._language.variables
+        attempts = {variables(faults): count for faults, count in self._attempts.items()}
         return Search(
             now=now,
             sat=self._sat,
@@ -331,13 +332,16 @@ class Explorer:
             max_union=self.max_union,
             costs=self._costs,
             likelihoods=self._likelihoods,
+            known_pairs=self._pairs,
+            max_faults=self.max_faults,
+            mute=self._suspects.mute,
+            interacting=self._equation.interacting(),
         )
 
     def _suspect(self, fired: Faults, blame: Iterable[Hashable] | None) -> None:
         blamed = frozenset(blame or ())
-        if blamed:
-            self._language.learn(blamed)
-            self._suspects.add(self._language.variables(blamed), self._language.expand(fired))
+        self._language.learn(blamed)
+        self._suspects.add(self._language.variables(blamed), self._language.expand(fired))
 
     def _as_faults(self, sets: Iterable[int]) -> tuple[Faults, ...]:
         return tuple(sorted((self._language.faults(each) for each in sets), key=set_key))

@@ -36,6 +36,11 @@ class Language:
         self._carriers: list[int] = []
         self._forbidden: tuple[tuple[int, int], list[int]] = (-1, -1), []
 
+    @property
+    def state(self) -> tuple[int, int, int]:
+        """Return what changes whenever anything here does."""
+        return self.version, self.restrictions, len(self.names)
+
     def copy(self) -> Language:
         """Make one that knows the same, and learns nothing of what this one learns from now on."""
         other = Language()
