@@ -128,6 +128,10 @@ class Explorer:
         """Learn from a good run nobody injected into; ``failed`` failed in it by nature."""
         self._equation.add_good(frozenset(failed), frozenset(support), "observed", traces)
 
+    def suspect(self, blame: Iterable[Hashable], failed: Iterable[Hashable]) -> None:
+        """Suspect these of a failure that nobody injected into, and in which ``failed`` failed."""
+        self._suspect(frozenset(failed), blame)
+
     def propose(self) -> Faults | None:
         """Choose the next experiment; None when nothing is left within the bounds.
 
@@ -340,7 +344,7 @@ class Explorer:
 
     def _suspect(self, fired: Faults, blame: Iterable[Hashable] | None) -> None:
         blamed = frozenset(blame or ())
-        self._language.learn(blamed)
+        self._language.learn(blamed | fired)
         self._suspects.add(self._language.variables(blamed), self._language.expand(fired))
 
     def _as_faults(self, sets: Iterable[int]) -> tuple[Faults, ...]:

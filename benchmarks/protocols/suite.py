@@ -2,8 +2,11 @@
 
 Every goal of a protocol is an outcome of its own with an explorer of its own; they share the
 executions. A run in which a goal's precondition fails is good for nothing: nobody lacks what nobody
-was promised. More faults do not bring the precondition back, so no superset is of interest; and
-what prevents less is tried first, for it is likelier to leave the precondition standing.
+was promised. No superset of such faults is tried, and that is an assumption: it is sound only where
+more faults never bring the precondition back. It holds for the protocols of the catalogue within
+their bounds, where the exhaustive oracle finds the same; of another protocol nobody has shown it,
+and a certificate lists these sets among its exclusions, so that it can be seen. What prevents less
+is tried first, for it is likelier to leave the precondition standing.
 """
 
 from __future__ import annotations

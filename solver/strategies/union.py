@@ -16,7 +16,7 @@ from ldfi.solver.odds import Odds
 from ldfi.solver.pairs import Pairs
 from ldfi.solver.search import SOME, Search
 
-WORTH = 0.3
+WORTH = 0.45
 """A block is taken if it shows this share of the pairs that it could hold."""
 
 
