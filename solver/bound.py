@@ -136,7 +136,7 @@ class _Candidates:
 
     def __init__(self, now: Hypotheses, minimal: list[int]) -> None:
         self._now = now
-        self._natural = [each for each in now.equation.natural_clauses() if each]
+        self._natural = now.equation.natural_clauses()
         self._tries = TRIES
         together = [each for each in minimal if each.bit_count() > 1]
         together += sorted(now.equation.failing, key=lambda each: (each.bit_count(), each))

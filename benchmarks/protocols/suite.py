@@ -5,8 +5,8 @@ executions. A run in which a goal's precondition fails is good for nothing: nobo
 was promised. No superset of such faults is tried, and that is an assumption: it is sound only where
 more faults never bring the precondition back. Of the small protocols of the catalogue the
 exhaustive oracle finds the same up to two faults, and of the rest the answers are the known ones;
-of others nobody has shown it. A certificate lists these sets among its exclusions, so that it can be
-seen. What prevents less is tried first, for it is likelier to leave the precondition standing.
+of others nobody has shown it. A certificate lists these sets among its exclusions, so that it can
+be seen. What prevents less is tried first, for it is likelier to leave the precondition standing.
 """
 
 from __future__ import annotations

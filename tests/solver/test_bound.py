@@ -149,3 +149,11 @@ def test_where_all_that_fails_is_larger_the_bound_is_not_nothing() -> None:
 def test_one_run_at_least_shows_that_anything_is_survived() -> None:
     explorer = known(["a", "b", "c"], [frozenset({"a"})], 2)
     assert explorer.lower_bound().total == 2
+
+
+def test_what_happens_by_itself_takes_no_experiment() -> None:
+    # Given a request that relied on nothing when its only call failed
+    explorer = Explorer(["a", "b"])
+    explorer.observe({"a"})
+    explorer.observe(frozenset(), failed={"a"})
+    assert explorer.lower_bound().total == 0
