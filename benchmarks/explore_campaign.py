@@ -64,6 +64,8 @@ def campaign(
     for request in app.natural(nature[0], rng, nature[1]):
         if request.succeeded:
             explorer.observe(request.support, failed=request.fired)
+        elif blame:
+            explorer.suspect(request.blame, request.fired)
     tally = _Tally()
     faults: Faults | None
     while explorer.experiments < PATIENCE:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -108,6 +108,17 @@ def encode(
             f"{len(value)} of at most {MAX_LENGTH} characters"
         )
     return value
+
+
+def room(kinds: Collection[FaultKind], *, delay_ms: int = DEFAULT_DELAY_MS) -> int:
+    """Return how many faults of these kinds fit into one context, whatever else it says.
+
+    Of faults at the first calls only, a few less: each takes up to three characters more.
+    """
+    longest = max((len(_encode_fault(Fault("", kind), delay_ms)) for kind in kinds), default=0)
+    ids, expiry, mac = 16 + 64, 12, 22
+    around = len(".".join([_VERSION, "", "", "t", "", "", ""])) + ids + expiry + mac
+    return (MAX_LENGTH - around + len("~")) // (longest + len("~"))
 
 
 def _strongest(faults: Iterable[Fault]) -> list[Fault]:

@@ -12,7 +12,7 @@ Pure: no I/O, no clock, no knowledge of traces. A fault is any hashable, a suppo
 from __future__ import annotations
 
 from ldfi.solver.certificate import Certificate
-from ldfi.solver.certify import Doubt
+from ldfi.solver.certify import Doubt, Statement
 from ldfi.solver.equation import Violation
 from ldfi.solver.errors import InvalidRecord, OutOfTime, SolverError
 from ldfi.solver.explorer import Explorer, Judgement
@@ -28,5 +28,6 @@ __all__ = [
     "Judgement",
     "OutOfTime",
     "SolverError",
+    "Statement",
     "Violation",
 ]

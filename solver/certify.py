@@ -52,11 +52,45 @@ class _Entry:
     among: str = "both"
 
 
-def certify(now: Hypotheses, runs: RunLog, down: Faults, doubt: Doubt | None = None) -> Certificate:
-    """Write the certificate. Raises InvalidRecord if two faults have the same name."""
-    _learn(now.language, doubt)
-    _distinct(now.language.names)
-    return Certificate(_Writing(now, _entries(runs, doubt), down, doubt).data())
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """All that a certificate says, and that takes no time to say: nothing in it changes any more.
+
+    ``now``: what is open, by all ``runs`` together. ``down``: what is down throughout.
+    """
+
+    now: Hypotheses
+    runs: RunLog
+    down: Faults
+    doubt: Doubt | None = None
+
+    def certificate(self) -> Certificate:
+        """Write the certificate, which takes as long as it takes; in any thread.
+
+        Raises InvalidRecord if two faults have the same name.
+        """
+        _learn(self.now.language, self.doubt)
+        _distinct(self.now.language.names)
+        entries = _entries(self.runs, self.doubt)
+        return Certificate(_Writing(self.now, entries, self.down, self.doubt).data())
+
+    def minimal_failing_sets(self) -> list[Faults]:
+        """List every inclusion-minimal failing set within the bounds, implied ones included."""
+        return [self.now.language.faults(each) for each in minimal_failing_sets(self.now)]
+
+    def lower_bound(self) -> LowerBound:
+        """Bound from below what any strategy would have needed to know this much."""
+        listed, everything = _open(self.now)
+        minimal = minimal_failing_sets(self.now)
+        return lower_bound(self.now, minimal, listed if everything else None)
+
+
+def _open(world: Hypotheses) -> tuple[list[int], bool]:
+    """List minimal open hypotheses, and say whether these are all."""
+    # Counted in branches, not in seconds: the same knowledge is always written alike.
+    enough = Steps(BRANCHES)
+    listed = list(islice(world.minimal(stop=enough), LISTED + 1))
+    return listed[:LISTED], len(listed) <= LISTED and not enough.used_up
 
 
 @dataclass
@@ -145,11 +179,9 @@ class _Writing:
         found: set[int] = set()
         everything = True
         for world in filter(None, (self.now, self._firm)):
-            # Counted in branches, not in seconds: the same knowledge is always written alike.
-            enough = Steps(BRANCHES)
-            listed = list(islice(world.minimal(stop=enough), LISTED + 1))
-            found.update(listed[:LISTED])
-            everything = everything and len(listed) <= LISTED and not enough.used_up
+            listed, complete = _open(world)
+            found.update(listed)
+            everything = everything and complete
         return _by_name(self.now.language, found), everything
 
     @property
@@ -290,12 +322,13 @@ class _Writing:
         raise AssertionError("a failing set was convicted by no run")
 
     def _lower_bound(self, tried: int) -> dict[str, Any]:
-        bound: LowerBound = lower_bound(self.now, self._minimal)
+        bound = lower_bound(self.now, self._minimal)
+        proved = bound.failing + len(bound.packing)  # what a checker can follow
         return {
             "failing": bound.failing,
             "packing": self._named(_by_name(self.now.language, bound.packing)),
-            "total": bound.total,
-            "ratio": round(tried / bound.total, 4) if bound.total else None,
+            "total": proved,
+            "ratio": round(tried / proved, 4) if proved else None,
         }
 
     def _doubt(self) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ to contradict that; a failure that was seen outranks a safety that was inferred.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ldfi.solver.bits import mask_of, members, without_supersets
@@ -77,14 +77,33 @@ class Equation:
         """The clauses hit by what is down."""
         self.failing: list[int] = []
         self.closed: set[int] = set()
-        """Expansions seen to be survived in runs whose support is not known: they prove themselves,
-        and what is inside them if more faults never help."""
+        """Where more faults may help: expansions seen to be survived in runs whose support is not
+        known, which prove themselves alone. Else such a run is a clause."""
         self.version = 0
         self._position: dict[tuple[int, int], int] = {}
         self._cautions: dict[tuple[int, int], int] = {}
         """What is to join clauses that do not exist yet."""
+        self._unbounded: dict[int, int] = {}
+        """Clauses (by position) of runs whose support is not known, and what failed in these."""
         self._down = frozenset(down)
         self._translated = language.version
+        self._points = 0
+        """How many names were known when those clauses were written."""
+
+    def copy(self, language: Language) -> Equation:
+        """Make one that knows the same, in a copy of its language, and learns nothing more."""
+        other = Equation(
+            language, self._down, deterministic=self.deterministic, monotone=self.monotone
+        )
+        other.good = {key: replace(run) for key, run in self.good.items()}
+        other.bad = dict(self.bad)
+        other.clauses, other.conditions = list(self.clauses), list(self.conditions)
+        other.hits, other.satisfied = dict(self.hits), self.satisfied
+        other.failing, other.closed = list(self.failing), set(self.closed)
+        other._position, other._unbounded = dict(self._position), dict(self._unbounded)
+        other._cautions, other._translated = dict(self._cautions), self._translated
+        other.version, other._points = self.version, self._points
+        return other
 
     def add_good(self, failed: Faults, support: Faults | None, origin: Origin) -> None:
         """Learn from a good run in which ``failed`` failed, by nature or by injection."""
@@ -112,19 +131,18 @@ class Equation:
 
     def clause_of(self, run: Run) -> int | None:
         """Return the position of the clause that this run has part in; None if it has in none."""
-        if not run.teaches or not run.good or run.support is None:
+        if not run.teaches or not run.good:
             return None
+        if run.support is None:
+            failed = self.language.expand(run.failed) | self.down
+            return next((at for at, each in self._unbounded.items() if each == failed), None)
         return self._position.get(self._key(GoodRun(run.failed, run.support, run.origin)))
 
     def is_safe(self, expansion: int) -> bool:
         """Tell whether some good run shows that these point faults are survived."""
         touched = expansion | self.down
         alone = expansion & ~self.down
-        if alone in self.closed:
-            return True
-        if self.monotone and any(not alone & ~each for each in self.closed):
-            return True
-        return self.missed(touched) != 0
+        return alone in self.closed or self.missed(touched) != 0
 
     def missed(self, touched: int) -> int:
         """List the clauses (by position) that bind these point faults and are not hit by them."""
@@ -179,6 +197,13 @@ class Equation:
         """List sets that were seen to fail and that a good run shows safe."""
         return [fired for fired in self.bad if self.is_safe(self.language.expand(fired))]
 
+    def interacting(self) -> int:
+        """Collect the faults of doubtful sets: something else keeps them from hurting."""
+        mask = 0
+        for fired in self.doubtful():
+            mask |= self.language.variables(fired) | self.language.expand(fired)
+        return mask
+
     def violations(self) -> list[Violation]:
         """List what contradicts "more faults never help": one violation for each doubtful set."""
         found = []
@@ -199,11 +224,12 @@ class Equation:
     def refresh(self) -> None:
         """Translate all evidence anew if domains or implications have changed."""
         if self._translated == self.language.version:
+            self._learn_points()
             return
         self._translated = self.language.version
         self.down = self.language.expand(self._down)
         self.clauses, self.conditions, self.hits, self._position = [], [], {}, {}
-        self.satisfied = 0
+        self.satisfied, self._unbounded = 0, {}
         self.closed = set()
         self._cautions = {}
         for run in self.good.values():
@@ -212,6 +238,15 @@ class Equation:
         for fired in self.bad:
             self._block(self.language.expand(fired))
         self.version += 1
+
+    def _learn_points(self) -> None:
+        """Let runs whose support is not known have relied on what became known since, too."""
+        known, self._points = self._points, len(self.language.names)
+        news = (1 << self._points) - (1 << known)
+        if news and self._unbounded:
+            self.version += 1
+            for position, failed in self._unbounded.items():
+                self._widen(position, news & ~failed)
 
     def _key(self, run: GoodRun) -> tuple[int, int]:
         failed = self.language.expand(run.failed)
@@ -222,7 +257,7 @@ class Equation:
         failed = self.language.expand(run.failed)
         self.version += 1
         if run.support is None:
-            self.closed.add(failed & ~self.down)
+            self._close(failed | self.down)
             return
         key, holds = self._key(run), self.language.expand(run.support) & ~failed
         position = self._position.get(key)
@@ -230,11 +265,31 @@ class Equation:
             self._cautions[key] = self._cautions.get(key, 0) | holds
             return
         if position is None:
-            position = self._position[key] = len(self.clauses)
-            self.clauses.append(0)
-            self.conditions.append(failed)
+            position = self._position[key] = self._new_clause(failed)
             holds |= self._cautions.pop(key, 0)
-        news = holds & ~self.clauses[position]
+        self._widen(position, holds)
+
+    def _close(self, failed: int) -> None:
+        """Close what failed in a good run of which nobody knows what it relied on.
+
+        It may have relied on everything else. Where more faults never help, that is a clause like
+        any other, which widens with every fault that becomes known.
+        """
+        if not self.monotone:
+            self.closed.add(failed & ~self.down)
+        elif failed not in self._unbounded.values():
+            self._learn_points()
+            position = self._new_clause(failed)
+            self._unbounded[position] = failed
+            self._widen(position, (1 << self._points) - 1 & ~failed)
+
+    def _new_clause(self, failed: int) -> int:
+        self.clauses.append(0)
+        self.conditions.append(failed)
+        return len(self.clauses) - 1
+
+    def _widen(self, position: int, points: int) -> None:
+        news = points & ~self.clauses[position]
         self.clauses[position] |= news
         for point in members(news):
             self.hits[point] = self.hits.get(point, 0) | 1 << position

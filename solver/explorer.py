@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from ldfi.solver.certificate import Certificate
-from ldfi.solver.certify import Doubt, certify
+from ldfi.solver.certify import Doubt, Statement
 from ldfi.solver.deadline import Deadline
 from ldfi.solver.equation import Equation, Violation
 from ldfi.solver.errors import InvalidRecord
@@ -23,6 +23,7 @@ from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
 from ldfi.solver.listing import Listing
 from ldfi.solver.order import Faults, ordered, set_key
+from ldfi.solver.pairs import Pairs
 from ldfi.solver.rechecks import Rechecks
 from ldfi.solver.reduce import next_part
 from ldfi.solver.runs import Run, RunLog
@@ -53,8 +54,9 @@ class Explorer:
     ``likelihoods``: of a fault's being harmful, between 0 and 1, for ``likeliest``.
     ``protected``: never proposed, nor any domain around them. ``exclusions``: sets of faults never
     proposed together. ``down``: faults assumed to be down throughout; proposals and findings come
-    without them. ``max_union``: the largest number of variables in one proposal. ``time_limit``:
-    seconds for one proposal. ``max_inconclusive``: attempts after which a hypothesis stays open.
+    without them. ``max_union``: the largest number of variables in one proposal. ``max_faults``:
+    of point faults that a union may bring about. ``time_limit``: seconds for one proposal.
+    ``max_inconclusive``: attempts after which a hypothesis stays open.
     ``deterministic``: runs do not vary (a simulation), so every support is a clause by itself.
     ``monotone`` False: more faults may help, so a good run says nothing about sets that do not
     contain what failed in it, and unions would teach little; take another strategy.
@@ -78,6 +80,7 @@ class Explorer:
         exclusions: Iterable[Iterable[Hashable]] = (),
         down: Iterable[Hashable] = (),
         max_union: int | None = None,
+        max_faults: int | None = None,
         time_limit: float | None = 5.0,
         max_inconclusive: int = 3,
         deterministic: bool = False,
@@ -87,6 +90,7 @@ class Explorer:
         _check_costs(costs or {})
         self.max_size = max_size
         self.max_union = max_union
+        self.max_faults = max_faults
         self.time_limit = time_limit
         self.max_inconclusive = max_inconclusive
         self.optimal = True
@@ -103,17 +107,18 @@ class Explorer:
             self._language, self._down, deterministic=deterministic, monotone=monotone
         )
         self._costs = dict(costs or {})
-        self._likelihoods = dict(likelihoods or {})
+        self.likelihoods = dict(likelihoods or {})
         self._seed = seed
         self._drawn: tuple[Hypotheses | None, int, Counter[str]] = None, 0, Counter()
         self._strategy: Strategy = STRATEGIES[strategy]()
         self._sat = SatSolver()
         self._listing = Listing()
+        self._pairs = Pairs()
         self._attempts: dict[Faults, int] = {}
         self._rechecks = Rechecks()
-        self._runs = RunLog()
+        self.runs = RunLog()
         self._suspects = Suspects()
-        self._snapshot: tuple[tuple[int, int, int, int], Hypotheses] | None = None
+        self._snapshot: tuple[tuple[int, ...], Hypotheses] | None = None
 
     def observe(
         self,
@@ -122,7 +127,7 @@ class Explorer:
         traces: Iterable[str] = (),
     ) -> None:
         """Learn from a good run nobody injected into; ``failed`` failed in it by nature."""
-        run = self._runs.observe(frozenset(failed), frozenset(support), traces)
+        run = self.runs.observe(frozenset(failed), frozenset(support), traces)
         self._equation.learn(run)
 
     def widen(self, faults: Iterable[Hashable], survived: Iterable[Hashable]) -> None:
@@ -130,8 +135,12 @@ class Explorer:
         of them relied on that."""
         caution = Run("caution", frozenset(survived), frozenset(faults))
         self._language.learn(caution.failed | frozenset(faults))
-        self._runs.add(caution)
+        self.runs.add(caution)
         self._equation.learn(caution)
+
+    def suspect(self, blame: Iterable[Hashable], failed: Iterable[Hashable]) -> None:
+        """Suspect these of a failure that nobody injected into, and in which ``failed`` failed."""
+        self._suspect(frozenset(failed), blame)
 
     def propose(self) -> Faults | None:
         """Choose the next experiment; None when nothing is left within the bounds.
@@ -146,8 +155,7 @@ class Explorer:
             if chosen is None:
                 chosen = next_part(search)
             if chosen is None:
-                strategy = Smallest() if self.degraded else self._strategy
-                chosen = strategy.choose(search)
+                chosen = self._strategy.choose(search)
             self.optimal = search.optimal
         return None if chosen is None else self._language.faults(chosen)
 
@@ -193,7 +201,7 @@ class Explorer:
         self.experiments += 1
         if succeeded is not None:
             self._rechecks.tried.add(injected)
-        self._runs.add(run, traces)
+        self.runs.add(run, traces)
         self._equation.learn(run)
         if succeeded is False and run.teaches:
             self._suspect(took_effect, blame)
@@ -206,10 +214,6 @@ class Explorer:
         """Return minimal failing sets up to ``max_size``, none said better by another one."""
         now = self._now()
         return self._as_faults(exact_findings(now, minimal_failing_sets(now)))
-
-    def minimal_failing_sets(self) -> tuple[Faults, ...]:
-        """Return every inclusion-minimal failing set within ``max_size``, implied ones included."""
-        return self._as_faults(minimal_failing_sets(self._now()))
 
     @property
     def violations(self) -> tuple[Violation, ...]:
@@ -227,23 +231,18 @@ class Explorer:
         self._now()
         return tuple(self._equation.doubtful())
 
-    @property
-    def degraded(self) -> bool:
-        """Say whether the exploration went over to the cautious strategy."""
-        return bool(self.violations)
-
     def judge(self, faults: Iterable[Hashable]) -> Judgement:
         """Say what is known of exactly these faults together: whether the outcome would fail."""
+        expansion = self._language.expand(faults)  # which may be news
         now = self._now()
-        expansion = self._language.expand(faults)
         if now.equation.is_failing(expansion):
             return "failing"
         return "safe" if now.equation.is_safe(expansion) else "open"
 
     def survivals(self, faults: Iterable[Hashable]) -> tuple[Faults, ...]:
         """Return what had failed in the good runs that show these faults to be safe."""
-        now = self._now()
-        shown = now.equation.survivals(self._language.expand(faults))
+        expansion = self._language.expand(faults)
+        shown = self._now().equation.survivals(expansion)
         return tuple(sorted(shown, key=set_key))
 
     def admissible(self, faults: Iterable[Hashable]) -> bool:
@@ -252,16 +251,14 @@ class Explorer:
         known = (fault for fault in faults if fault in self._language.index)
         return self._now().admissible(self._language.variables(known))
 
-    def expect(self, likelihoods: Mapping[Any, float]) -> None:
-        """Take these from now on to be the likelihoods of being harmful (for ``likeliest``)."""
-        self._likelihoods.update(likelihoods)
-
     def open_hypotheses(self, limit: int | None = None) -> tuple[Faults, ...]:
         """Return the minimal open hypotheses, at most ``limit`` of them."""
         return self._as_faults(list(islice(self._now().minimal(), limit)))
 
     def open_count(self, limit: int = 10_000) -> int:
         """Count the minimal open hypotheses; counting ends at ``limit``."""
+        if self._pairs.follow(self._now(), ()):
+            return min(len(self._pairs), limit)
         return sum(1 for _ in islice(self._now().minimal(), limit))
 
     def add_domain(self, name: Hashable, members: Collection[Hashable]) -> None:
@@ -284,27 +281,24 @@ class Explorer:
         """Learn that ``stronger`` was seen to make ``weaker`` happen too."""
         self._language.imply(stronger, weaker)
 
-    @property
-    def runs(self) -> RunLog:
-        """Return what was learned from, in order."""
-        return self._runs
-
     def certificate(self, doubt: Doubt | None = None) -> Certificate:
         """Write what is known now, in a form that :mod:`ldfi.solver.check` verifies by itself.
 
         ``doubt``: what of it is firm enough for anything to rest on; all of it if None.
         """
-        return certify(self._now(), self._runs, self._down, doubt)
+        return self.statement(doubt).certificate()
+
+    def statement(self, doubt: Doubt | None = None) -> Statement:
+        """Copy what a certificate says, so that it can be written while this learns on."""
+        now = self._now()
+        language = now.language.copy()
+        copied = Hypotheses(language, now.equation.copy(language), self.max_size)
+        return Statement(copied, self.runs.copy(), self._down, doubt)
 
     def _now(self) -> Hypotheses:
         self._equation.refresh()
         language = self._language
-        version = (
-            self._equation.version,
-            language.version,
-            language.restrictions,
-            len(language.names),
-        )
+        version = self._equation.version, *language.state
         if self._snapshot is None or self._snapshot[0] != version:
             self._snapshot = version, Hypotheses(language, self._equation, self.max_size)
         return self._snapshot[1]
@@ -320,9 +314,8 @@ class Explorer:
 
     def _search(self, deadline: Deadline) -> Search:
         now = self._now()
-        attempts = {
-            self._language.variables(faults): count for faults, count in self._attempts.items()
-        }
+        variables = self._language.variables
+        attempts = {variables(faults): count for faults, count in self._attempts.items()}
         return Search(
             now=now,
             sat=self._sat,
@@ -333,14 +326,17 @@ class Explorer:
             max_attempts=self.max_inconclusive,
             max_union=self.max_union,
             costs=self._costs,
-            likelihoods=self._likelihoods,
+            likelihoods=self.likelihoods,
+            known_pairs=self._pairs,
+            max_faults=self.max_faults,
+            mute=self._suspects.mute,
+            interacting=self._equation.interacting(),
         )
 
     def _suspect(self, fired: Faults, blame: Iterable[Hashable] | None) -> None:
         blamed = frozenset(blame or ())
-        if blamed:
-            self._language.learn(blamed)
-            self._suspects.add(self._language.variables(blamed), self._language.expand(fired))
+        self._language.learn(blamed | fired)
+        self._suspects.add(self._language.variables(blamed), self._language.expand(fired))
 
     def _as_faults(self, sets: Iterable[int]) -> tuple[Faults, ...]:
         return tuple(sorted((self._language.faults(each) for each in sets), key=set_key))

@@ -54,7 +54,7 @@ class Hypotheses:
         return index
 
     @cached_property
-    def _plain(self) -> int:
+    def plain(self) -> int:
         """The variables that stand for themselves alone."""
         mask = 0
         for variable, expansion in enumerate(self.language.expansions):
@@ -64,8 +64,8 @@ class Hypotheses:
 
     def expand(self, variables: int) -> int:
         """Expand a mask of variables to the point faults that they bring about."""
-        special = variables & ~self._plain
-        mask = variables & self._plain
+        special = variables & ~self.plain
+        mask = variables & self.plain
         return mask | self.language.expand_numbers(special) if special else mask
 
     def admissible(self, variables: int) -> bool:
@@ -94,9 +94,9 @@ class Hypotheses:
         """The clauses not hit by what is down, in selectable variables."""
         special = [
             (1 << variable, self.language.expansions[variable])
-            for variable in members(self.selectable & ~self._plain)
+            for variable in members(self.selectable & ~self.plain)
         ]
-        plain = self.selectable & self._plain
+        plain = self.selectable & self.plain
         result = []
         for position, clause in enumerate(self.equation.clauses):
             if not self.equation.satisfied >> position & 1:
@@ -110,7 +110,7 @@ class Hypotheses:
     @cached_property
     def hits(self) -> dict[int, int]:
         """Per selectable variable, the mask of the :attr:`sets` it hits."""
-        if not self.equation.satisfied and not self.selectable & ~self._plain:
+        if not self.equation.satisfied and not self.selectable & ~self.plain:
             return self.equation.hits
         hits: dict[int, int] = {}
         for position, each in enumerate(self.sets):

@@ -38,6 +38,23 @@ class Language:
         self._carriers: list[int] = []
         self._forbidden: tuple[tuple[int, int], list[int]] = (-1, -1), []
 
+    @property
+    def state(self) -> tuple[int, int, int]:
+        """Return what changes whenever anything here does."""
+        return self.version, self.restrictions, len(self.names)
+
+    def copy(self) -> Language:
+        """Make one that knows the same, and learns nothing of what this one learns from now on."""
+        other = Language()
+        other.names, other.index = list(self.names), dict(self.index)
+        other.domains = {name: set(many) for name, many in self.domains.items()}
+        other.weaker = {name: set(many) for name, many in self.weaker.items()}
+        other.protected, other.exclusions = self.protected, set(self.exclusions)
+        other.impossible = set(self.impossible)
+        other.expansions, other._carriers = list(self.expansions), list(self._carriers)
+        other.version, other.restrictions = self.version, self.restrictions
+        return other
+
     def number(self, fault: Fault) -> int:
         """Return the number of this fault, which is given on first sight."""
         known = self.index.get(fault)

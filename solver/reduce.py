@@ -11,6 +11,8 @@ hypotheses instead of elements.)
 from __future__ import annotations
 
 from ldfi.solver.bits import members
+from ldfi.solver.odds import Odds
+from ldfi.solver.pairs import Pairs
 from ldfi.solver.search import Search
 
 PART = 0.2
@@ -22,8 +24,18 @@ experiments of six per finding and costs no more experiments in all."""
 def next_part(search: Search) -> int | None:
     """Return the next part to try of a failing set that is not minimal yet; None if none is."""
     for failing in search.now.equation.failing:
-        # The empty set and single points have no smaller sets that could be unknown.
-        if failing.bit_count() > 1:
+        # The empty set and single points have no smaller sets that could be unknown. Where what is
+        # to blame is larger than the bound, smaller parts survive; and where it is not and was
+        # tried, whether less of it survives comes to light by unions with others.
+        if failing.bit_count() > 1 and not search.explained(failing):
+            if not search.mute and search.fits(failing & ~search.now.equation.down):
+                continue
+            pairs = None if search.costs else search.pairs()
+            if pairs is not None:
+                part = _likely_part(failing, pairs, search)
+                if part and part not in search.attempts:
+                    return part
+                continue
             left = [each for each in inside(failing, search) if each not in search.attempts]
             if left:
                 part = part_of(left, search)
@@ -34,13 +46,26 @@ def next_part(search: Search) -> int | None:
 
 def inside(failing: int, search: Search) -> list[int]:
     """Return the open hypotheses inside a failing set (a mask of point faults)."""
+    return search.inside(_within(failing, search))
+
+
+def _within(failing: int, search: Search) -> int:
+    """Find the variables that bring about nothing but these point faults."""
     now = search.now
     reach = failing | now.equation.down
-    variables = 0
-    for variable in members(now.selectable):
+    variables = failing & now.selectable & now.plain
+    for variable in members(now.selectable & ~now.plain):
         if not now.language.expansions[variable] & ~reach:
             variables |= 1 << variable
-    return search.inside(variables)
+    return variables
+
+
+def _likely_part(failing: int, pairs: Pairs, search: Search) -> int:
+    """Choose a part that survives about as often as not; 0 if nothing open is inside."""
+    odds, whole = Odds.of(search, pairs), pairs.inside(_within(failing, search))
+    if not whole.singles and not whole.pairs:
+        return 0
+    return odds.part_of(whole, pairs, search)
 
 
 def part_of(open_inside: list[int], search: Search) -> int:

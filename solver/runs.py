@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from ldfi.solver.order import Fault, Faults
@@ -71,6 +71,10 @@ class RunLog:
         """Add an experiment, or a caution."""
         run.saw(traces)
         self.all.append(run)
+
+    def copy(self) -> RunLog:
+        """Make one of the same runs, that does not count on with this one."""
+        return RunLog([replace(run, traces=list(run.traces)) for run in self.all])
 
     @property
     def experiments(self) -> list[Run]:

@@ -13,6 +13,7 @@ from ldfi.solver.errors import OutOfTime
 from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.listing import Listing, Steps
 from ldfi.solver.order import Fault
+from ldfi.solver.pairs import Pairs
 from ldfi.solver.sat import SatSolver
 
 SAMPLE = 2000
@@ -38,6 +39,13 @@ class Search:
     max_union: int | None
     costs: Mapping[Fault, float]
     likelihoods: Mapping[Fault, float]
+    known_pairs: Pairs
+    max_faults: int | None = None
+    """The most point faults that one proposal may bring about."""
+    mute: bool = False
+    """Whether failures of more than one fault name no suspects."""
+    interacting: int = 0
+    """Variables that were seen to fail together although more of them survive."""
     suspected: list[int] = field(default_factory=list)
     """Sets of variables blamed for failures and larger than the bound: better not all in one."""
     optimal: bool = True
@@ -65,6 +73,26 @@ class Search:
             stop = Steps(SOME, self._late)
             return list(islice(self.now.minimal(within=variables, stop=stop), SAMPLE))
         return [each for each in listed if not each & ~variables][:SAMPLE]
+
+    def pairs(self) -> Pairs | None:
+        """Return what is open of one and two variables; None where that is not all there is."""
+        return self.known_pairs if self.known_pairs.follow(self.now, self.attempts) else None
+
+    @property
+    def most_at_once(self) -> int | None:
+        """The most variables in a union; None: all of them."""
+        limits = [each for each in (self.max_union, self.max_faults) if each is not None]
+        return min(limits, default=None)
+
+    def explained(self, failing: int) -> bool:
+        """Tell whether what is to blame for this failure (points) is larger than the bound."""
+        reach = failing | self.now.equation.down
+        return any(not self.now.expand(each) & ~reach for each in self.suspected)
+
+    def carries(self, variables: int) -> bool:
+        """Tell whether one experiment can bring all of these about."""
+        most = self.max_faults
+        return most is None or self.now.expand(variables).bit_count() <= most
 
     def _late(self) -> bool:
         return self.deadline.passed

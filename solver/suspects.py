@@ -20,13 +20,20 @@ class _Suspect:
 
 @dataclass(slots=True)
 class Suspects:
-    """Sets of variables blamed for a failure, the latest last."""
+    """Sets of variables blamed for a failure, the latest last.
 
+    ``mute``: whether the last failure of more than one fault named none.
+    """
+
+    mute: bool = False
     _suspects: list[_Suspect] = field(default_factory=list)
 
     def add(self, blamed: int, failing: int) -> None:
-        """Suspect these variables of the failure of these point faults (masks)."""
-        self._suspects.append(_Suspect(failing, blamed))
+        """Suspect these variables, if any, of the failure of these point faults (masks)."""
+        if failing.bit_count() > 1:
+            self.mute = not blamed
+        if blamed:
+            self._suspects.append(_Suspect(failing, blamed))
 
     def acquit(self, tried: int, expansion: int) -> None:
         """Drop whom an experiment on these variables tried, unless more was known to fail.

@@ -100,7 +100,7 @@ def certificates_of(
     NotFound."""
     row = campaigns.load(session, campaign_id)
     live = live_campaign(engine, campaign_id)
-    items = live.certificates() if live is not None else row.certificates
+    items = engine.scheduler.certificates(live) if live is not None else row.certificates
     certified = [
         _certified(engine, item["request_class"], item["certificate"])
         for item in items

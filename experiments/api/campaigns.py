@@ -138,7 +138,7 @@ async def certificates(
     """Show one certificate for each class: what was proved, from what, and what stayed open."""
     live = live_campaign(engine, campaign_id)
     if live is not None:
-        return live.certificates()
+        return engine.scheduler.certificates(live)
     with db.read() as session:
         return list(stored.load(session, campaign_id).certificates)
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.exploration import FindingChange
+from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import Experiment
@@ -65,6 +67,9 @@ class Record:
         self._campaigns: dict[str, tuple[Campaign, str]] = {}
         self._halt: tuple[str, str] | None = None
         self._late: deque[_Late] = deque()
+        self._uncertified: dict[str, Campaign] = {}
+        self.beside = False
+        """Whether certificates are written beside the loop, by the certifier; else on the spot."""
 
     def write(self, now: float) -> None:
         """Write the endings and campaigns that are not written yet."""
@@ -76,19 +81,41 @@ class Record:
     def busy(self) -> set[str]:
         """List the campaigns of which something is still to be written."""
         late = {each.campaign.id for each in self._late}
-        return late | set(self._campaigns) | {each.campaign.id for each in self._endings}
+        owed = {*self._campaigns, *self._uncertified}
+        return late | owed | {each.campaign.id for each in self._endings}
 
     def owe(self, campaign: Campaign, who: str = SERVICE) -> None:
         """Keep in mind that a campaign has to be saved, whatever fails before it is."""
         self._campaigns[campaign.id] = campaign, who
 
     def save(self, campaign: Campaign, now: float, who: str = SERVICE) -> None:
-        """Write a campaign's state and certificates."""
+        """Write a campaign's state and certificates.
+
+        Those that are still to be written follow: see :meth:`certify`.
+        """
         self.owe(campaign, who)
-        certificates = campaign.certificates()
+        certificates = self.certificates(campaign)
         with self._db.change(now, who) as change:
             campaigns.save(change, campaign, certificates)
+        if uncertified(campaign):
+            self._uncertified[campaign.id] = campaign
         del self._campaigns[campaign.id]
+
+    def certificates(self, campaign: Campaign) -> list[dict[str, Any]]:
+        """Return a campaign's certificates; as written last where somebody else writes them."""
+        if not self.beside:
+            return campaign.certificates()
+        filed = (each.knowledge.filing.document for each in campaign.explorations.values())
+        return [each for each in filed if each is not None]
+
+    def certify(self, now: float) -> None:
+        """Write the certificates of campaigns that were put on record before these were known."""
+        for campaign in list(self._uncertified.values()):
+            if self.beside and uncertified(campaign):
+                continue
+            with self._db.change(now) as change:
+                campaigns.certify(change, campaign.id, self.certificates(campaign))
+            del self._uncertified[campaign.id]
 
     def move(self, experiment: Experiment, now: float) -> None:
         """Write that an experiment has gone on to observing or settling."""
@@ -159,3 +186,9 @@ class Record:
         with self._db.change(now, who) as change:
             switches.set_halted(change, None)
         self._halt = None
+
+
+def uncertified(campaign: Campaign) -> list[Knowledge]:
+    """List the classes that know more than their certificates say."""
+    known = (each.knowledge for each in campaign.explorations.values())
+    return [each for each in known if not each.filing.current]

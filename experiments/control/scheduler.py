@@ -11,7 +11,10 @@ that is not on record with a lease; when keeping the record fails, the board is 
 
 from __future__ import annotations
 
+from typing import Any
+
 from ldfi.experiments.control.arming import Arming
+from ldfi.experiments.control.certifier import Certifier
 from ldfi.experiments.control.commands import Commands
 from ldfi.experiments.control.drift import DriftWatch
 from ldfi.experiments.control.passes import Passes
@@ -19,6 +22,7 @@ from ldfi.experiments.control.record import Record
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State
 from ldfi.experiments.control.switch import Switch
+from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Observation
@@ -62,6 +66,7 @@ class Scheduler:
         self.commands = Commands(db, self._record, self._arming, self.switch, self.state)
         self._passes = Passes(db, board, catalogue, self._record, self._arming, self.state)
         self._drift = DriftWatch(db, catalogue, self._record, self._arming, self.state, now)
+        self.certifier = Certifier(self._record, self.state)
         self._next_sync = 0.0
         self.switch.sync(now)
 
@@ -106,6 +111,7 @@ class Scheduler:
                 self._passes.ask(campaign, now)
         self._drift.save_some(now)
         self._record.recount(now)
+        self._record.certify(now)
         self.state.nearby.part(now)
         self._drop_over()
 
@@ -119,6 +125,11 @@ class Scheduler:
                     experiment.state, experiment.ended_at = "aborted", now
                 self._record.end(campaign, experiment, now)
         self._drift.save_all(now)
+        self._record.certify(now)
+
+    def certificates(self, campaign: Campaign) -> list[dict[str, Any]]:
+        """Return the certificates of a campaign that is not over, one for each class."""
+        return self._record.certificates(campaign)
 
     def _drop_over(self) -> None:
         """Campaigns that are over are on record; here they would only take room."""

@@ -129,7 +129,7 @@ class Settings(Thresholds):
             ge=1,
             le=10_000,
         ),
-    ] = 10
+    ] = None
     seed: Annotated[
         int,
         About(

@@ -78,7 +78,7 @@ class Leader:
 
 
 def _beside(service: Service, db: Database, engine: Engine) -> list[Coroutine[Any, Any, None]]:
-    work = [engine.run()]
+    work = [engine.run(), engine.scheduler.certifier.run()]
     if service.prometheus is not None:
         guardrails = Guardrails(service.prometheus, service.guardrails)
         work.append(guardrails.watch(engine.scheduler.state))

@@ -53,7 +53,7 @@ def check(certificate: Any) -> list[str]:
 
 
 def examine(certificate: Any) -> Report:
-    """Check a certificate. Raises UnreadableCertificate where it is none, or none of this format."""
+    """Check a certificate. Raises UnreadableCertificate where it is none of this format."""
     if not isinstance(certificate, dict):
         raise UnreadableCertificate("this is no certificate: it is no JSON object")
     if certificate.get("format") == "ldfi-certificate/1":

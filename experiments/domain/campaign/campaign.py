@@ -326,7 +326,7 @@ class Campaign:
         )
 
     def certificates(self) -> list[dict[str, Any]]:
-        """Write one certificate for each class."""
+        """Return one certificate for each class, written where something was learned since."""
         return [each.knowledge.certificate() for each in self.explorations.values()]
 
     def _experiment(

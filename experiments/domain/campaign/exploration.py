@@ -153,7 +153,9 @@ class Exploration:
         known, settings = self.knowledge, self.knowledge.settings
         if settings.strategy == "likeliest":
             faults = (f"{kind}@{p}" for p in known.points for kind in settings.kinds)
-            known.explorer.expect({fault: experience.likelihood(fault) for fault in faults})
+            known.explorer.likelihoods.update(
+                {fault: experience.likelihood(fault) for fault in faults}
+            )
 
     def learn(self, lesson: Lesson, now: float = 0.0) -> list[FindingChange]:
         """Take a lesson, learned ``now`` (Unix seconds); return what it does to the findings."""

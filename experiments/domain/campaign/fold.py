@@ -14,6 +14,7 @@ from ldfi.experiments.domain.campaign.surroundings import Surroundings
 from ldfi.experiments.domain.campaign.unproven import Unproven, token
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.fit.context import room
 from ldfi.solver import Explorer
 
 DOWN = "down@"
@@ -22,6 +23,21 @@ SPELT_OUT = 4
 
 SOLVER_SECONDS = 2.0
 """The longest the service may stand still for one hypothesis: well within a lease."""
+
+
+def explorer_of(settings: Settings) -> Explorer:
+    """Make the explorer of a class by the campaign's settings.
+
+    Whatever the cap, it unites no more than a failure context carries.
+    """
+    return Explorer(
+        max_size=settings.max_size,
+        strategy=settings.strategy,
+        max_union=settings.max_union,
+        max_faults=room(settings.kinds, delay_ms=max(round(settings.delay * 1000), 1)),
+        seed=settings.seed,
+        time_limit=SOLVER_SECONDS,
+    )
 
 
 @dataclass(slots=True)
@@ -41,13 +57,7 @@ class Fold:
     _unproven: Unproven = field(default_factory=Unproven, init=False)
 
     def __post_init__(self) -> None:
-        self.explorer = Explorer(
-            max_size=self.settings.max_size,
-            strategy=self.settings.strategy,
-            max_union=self.settings.max_union,
-            seed=self.settings.seed,
-            time_limit=SOLVER_SECONDS,
-        )
+        self.explorer = explorer_of(self.settings)
         self._know_points()
         if "error" in self.settings.kinds:
             for delay, error in sorted(self.around.implications):

@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from ldfi.experiments.domain.campaign.doubt import (
     TWICE,
@@ -24,7 +23,7 @@ from ldfi.experiments.domain.campaign.doubt import (
 )
 from ldfi.experiments.domain.campaign.fold import Fold
 from ldfi.experiments.domain.campaign.lesson import RULES, Hypothesis, Lesson
-from ldfi.solver import Doubt, Judgement
+from ldfi.solver import Doubt, Judgement, Statement
 
 LOOKED_AT = 300
 """Hypotheses that are only closed by lessons tried once, looked at to choose the next of these."""
@@ -141,19 +140,20 @@ class Grounds:
                 if again:
                     yield lesson, again
 
-    def certificate(self) -> dict[str, Any]:
-        """Write the certificate, with what of it is firm."""
+    def statement(self) -> Statement:
+        """Copy what the certificate says and what of it is firm, so that it can be written while
+        more is learned."""
         experiments = [n for n, each in enumerate(self.lessons) if each.purpose != "rejected"]
         at = {lesson: place for place, lesson in enumerate(experiments)}
         unsettled = sorted({each.injected for each, _ in self.contradictions()}, key=sorted)
         doubt = Doubt(
-            runs=self.firm.explorer.runs,
+            runs=self.firm.explorer.runs.copy(),
             places=[at[each] for each in self._chosen if each in at],
             survived=TWICE if self.doubted else 1,
             failed=TWICE if self._strict else 1,
             unsettled=unsettled,
         )
-        return self.fold.explorer.certificate(doubt).data
+        return self.fold.explorer.statement(doubt)
 
     def _open_though(self, judged: Judgement) -> Iterator[Hypothesis]:
         """Name what the firm lessons leave open and all lessons together do not."""

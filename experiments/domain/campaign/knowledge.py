@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ldfi.experiments.domain.campaign.doubt import agreed, borne_out, together
+from ldfi.experiments.domain.campaign.filing import Filing
 from ldfi.experiments.domain.campaign.fold import DOWN, Fold
 from ldfi.experiments.domain.campaign.grounds import Grounds, grounds
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
@@ -17,7 +18,7 @@ from ldfi.experiments.domain.campaign.surroundings import Surroundings, surround
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.fit.faults import Fault
-from ldfi.solver import Explorer, Judgement, OutOfTime
+from ldfi.solver import Explorer, Judgement, OutOfTime, Statement
 
 OPEN_SHOWN = 9_999
 """Open hypotheses are counted up to this many, for people."""
@@ -48,6 +49,7 @@ class Knowledge:
     _fold: Fold = field(init=False)
     _grounds: Grounds | None = field(default=None, init=False)
     _left_out: set[str] = field(default_factory=set, init=False)
+    filing: Filing = field(default_factory=Filing, init=False)
 
     def __post_init__(self) -> None:
         self._build(surroundings(self.traffic, self.lessons))
@@ -155,6 +157,7 @@ class Knowledge:
             self._build(around)
         else:
             self._grounds = None
+            self.filing.changes += 1
             self._fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
 
     def leave_out(self, variables: Iterable[str]) -> None:
@@ -162,6 +165,7 @@ class Knowledge:
         for variable in sorted(set(variables) - self._left_out):
             self._left_out.add(variable)
             self._grounds = None
+            self.filing.changes += 1
             self.explorer.exclude({variable})
 
     def again(self, lessons: Iterable[Lesson]) -> Knowledge:
@@ -181,6 +185,7 @@ class Knowledge:
     def _build(self, around: Surroundings) -> None:
         """Know nothing, and learn everything: what traffic shows, then lesson by lesson."""
         self._around, self._grounds = around, None
+        self.filing.changes += 1
         self._fold = self._empty()
         for lesson in borne_out(self.lessons):
             self._fold.take(lesson)
@@ -211,10 +216,19 @@ class Knowledge:
         found = map(_hypothesis, self.explorer.findings)
         return [(faults, self._fold.traces.get(self.injected(faults), ())) for faults in found]
 
-    def certificate(self) -> dict[str, Any]:
-        """Write the certificate as it stands, with the class by name."""
+    def statement(self) -> Statement:
+        """Copy what the certificate is to say, so that it can be written while more is learned."""
         self.study_traffic()
-        return {"request_class": self.name, "certificate": self.grounds.certificate()}
+        return self.grounds.statement()
+
+    def certificate(self) -> dict[str, Any]:
+        """Return the certificate as it stands, with the class by name; it is written only where
+        something was learned since the last time."""
+        self.study_traffic()
+        if self.filing.document is None or not self.filing.current:
+            certificate = self.statement().certificate()
+            return self.filing.file(self.filing.changes, self.name, certificate)
+        return self.filing.document
 
     def injected(self, variables: Iterable[str]) -> frozenset[str]:
         """Return the faults that are injected for these variables."""

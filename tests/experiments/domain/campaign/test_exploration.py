@@ -231,7 +231,7 @@ def doubtful() -> Lab:
 
 
 def cautious(lab: Lab) -> bool:
-    return lab.exploration.knowledge.explorer.degraded
+    return bool(lab.exploration.knowledge.explorer.violations)
 
 
 def test_harm_that_contradicts_what_was_survived_is_tried_again_and_forgotten_if_survived() -> None:

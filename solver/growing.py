@@ -1,0 +1,98 @@
+"""Growing a union: which variable next, with the counts of all of them at once.
+
+What each variable would complete is counted in planes of bits: plane i holds bit i of everybody's
+count. One more partner for a thousand variables is then an addition with carry over a few planes,
+and the best variable is found from the highest plane down, without looking at each.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+
+from ldfi.solver.bits import members
+from ldfi.solver.hypotheses import Hypotheses
+
+
+class BitCounts:
+    """A count for each variable, in planes of bits."""
+
+    def __init__(self, counts: Mapping[int, int] | None = None) -> None:
+        self._planes: list[int] = []
+        for variable, count in (counts or {}).items():
+            for plane in members(count):
+                while len(self._planes) <= plane:
+                    self._planes.append(0)
+                self._planes[plane] |= 1 << variable
+
+    def add(self, variables: int) -> None:
+        """Count these once more."""
+        for plane, bits in enumerate(self._planes):
+            self._planes[plane] = bits ^ variables
+            variables &= bits
+            if not variables:
+                return
+        if variables:
+            self._planes.append(variables)
+
+    def most(self, among: int) -> int:
+        """Keep those of these variables that count most."""
+        for plane in reversed(self._planes):
+            among = among & plane or among
+        return among
+
+
+class Ranking:
+    """What is taken first among equals: what is in some hypothesis, no domain, the stronger fault
+    (a delay that times out is an error too), what is in the most hypotheses; then by lot."""
+
+    def __init__(self, now: Hypotheses, degrees: Mapping[int, int], rng: random.Random) -> None:
+        self._degrees = BitCounts(degrees)
+        self._wanted = sum(1 << each for each, degree in degrees.items() if degree)
+        self._domains = sum(1 << each for each in now.language.domains)
+        expansions = now.language.expansions
+        self._strength = BitCounts(
+            {each: expansions[each].bit_count() for each in members(now.selectable & ~now.plain)}
+        )
+        self._rng = rng
+        self._length = len(expansions)
+
+    def wanted(self, among: int) -> int:
+        """Keep those that are in some open hypothesis, if any is."""
+        return among & self._wanted or among
+
+    def first(self, among: int) -> int:
+        """Choose one of these variables."""
+        among = among & ~self._domains or among
+        among = self._degrees.most(self._strength.most(among))
+        # Whoever comes first from some place on: by lot, and not by looking at each.
+        place = self._rng.randrange(self._length)
+        later = among >> place << place or among
+        return (later & -later).bit_length() - 1
+
+
+def groups(suspected: Iterable[int]) -> list[tuple[int, int]]:
+    """Tell of variables that hurt together, but less of them may not: which, and how many may be
+    together as far as that is known.
+
+    Sets blamed for failures that share a fault are taken to be one group, such as the replicas of a
+    quorum: fewer than the smallest of these sets.
+    """
+    found: list[tuple[int, int]] = []
+    for each in suspected:
+        mask, limit = each, each.bit_count() - 1
+        apart = []
+        for other, most in found:
+            if other & mask:
+                mask, limit = mask | other, min(limit, most)
+            else:
+                apart.append((other, most))
+        found = [*apart, (mask, limit)]
+    return found
+
+
+def full(union: int, limits: Iterable[tuple[int, int]]) -> Iterator[int]:
+    """List the groups of which no more may be taken into this union."""
+    for mask, most in limits:
+        if (union & mask).bit_count() >= most:
+            yield mask
