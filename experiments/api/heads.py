@@ -29,7 +29,7 @@ Since = Annotated[
 ]
 
 
-@router.get("/head")
+@router.get("/head", responses={409: {}})
 async def head(db: Db, _caller: Viewer, since: Since = None) -> dict[str, Any]:
     """Show the head of the chain of all runs, signed as of now where the service has a key.
 
@@ -39,7 +39,7 @@ async def head(db: Db, _caller: Viewer, since: Since = None) -> dict[str, Any]:
     return await asyncio.to_thread(_head, db, since, time.time())
 
 
-@router.get("/campaigns/{campaign_id}/evidence")
+@router.get("/campaigns/{campaign_id}/evidence", responses={409: {}})
 async def evidence(
     campaign_id: Id, engine: Running, db: Db, _caller: Viewer, since: Since = None
 ) -> dict[str, Any]:

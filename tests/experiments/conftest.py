@@ -20,11 +20,14 @@ from ldfi.experiments.control import state
 from ldfi.experiments.domain.campaign import fold
 from ldfi.experiments.store.database import Database
 
+_DRAWN: dict[str, random.Random] = {}
+
 
 @pytest.fixture(autouse=True)
 def draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the test draw the same devices each time it runs."""
-    drawn = random.Random(request.node.nodeid)
+    """Let the test draw the same devices each time it runs, but no id twice: what runs under one
+    name more than once goes on where it was, for it may use the same service."""
+    drawn = _DRAWN.setdefault(request.node.nodeid, random.Random(request.node.nodeid))
     ids = SimpleNamespace(token_hex=lambda octets: drawn.randbytes(octets).hex())
     monkeypatch.setattr(state, "secrets", ids)
 
