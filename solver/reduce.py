@@ -25,11 +25,8 @@ def next_part(search: Search) -> int | None:
     """Return the next part to try of a failing set that is not minimal yet; None if none is."""
     for failing in search.now.equation.failing:
         # The empty set and single points have no smaller sets that could be unknown. Where what is
-        # to blame is larger than the bound, smaller parts survive; and where it is not and was
-        # tried, whether less of it survives comes to light by unions with others.
+        # to blame is larger than the bound, smaller parts survive.
         if failing.bit_count() > 1 and not search.explained(failing):
-            if not search.mute and search.fits(failing & ~search.now.equation.down):
-                continue
             pairs = None if search.costs else search.pairs()
             if pairs is not None:
                 part = _likely_part(failing, pairs, search)

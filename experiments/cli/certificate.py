@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.checked import Checked, Demand, check_all, said
 from ldfi.experiments.cli.control import HERE, AsJson, Html, Token, Url, connected, segment
+
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.checked import Checked
 
 app = typer.Typer(help="Certificates: what was proved, and what stayed open.")
 
@@ -113,6 +115,8 @@ def check(
     Exits with 0 where all of them are borne out and leave nothing open within the bounds asked for,
     with 3 where something is open, with 1 where one is false, with 2 where one cannot be read.
     """
+    from ldfi.experiments.cli.checked import Demand, check_all, said
+
     asked = Demand(complete, max_size, tuple(classes or ()), tuple(protected or ()))
     verdicts = check_all(file, asked)
     if as_json:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.control import AsJson
 from ldfi.experiments.cli.durations import seconds as length_of
 
 
@@ -37,6 +38,7 @@ def record(
     bodies: Annotated[
         bool, typer.Option("--bodies", help="Keep the shape of JSON bodies, of HAR files.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Record requests from what there is of them, without secrets and identifiers.
 
@@ -53,10 +55,15 @@ def record(
     found = read(file, kinds.get(source) or kind_of(file), keep or [], bodies=bodies)
     out.write_text(found.recording.to_lines(), encoding="utf-8")
     requests = found.recording.requests
-    typer.echo(
-        f"{sum(each.times for each in requests)} requests, {len(requests)} kinds of them, written "
-        f"to {out}; {found.unread} could not be read as requests."
-    )
+    total, kinds_of_them = sum(each.times for each in requests), len(requests)
+    if as_json:
+        counts = {"requests": total, "kinds": kinds_of_them, "unread": found.unread}
+        typer.echo(json.dumps({"file": str(out), **counts}))
+    else:
+        typer.echo(
+            f"{total} requests, {kinds_of_them} kinds of them, written to {out}; {found.unread} "
+            "could not be read as requests."
+        )
     raise typer.Exit(exits.FINE)
 
 
@@ -73,6 +80,7 @@ def export(
         bool, typer.Option("--unsafe", help="Send methods that change something, too.")
     ] = False,
     connections: Annotated[int, typer.Option(help="Virtual users of k6.", min=1)] = 200,
+    as_json: AsJson = False,
 ) -> None:
     """Write a recording as a script for k6, which reaches rates that we do not."""
     from ldfi.experiments.cli.measuring import profile_of, values_of
@@ -83,7 +91,10 @@ def export(
     requests, left_out = prepared(read_recording(file), values_of(fill or []), unsafe=unsafe)
     made = profile_of(profile, rate, length_of(duration, "--duration"))
     k6.write_text(script(requests, made, connections), encoding="utf-8")
-    typer.echo(f"{len(requests)} requests written to {k6}; {left_out} are left out.")
+    if as_json:
+        typer.echo(json.dumps({"file": str(k6), "requests": len(requests), "left_out": left_out}))
+    else:
+        typer.echo(f"{len(requests)} requests written to {k6}; {left_out} are left out.")
 
 
 def schema() -> None:

@@ -61,6 +61,9 @@ def test_every_command_takes_json_or_says_why_not() -> None:
     assert without == {
         ("serve",),  # answers nobody
         ("certificate", "show"),  # prints nothing but JSON
+        ("certificate", "get"),  # neither
+        ("certificate", "head"),  # neither
+        ("replay", "schema"),  # neither
         ("config", "table"),  # prints Markdown
         ("scenario", "schema"),  # prints nothing but JSON
     }

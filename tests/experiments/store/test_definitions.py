@@ -33,7 +33,13 @@ EARLIER = """{
 def test_a_campaign_that_an_earlier_release_has_started_goes_on() -> None:
     assert definition_from_json(json.loads(EARLIER)) == Definition(
         settings=Settings(
-            treatment=0.05, control=0.05, members=50, delta=0.4, min_samples=8, window=30.0
+            treatment=0.05,
+            control=0.05,
+            members=50,
+            delta=0.4,
+            min_samples=8,
+            window=30.0,
+            max_union=10,
         ),
         classes=("GET /boot*",),
         name="nightly",

@@ -19,6 +19,7 @@ from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Topics
 from ldfi.experiments.streams.worker import Worker
+from ldfi.lineage.classes import entry_features
 from tests.experiments.streams.traffic import Piece, request
 
 TOPICS = Topics("test")
@@ -144,7 +145,7 @@ class Site:
             found[str(path)] += known.traffic.good
         for where, entry in self.engine.catalogue._entries.items():
             if not entry.classes:
-                found[str(where[-1])] += entry.requests
+                found[entry_features(where)["path"]] += entry.requests
         return found
 
 
