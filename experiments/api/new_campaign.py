@@ -13,7 +13,7 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.declared import Setting
 from ldfi.experiments.domain.settings import DEFAULTS, SETTINGS, Settings
 from ldfi.experiments.errors import InvalidCalendar
-from ldfi.kinds import KINDS, FaultKind
+from ldfi.kinds import KINDS, UsualKind
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _VARIABLE = r"^(error|delay|down)@[^\x00-\x1f\x7f]+$"
@@ -72,7 +72,7 @@ class NewSchedule(Document):
 
 
 _AS_JSON: Final[Mapping[str, Any]] = {
-    "kinds": Annotated[list[FaultKind], Field(min_length=1, max_length=len(KINDS))],
+    "kinds": Annotated[list[UsualKind], Field(min_length=1, max_length=len(KINDS))],
     "promql": PromqlCounts | None,
 }
 """Types of settings that look different as JSON."""

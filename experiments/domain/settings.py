@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, Literal, Self
 
 from ldfi.experiments.domain.declared import About, Setting, settings_of
-from ldfi.kinds import KINDS, FaultKind
+from ldfi.kinds import KINDS, UsualKind
 
 StrategyName = Literal["smallest", "likeliest", "union"]
 VerdictRule = Literal["sequential", "threshold"]
@@ -113,7 +113,7 @@ class Settings(Thresholds):
     ] = None
     max_size: Annotated[int, About("Faults at once, at most", "Faults at once", ge=1, le=4)] = 2
     kinds: Annotated[
-        tuple[FaultKind, ...], About("Kinds of fault that are tried", "Kinds of fault")
+        tuple[UsualKind, ...], About("Kinds of fault that are tried", "Kinds of fault")
     ] = KINDS
     strategy: Annotated[
         StrategyName,

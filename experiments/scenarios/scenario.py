@@ -29,8 +29,9 @@ from ldfi.experiments.errors import InvalidScenario
 from ldfi.experiments.scenarios.assertion import Expected
 from ldfi.experiments.scenarios.redaction import HOLE, looks_secret
 from ldfi.fit.faults import Fault
+from ldfi.fit.native import check_native
 from ldfi.fit.predicate import Condition, Predicate
-from ldfi.kinds import KINDS, FaultKind
+from ldfi.kinds import KINDS, UsualKind
 from ldfi.lineage.outline import Outline
 
 VERSION: Final = 1
@@ -41,6 +42,7 @@ Header = Literal["accept", "accept-language", "content-type", "x-device-type"]
 
 def _fault(text: str) -> str:
     fault = Fault.parse(text)
+    check_native(fault.kind, fault.point)
     if looks_secret(fault.point):
         raise ValueError(
             "the name of its point has something of the form of a secret or an identifier in it; "
@@ -149,7 +151,7 @@ class Call(_Part):
     callee: Harmless = ""
     times: Annotated[int, Field(ge=1)] = 1
     failed: bool = False
-    fired: list[FaultKind] = Field(default=[], description="What was injected into it.")
+    fired: list[UsualKind] = Field(default=[], description="What was injected into it.")
     calls: list[Call] = []
 
 
