@@ -21,7 +21,7 @@ _GARBAGE = b"\xff\x00\xfe" + error.BODY + b"\xc3\x28"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """An answer: ``length`` is what its header announces, more than the body has where it is
     cut."""
 
@@ -42,20 +42,20 @@ class Answer:
         return {"content-type": self.content_type, "content-length": str(self.length)}
 
 
-def answer_of(kind: FaultKind) -> Answer | None:
+def answer_of(kind: FaultKind) -> Reply | None:
     """Make the answer that is this kind of fault; None for a kind that is no answer."""
     word, _, code = kind.partition(":")
     if word == "status":
-        return Answer(int(code), _reason(int(code)), "text/plain", error.BODY, len(error.BODY))
+        return Reply(int(code), _reason(int(code)), "text/plain", error.BODY, len(error.BODY))
     bodies = {"empty": b"", "truncated": _CUT, "corrupt": _GARBAGE}
     if kind not in bodies:
         return None
     body = bodies[kind]
     missing = _MISSING if kind == "truncated" else 0
-    return Answer(200, _reason(200), _JSON, body, len(body) + missing)
+    return Reply(200, _reason(200), _JSON, body, len(body) + missing)
 
 
-def wire(answer: Answer) -> bytes:
+def wire(answer: Reply) -> bytes:
     """Write an answer as HTTP/1.1 sends it, with a body that ends where the answer does."""
     head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
     head += [f"{name}: {value}" for name, value in answer.headers.items()]

@@ -45,7 +45,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Raisable = type[Exception] | Callable[[], Exception]
 
 
-class Parts(NamedTuple):
+class _Parts(NamedTuple):
     """What makes a point's name, and what can be raised there."""
 
     kind: str
@@ -70,7 +70,7 @@ class point:  # noqa: N801 - used as a decorator
         template: str = "",
         raises: Iterable[Raisable] = (),
     ) -> None:
-        self._parts = Parts(kind, operation, peer, template, tuple(raises))
+        self._parts = _Parts(kind, operation, peer, template, tuple(raises))
         self._visits: list[_Visit] = []
 
     def __call__(self, function: Function) -> Function:
@@ -142,7 +142,7 @@ FastAPI that yields is entered and left in threads of their own). Then this tell
 point itself knows what is open."""
 
 
-def _start(parts: Parts) -> trace.Span | None:
+def _start(parts: _Parts) -> trace.Span | None:
     """Start the span of a call; None where ``fit`` is not installed, or fails."""
     active = runtime.active()
     if active is None:
@@ -157,7 +157,7 @@ def _start(parts: Parts) -> trace.Span | None:
         return None
 
 
-def _open(parts: Parts) -> _Visit | None:
+def _open(parts: _Parts) -> _Visit | None:
     span = _start(parts)
     return _Visit(span, context.attach(trace.set_span_in_context(span))) if span else None
 
@@ -183,7 +183,7 @@ def _end(visit: _Visit, failure: BaseException | None) -> None:
         runtime.swallow()
 
 
-def _pass(visit: _Visit | None, parts: Parts) -> None:
+def _pass(visit: _Visit | None, parts: _Parts) -> None:
     if visit is not None and armed():
         try:
             passage.through(_SITE, visit.span, parts)
@@ -192,7 +192,7 @@ def _pass(visit: _Visit | None, parts: Parts) -> None:
             raise
 
 
-async def _pass_async(visit: _Visit | None, parts: Parts) -> None:
+async def _pass_async(visit: _Visit | None, parts: _Parts) -> None:
     if visit is not None and armed():
         try:
             fault = passage.through_async(_SITE, visit.span, parts)
@@ -203,12 +203,12 @@ async def _pass_async(visit: _Visit | None, parts: Parts) -> None:
             raise
 
 
-def _of(parts: Parts) -> point:
+def _of(parts: _Parts) -> point:
     peer, template, raises = parts[2:]
     return point(parts.kind, parts.operation, peer=peer, template=template, raises=raises)
 
 
-def _function(parts: Parts, function: Any) -> Any:
+def _function(parts: _Parts, function: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         with _of(parts):
             return function(*args, **kwargs)
@@ -216,7 +216,7 @@ def _function(parts: Parts, function: Any) -> Any:
     return call
 
 
-def _coroutine(parts: Parts, function: Any) -> Any:
+def _coroutine(parts: _Parts, function: Any) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
         async with _of(parts):
             return await function(*args, **kwargs)
@@ -224,7 +224,7 @@ def _coroutine(parts: Parts, function: Any) -> Any:
     return call
 
 
-def _generator(parts: Parts, function: Any) -> Any:
+def _generator(parts: _Parts, function: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         generator = function(*args, **kwargs)
         span = _start(parts)
@@ -253,7 +253,7 @@ def _generator(parts: Parts, function: Any) -> Any:
     return call
 
 
-def _async_generator(parts: Parts, function: Any) -> Any:
+def _async_generator(parts: _Parts, function: Any) -> Any:
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         generator = function(*args, **kwargs)
         span = _start(parts)
@@ -288,11 +288,11 @@ def _within(span: trace.Span | None) -> AbstractContextManager[Any]:
 
 
 @lru_cache(maxsize=1024)
-def _name(service: str, parts: Parts) -> str:
+def _name(service: str, parts: _Parts) -> str:
     return str(Point(service, *parts[:4]))
 
 
-def _strike(injection: Injection, parts: Parts) -> Strike | None:
+def _strike(injection: Injection, parts: _Parts) -> Strike | None:
     if injection.kind == "error":
         where = " ".join(filter(None, parts[:4]))
         return Strike(failure=InjectedFault(f"{error.TEXT} at {where}"))

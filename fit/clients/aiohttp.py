@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 
 from ldfi.fit import error, passage, patching
-from ldfi.fit.answers import Answer, answer_of, wire
+from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import http
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
@@ -80,7 +80,7 @@ def _refused(request: Any, conn: Any) -> Any:
     return error.marked(failure, refused)
 
 
-def _answer(protocol: Any, answer: Answer) -> None:
+def _answer(protocol: Any, answer: Reply) -> None:
     """Have aiohttp read an answer as if it had come over the connection."""
     protocol.data_received(wire(answer))
     if answer.cut:

@@ -14,7 +14,7 @@ from typing import Any
 import httpcore
 
 from ldfi.fit import error, passage, patching
-from ldfi.fit.answers import Answer, answer_of
+from ldfi.fit.answers import Reply, answer_of
 from ldfi.fit.clients import http, httpx_failures
 from ldfi.fit.clients.httpx_failures import Failures
 from ldfi.fit.context import Injection
@@ -101,7 +101,7 @@ def _port(scheme: bytes) -> int:
     return 443 if scheme == b"https" else 80
 
 
-def _response(answer: Answer) -> Any:
+def _response(answer: Reply) -> Any:
     content = httpx_failures.Cut(answer) if answer.cut else answer.body
     return httpcore.Response(
         answer.status,

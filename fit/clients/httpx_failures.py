@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import httpcore
 
 from ldfi.fit import error
-from ldfi.fit.answers import Answer
+from ldfi.fit.answers import Reply
 
 
 class Failures(NamedTuple):
@@ -28,7 +28,7 @@ class Failures(NamedTuple):
 class Cut:
     """A body that ends before its announced length, as h11 tells of it."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Reply) -> None:
         self._answer = answer
 
     def __iter__(self) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ import httpx
 from httpx._transports.default import AsyncResponseStream, ResponseStream, map_httpcore_exceptions
 
 from ldfi.fit import error, passage
-from ldfi.fit.answers import Answer, answer_of
+from ldfi.fit.answers import Reply, answer_of
 from ldfi.fit.clients import httpx_failures
 from ldfi.fit.clients.http import PASSED
 from ldfi.fit.clients.httpx_failures import Failures
@@ -132,7 +132,7 @@ def _raised(failure: Exception, request: httpx.Request) -> Exception:
         return mapped
 
 
-def _response(answer: Answer, request: httpx.Request, failures: Failures) -> httpx.Response:
+def _response(answer: Reply, request: httpx.Request, failures: Failures) -> httpx.Response:
     stream = ResponseStream if failures is httpx_failures.SYNC else AsyncResponseStream
     body: Any = {"content": answer.body}
     if answer.cut:

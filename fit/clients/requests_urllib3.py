@@ -21,7 +21,7 @@ from urllib3.response import HTTPResponse as Urllib3Response
 from urllib3.util.timeout import Timeout
 
 from ldfi.fit import error, passage, patching
-from ldfi.fit.answers import Answer, answer_of, wire
+from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import http
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
@@ -94,7 +94,7 @@ def _patience(timeout: Any) -> float | None:
     return None if left is None else float(left)
 
 
-def _response(answer: Answer, pool: Any, method: str, url: str, options: Any) -> Any:
+def _response(answer: Reply, pool: Any, method: str, url: str, options: Any) -> Any:
     """Have the standard library read the answer, as it does what comes from a socket.
 
     The body is left for its reader.
