@@ -25,10 +25,7 @@ from typing import Final
 
 from ldfi.fit.errors import MalformedContext
 from ldfi.fit.faults import Fault
-from ldfi.kinds import KINDS, FaultKind, kind_of, takes_argument
-
-_HANGING: Final = frozenset({"delay", "timeout"})
-"""The kinds that take time, and whose length is written."""
+from ldfi.kinds import KINDS, LATE, FaultKind, kind_of, takes_argument
 
 _LETTERS: Final[dict[str, FaultKind]] = {"e": "error", "d": "delay"}
 _ONE = r"(?:e[\w-]{8}|d[\w-]{8}[1-9][0-9]{0,6})(?:n[1-9][0-9]?)?"
@@ -111,7 +108,7 @@ def _in_one(fault: Fault, delay_ms: int) -> str:
 
 def _how(fault: Fault, delay_ms: int) -> str:
     parts = [fault.kind.replace(":", "-")]
-    if fault.kind in _HANGING:
+    if fault.kind in LATE:
         parts.append(str(delay_ms))
     if fault.first:
         parts.append(f"n{fault.first}")
@@ -139,7 +136,7 @@ def _injection(how: str) -> Injection | None:
     """Read how a group fails; None for what is no kind of fault."""
     word, *rest = how.split("-")
     delay_ms, kind = 0, word
-    if word in _HANGING:
+    if word in LATE:
         if not rest or not _MILLISECONDS.fullmatch(rest[0]):
             return None
         delay_ms, rest = int(rest[0]), rest[1:]

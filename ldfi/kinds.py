@@ -22,6 +22,9 @@ KINDS: Final[tuple[UsualKind, ...]] = get_args(UsualKind)
 WORDS: Final = ("refused", "reset", "timeout", "empty", "truncated", "corrupt")
 """The kinds besides :data:`KINDS` that stand alone."""
 
+LATE: Final = frozenset({"delay", "timeout"})
+"""The kinds that take their time, so that it matters whether anybody waits."""
+
 GRPC_CODES: Final = (
     *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
     *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),

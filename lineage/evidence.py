@@ -32,15 +32,11 @@ What nobody waits for is no part of any of this (:mod:`ldfi.lineage.waiting`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from ldfi.fit.native import native
 from ldfi.fit.points import Point
-from ldfi.kinds import KINDS, FaultKind
+from ldfi.kinds import KINDS, LATE, FaultKind
 from ldfi.lineage.tree import Call, Tree
-
-LATE: Final = frozenset({"delay", "timeout"})
-"""Kinds of fault that take their time, so that it matters whether anybody waits."""
 
 _TAKING = frozenset({"receive", "process", "deliver", "settle", "poll"})
 """Operations on messages that send none."""

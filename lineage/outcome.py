@@ -35,6 +35,7 @@ _GRPC_GONE = frozenset({"14", "unavailable"})
 _GONE = frozenset({"ClientConnectorError", "KafkaTimeoutError", "InjectedFault"})
 """Names of the exceptions that ``fit`` raises for an ``error``, besides that of redis. SQLAlchemy's
 OperationalError is not among them: it is raised for a lock that was waited for too long, too."""
+_UNASKED = frozenset({"error", "refused", "reset", "empty", "truncated", "corrupt"})
 _NOBODY_THERE = frozenset(
     {
         *("status:408", "status:429", "status:502", "status:504"),
@@ -93,7 +94,16 @@ def kind(fields: Mapping[str, str]) -> str:
 
 def answered(kind: str) -> bool:
     """Tell whether a failure of this kind is an answer of somebody who tried and failed."""
-    return kind.startswith(("status:", "grpc:")) and kind.lower() not in _NOBODY_THERE
+    tried = kind.startswith(("status:", "grpc:")) and not kind.startswith("status:4")
+    return tried and kind.lower() not in _NOBODY_THERE
+
+
+def unasked(kind: str) -> bool:
+    """Tell whether a call that was made to fail so never came to its callee, which might have
+    answered otherwise."""
+    if kind.startswith("status:4"):
+        return kind not in _NOBODY_THERE
+    return kind in _UNASKED
 
 
 def kinds_of(text: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from ldfi.experiments.scenarios.redaction import HOLE, looks_secret
 from ldfi.fit.faults import Fault
 from ldfi.fit.native import check_native
 from ldfi.fit.predicate import Condition, Predicate
-from ldfi.kinds import KINDS, UsualKind
+from ldfi.kinds import FaultKind
 from ldfi.lineage.outline import Outline
 
 VERSION: Final = 1
@@ -151,7 +151,7 @@ class Call(_Part):
     callee: Harmless = ""
     times: Annotated[int, Field(ge=1)] = 1
     failed: bool = False
-    fired: list[UsualKind] = Field(default=[], description="What was injected into it.")
+    fired: list[FaultKind] = Field(default=[], description="What was injected into it.")
     calls: list[Call] = []
 
 
@@ -297,7 +297,7 @@ def calls(outlined: Iterable[Outline]) -> list[Call]:
             callee=_shown(each.callee),
             times=each.times,
             failed=each.failed,
-            fired=[kind for kind in KINDS if kind in each.fired],
+            fired=sorted(each.fired),
             calls=calls(each.calls),
         )
         for each in outlined
