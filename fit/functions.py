@@ -204,8 +204,11 @@ async def _pass_async(visit: _Visit | None, parts: _Parts) -> None:
 
 
 def _of(parts: _Parts) -> point:
-    peer, template, raises = parts[2:]
-    return point(parts.kind, parts.operation, peer=peer, template=template, raises=raises)
+    """Make one more point of the same parts: every call of a decorated function has its own."""
+    made = point.__new__(point)
+    made._parts = parts
+    made._visits = []
+    return made
 
 
 def _function(parts: _Parts, function: Any) -> Any:

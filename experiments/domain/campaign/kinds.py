@@ -25,9 +25,8 @@ class Kinds:
         return [f"{kind}@{point}" for kind in self.asked if native(kind, point)]
 
     def stopping(self, point: str) -> list[str]:
-        """List the faults under which no call gets through there, asked for or in a domain."""
-        kinds = dict.fromkeys(("error", *self.asked))
-        return [f"{k}@{point}" for k in kinds if k != "delay" and native(k, point)]
+        """List the faults that can be tried there and let no call through."""
+        return [fault for fault in self.at(point) if not fault.startswith("delay@")]
 
     def widened(self, faults: Iterable[str]) -> frozenset[str]:
         """Add to each error and delay the other kinds that are asked for, so far as its point can

@@ -125,6 +125,18 @@ def test_where_handlers_know_some_kinds_of_failure_all_that_hurts_is_found(
     assert check(certificate) == []
 
 
+def test_a_kind_that_was_not_asked_for_is_not_tried() -> None:
+    # Given two calls, one inside the other, without either of which nothing goes
+    inner = Step("critical", (Call("b>http:GET:c/"),))
+    program = Call("root", (Step("critical", (Call("a>http:GET:b/", (inner,)),)),))
+    # When a campaign tries kinds of which error is none
+    kinds = ("refused", "status:500")
+    campaign = explore(serving(program), Settings(kinds=kinds, min_traffic=5))
+    # Then each of these is found at each of them, and nothing else
+    points = ("a>http:GET:b/", "b>http:GET:c/")
+    assert found_by(campaign) == {frozenset({f"{k}@{p}"}) for k in kinds for p in points}
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(points=5), st.integers(0, 3))
 def test_delays_every_finding_fails_and_no_failing_fault_is_missed(
