@@ -16,7 +16,7 @@ import httpcore
 from ldfi.fit import error, passage, patching
 from ldfi.fit.answers import Reply, answer_of
 from ldfi.fit.clients import http, httpx_failures
-from ldfi.fit.clients.httpx_failures import Failures
+from ldfi.fit.clients.httpx_failures import HttpxFailures
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -68,7 +68,7 @@ def _point(
     return http_point(service, method.decode(), host.decode(), port, path, template)
 
 
-def _strike(injection: Injection, request: Any, failures: Failures) -> Strike | None:
+def _strike(injection: Injection, request: Any, failures: HttpxFailures) -> Strike | None:
     if injection.kind == "error":
         return Strike(
             failure=httpcore.Response(

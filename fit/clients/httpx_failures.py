@@ -16,7 +16,7 @@ from ldfi.fit import error
 from ldfi.fit.answers import Reply
 
 
-class Failures(NamedTuple):
+class HttpxFailures(NamedTuple):
     """How connections fail in one of httpcore's backends."""
 
     refused: Callable[[str, int], Exception]
@@ -79,9 +79,9 @@ def _reset_async() -> Exception:
     return _chain(httpcore.ReadError, anyio.BrokenResourceError(), error.reset())
 
 
-SYNC: Final = Failures(
+SYNC: Final = HttpxFailures(
     _refused,
     lambda: _chain(httpcore.ReadError, error.reset()),
     _late(TimeoutError, "timed out"),
 )
-ASYNC: Final = Failures(_refused_async, _reset_async, _late(TimeoutError, ""))
+ASYNC: Final = HttpxFailures(_refused_async, _reset_async, _late(TimeoutError, ""))

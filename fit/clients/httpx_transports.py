@@ -20,7 +20,7 @@ from ldfi.fit import error, passage
 from ldfi.fit.answers import Reply, answer_of
 from ldfi.fit.clients import httpx_failures
 from ldfi.fit.clients.http import PASSED
-from ldfi.fit.clients.httpx_failures import Failures
+from ldfi.fit.clients.httpx_failures import HttpxFailures
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -95,7 +95,7 @@ def name(service: str, request: httpx.Request) -> str:
     return http_point(service, request.method, url.host, url.port, path)
 
 
-def _strike(injection: Injection, request: httpx.Request, failures: Failures) -> Strike | None:
+def _strike(injection: Injection, request: httpx.Request, failures: HttpxFailures) -> Strike | None:
     if injection.kind == "error":
         response = httpx.Response(
             error.STATUS,
@@ -132,7 +132,7 @@ def _raised(failure: Exception, request: httpx.Request) -> Exception:
         return mapped
 
 
-def _response(answer: Reply, request: httpx.Request, failures: Failures) -> httpx.Response:
+def _response(answer: Reply, request: httpx.Request, failures: HttpxFailures) -> httpx.Response:
     stream = ResponseStream if failures is httpx_failures.SYNC else AsyncResponseStream
     body: Any = {"content": answer.body}
     if answer.cut:
