@@ -137,6 +137,21 @@ def test_a_kind_that_was_not_asked_for_is_not_tried() -> None:
     assert found_by(campaign) == {frozenset({f"{k}@{p}"}) for k in kinds for p in points}
 
 
+def test_what_only_a_fallback_calls_is_known_to_be_inside_it() -> None:
+    # Given a fallback that traffic never reaches, whose handler knows a refused call and no other
+    inner = Call("p2", (Step("critical", (Call("p3"),)),))
+    second = Call("p1", (Step("optional", (inner,), masks=(REFUSED,)),))
+    program = Call("root", (Step("fallback", (Call("p0"), second)),))
+    # When a campaign over errors has nothing left to try
+    campaign = explore(serving(program), Settings(kinds=("error",), min_traffic=5))
+    # Then that p2 is survived has not been taken to prove the same of p3, which makes p2 fail
+    # otherwise
+    assert found_by(campaign) == {
+        frozenset({"error@p0", "error@p1"}),
+        frozenset({"error@p0", "error@p3"}),
+    }
+
+
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     programs(points=4, picky=True, named="api>http:GET:p{}/"),
