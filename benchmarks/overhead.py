@@ -109,7 +109,7 @@ def cases() -> list[Case]:
         (
             "grpc.aio",
             lambda: _run(_nothing_async(details, b"")),
-            lambda: _run(grpc_aio._pass(None, _nothing_async, details, b"")),
+            lambda: _run(grpc_aio._pass(None, "", _nothing_async, details, b"")),
         ),
         (
             "sqlalchemy",

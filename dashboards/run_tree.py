@@ -89,6 +89,7 @@ def _branch(call: RunCall, standing: str) -> Branch:
     mark = MARKS.get(standing, "")
     if call.fired:
         mark = " and ".join(
-            {"error": "made to fail", "delay": "made to hang"}[k] for k in call.fired
+            {"error": "made to fail", "delay": "made to hang"}.get(kind, f"made to fail: {kind}")
+            for kind in call.fired
         )
     return Branch(call.point, label, standing, mark, 1, call.duration)

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from ldfi.experiments.analyze.words import happens
+
 _PARTS: Final = re.compile(r"[^@>:/]*[@>:/]+|[^@>:/]+")
 _RAISED: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _KINDS: Final = {"error": "fails", "delay": "is too slow", "down": "is down"}
@@ -90,7 +92,8 @@ def breakable(text: str) -> Markup:
 def fault(text: str) -> str:
     """Say a fault or another variable of the solver in words."""
     kind, at, where = text.partition("@")
-    return f"{where} {_KINDS[kind]}" if at and kind in _KINDS else text
+    said = _KINDS.get(kind) or happens(kind)
+    return f"{where} {said}" if at and said != kind else text
 
 
 def failures_at_once(size: int) -> str:

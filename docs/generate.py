@@ -27,6 +27,7 @@ from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.scenarios import scenario
 from ldfi.experiments.store.notifications import EVENTS
+from tests.fit.clients.seen_of_kinds import SAME, SEEN
 
 DOCS = Path(__file__).parent
 HERE = DOCS / "reference"
@@ -65,7 +66,18 @@ def guards() -> list[str]:
     return lines + [f"| {' | '.join(row)} |" for row in [*rows, (*CONTROL_GROUP, "", "", "yes")]]
 
 
-SECTIONS = {"safety.md": guards}
+def kinds() -> list[str]:
+    """Show what callers see of the kinds of fault, as the tests have it."""
+    rows = dict.fromkeys(kind for seen in SEEN.values() for kind in seen)
+    lines = [f"| kind | {' | '.join(SEEN)} |", f"|---{'|---' * len(SEEN)}|"]
+    for kind in rows:
+        cells = (seen.get(kind, "").rpartition(".")[2] for seen in SEEN.values())
+        lines.append(f"| `{kind}` | {' | '.join(_code(cell) if cell else '' for cell in cells)} |")
+    alike = ", ".join(f"{client} as {other}" for client, other in SAME.items())
+    return [*lines, "", f"A number is the status of an answer. Callers of {alike} see the same."]
+
+
+SECTIONS = {"injection-points.md": kinds, "safety.md": guards}
 
 
 def command_line() -> list[str]:

@@ -1,8 +1,9 @@
-"""The fault ``delay``: the call is slower than its caller will wait.
+"""The faults ``delay`` and ``timeout``: the call is slower than its caller will wait.
 
 It hangs until the caller's own timeout where that is known, and then ends with the timeout that
 the library would have raised. Where the caller waits longer than the fault lasts, or for ever, it
-hangs for the fault's length and then goes through: it was outlasted.
+hangs for the fault's length and then goes through: it was outlasted. A ``timeout`` is the first of
+these alone: it either ends with the caller's own timeout, or is not there.
 
 Nothing is held while it hangs but what the call itself holds, and a cancelled call stops hanging.
 """
@@ -29,6 +30,19 @@ def delay(
     if patience is None or timeout is None or patience > longest:
         return Strike(longest)
     return Strike(max(patience, 0.0), timeout())
+
+
+def timeout(
+    longest_ms: int, patience: float | None, failure: Callable[[], object]
+) -> Strike | None:
+    """Hang for the caller's whole ``patience`` (seconds), then fail as it does when that is over.
+
+    None where the caller has no patience that can be seen, or more of it than the fault may hang:
+    no call may time out before its time.
+    """
+    if patience is None or patience * 1000 > longest_ms:
+        return None
+    return Strike(max(patience, 0.0), failure())
 
 
 def hang(seconds: float) -> None:

@@ -1,8 +1,8 @@
 """Faults: an injection point and the way in which it fails.
 
 Written out, a fault is ``kind@point``; one that fires only at the first calls of a request names
-their number: ``error:2@api>http:GET:ratings/`` fails twice and then lets through. So it is seen
-whether a caller's retries save it.
+their number: ``error:2@api>http:GET:ratings/`` fails twice and then lets through, and so does
+``status:503:2@…``. So it is seen whether a caller's retries save it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ldfi.kinds import KINDS, FaultKind
+from ldfi.kinds import FaultKind, kind_of, takes_argument
 
 MAX_FIRST: Final = 99
 """The largest number of calls that can be named: a caller that tries more often is a loop."""
@@ -23,10 +23,11 @@ _FIRST = re.compile(r"[1-9][0-9]?", re.ASCII)
 class Fault:
     """One fault: ``kind`` at ``point`` (a point's name). ``str(fault)`` is ``kind@point``.
 
-    ``error``: the call fails at once. ``delay``: the call is slower than its caller will wait.
+    ``error``: the call fails at once. ``delay``: the call is slower than its caller will wait. The
+    other kinds are in :mod:`ldfi.kinds`; whether the point can have one is not asked here.
     ``first``: only the first so many calls of one request at this point (within one process) are
     hit, and later ones go through; 0 is every call. Raises ValueError for any other number than
-    0 to :data:`MAX_FIRST`.
+    0 to :data:`MAX_FIRST`, and for what is no kind.
     """
 
     point: str
@@ -35,6 +36,7 @@ class Fault:
 
     def __post_init__(self) -> None:
         """Refuse what could not be written down."""
+        kind_of(self.kind)
         if not 0 <= self.first <= MAX_FIRST:
             raise ValueError(f"a fault fires at the first 1 to {MAX_FIRST} calls, not {self.first}")
 
@@ -51,13 +53,23 @@ class Fault:
         how, at, point = text.partition("@")
         if not at or not point:
             raise ValueError(f"{text!r} is no fault; write KIND@POINT, for instance error@{text}")
-        kind, colon, number = how.partition(":")
-        if colon and not _FIRST.fullmatch(number):
+        kind, number = _split(how)
+        try:
+            kind_of(kind)
+        except ValueError as problem:
+            raise ValueError(f"in {text!r}: {problem}") from None
+        if number is not None and not _FIRST.fullmatch(number):
             raise ValueError(
                 f"{number!r} in {text!r} is no number of calls; write 1 to {MAX_FIRST}, "
                 f"for instance {kind}:2@{point}"
             )
-        for known in KINDS:
-            if kind == known:
-                return cls(point, known, int(number or 0))
-        raise ValueError(f"{kind!r} in {text!r} is no kind of fault; the kinds are {list(KINDS)}")
+        return cls(point, kind, int(number or 0))
+
+
+def _split(how: str) -> tuple[FaultKind, str | None]:
+    """Split what stands before ``@`` into the kind and the number of calls, if there is one."""
+    word, *more = how.split(":")
+    kept = 2 if takes_argument(word) else 1
+    parts = [word, *more]
+    number = ":".join(parts[kept:]) if len(parts) > kept else None
+    return ":".join(parts[:kept]), number

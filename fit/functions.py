@@ -12,20 +12,23 @@ A generator's span lasts until it ends, and is current only while the generator 
 
 An ``error`` raises :class:`ldfi.fit.errors.InjectedFault`; a ``delay`` waits for its full length,
 for a function has no timeout that could be seen from outside, and cancelling it cancels the wait. A
-generator is hit before its first item.
+generator is hit before its first item. What else can go wrong in there only its author knows, and
+says so: ``raises=(KeyError, HomeGone)`` makes ``exception:KeyError`` and ``exception:HomeGone``
+possible. A class is called with the words ``fault injected``; where it wants other arguments, a
+function that makes the exception stands in its place.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from opentelemetry import context, trace
 from opentelemetry.trace import Status, StatusCode
@@ -39,14 +42,35 @@ from ldfi.fit.points import Point
 from ldfi.fit.strike import Strike
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Parts = tuple[str, str, str, str]
+Raisable = type[Exception] | Callable[[], Exception]
+
+
+class _Parts(NamedTuple):
+    """What makes a point's name, and what can be raised there."""
+
+    kind: str
+    operation: str
+    peer: str = ""
+    template: str = ""
+    raises: tuple[Raisable, ...] = ()
 
 
 class point:  # noqa: N801 - used as a decorator
-    """An injection point: ``kind``, ``operation``, ``peer`` and ``template`` make its name."""
+    """An injection point: ``kind``, ``operation``, ``peer`` and ``template`` make its name.
 
-    def __init__(self, kind: str, operation: str, *, peer: str = "", template: str = "") -> None:
-        self._parts = (kind, operation, peer, template)
+    ``raises``: the exceptions that a call there can end with, besides an injected ``error``.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        operation: str,
+        *,
+        peer: str = "",
+        template: str = "",
+        raises: Iterable[Raisable] = (),
+    ) -> None:
+        self._parts = _Parts(kind, operation, peer, template, tuple(raises))
         self._visits: list[_Visit] = []
 
     def __call__(self, function: Function) -> Function:
@@ -118,15 +142,14 @@ FastAPI that yields is entered and left in threads of their own). Then this tell
 point itself knows what is open."""
 
 
-def _start(parts: Parts) -> trace.Span | None:
+def _start(parts: _Parts) -> trace.Span | None:
     """Start the span of a call; None where ``fit`` is not installed, or fails."""
     active = runtime.active()
     if active is None:
         return None
     try:
-        kind, operation, peer, _ = parts
         return trace.get_tracer("fit").start_span(
-            f"{kind} {operation} {peer}".rstrip(),
+            f"{parts.kind} {parts.operation} {parts.peer}".rstrip(),
             attributes={attributes.POINT: _name(active.service, parts)},
         )
     except Exception:
@@ -134,7 +157,7 @@ def _start(parts: Parts) -> trace.Span | None:
         return None
 
 
-def _open(parts: Parts) -> _Visit | None:
+def _open(parts: _Parts) -> _Visit | None:
     span = _start(parts)
     return _Visit(span, context.attach(trace.set_span_in_context(span))) if span else None
 
@@ -160,7 +183,7 @@ def _end(visit: _Visit, failure: BaseException | None) -> None:
         runtime.swallow()
 
 
-def _pass(visit: _Visit | None, parts: Parts) -> None:
+def _pass(visit: _Visit | None, parts: _Parts) -> None:
     if visit is not None and armed():
         try:
             passage.through(_SITE, visit.span, parts)
@@ -169,7 +192,7 @@ def _pass(visit: _Visit | None, parts: Parts) -> None:
             raise
 
 
-async def _pass_async(visit: _Visit | None, parts: Parts) -> None:
+async def _pass_async(visit: _Visit | None, parts: _Parts) -> None:
     if visit is not None and armed():
         try:
             fault = passage.through_async(_SITE, visit.span, parts)
@@ -180,23 +203,31 @@ async def _pass_async(visit: _Visit | None, parts: Parts) -> None:
             raise
 
 
-def _function(parts: Parts, function: Any) -> Any:
+def _of(parts: _Parts) -> point:
+    """Make one more point of the same parts: every call of a decorated function has its own."""
+    made = point.__new__(point)
+    made._parts = parts
+    made._visits = []
+    return made
+
+
+def _function(parts: _Parts, function: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with point(parts[0], parts[1], peer=parts[2], template=parts[3]):
+        with _of(parts):
             return function(*args, **kwargs)
 
     return call
 
 
-def _coroutine(parts: Parts, function: Any) -> Any:
+def _coroutine(parts: _Parts, function: Any) -> Any:
     async def call(*args: Any, **kwargs: Any) -> Any:
-        async with point(parts[0], parts[1], peer=parts[2], template=parts[3]):
+        async with _of(parts):
             return await function(*args, **kwargs)
 
     return call
 
 
-def _generator(parts: Parts, function: Any) -> Any:
+def _generator(parts: _Parts, function: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         generator = function(*args, **kwargs)
         span = _start(parts)
@@ -225,7 +256,7 @@ def _generator(parts: Parts, function: Any) -> Any:
     return call
 
 
-def _async_generator(parts: Parts, function: Any) -> Any:
+def _async_generator(parts: _Parts, function: Any) -> Any:
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         generator = function(*args, **kwargs)
         span = _start(parts)
@@ -260,14 +291,21 @@ def _within(span: trace.Span | None) -> AbstractContextManager[Any]:
 
 
 @lru_cache(maxsize=1024)
-def _name(service: str, parts: Parts) -> str:
-    return str(Point(service, *parts))
+def _name(service: str, parts: _Parts) -> str:
+    return str(Point(service, *parts[:4]))
 
 
-def _strike(injection: Injection, parts: Parts) -> Strike:
+def _strike(injection: Injection, parts: _Parts) -> Strike | None:
     if injection.kind == "error":
-        return Strike(failure=InjectedFault(f"{error.TEXT} at {' '.join(filter(None, parts))}"))
-    return delay(injection.delay_ms)
+        where = " ".join(filter(None, parts[:4]))
+        return Strike(failure=InjectedFault(f"{error.TEXT} at {where}"))
+    if injection.kind == "delay":
+        return delay(injection.delay_ms)
+    for each in parts.raises:
+        made = each(error.TEXT) if isinstance(each, type) else each()
+        if injection.kind == f"exception:{type(made).__name__}":
+            return Strike(failure=error.marked(made))
+    return None
 
 
 _SITE = Site(_name, _strike)

@@ -34,8 +34,10 @@ from opentelemetry.trace import Span, SpanKind, StatusCode
 from ldfi.fit import attributes, runtime
 from ldfi.fit.context import ENTRY, FailureContext, Injection
 from ldfi.fit.delay import hang, hang_async
+from ldfi.fit.native import native
 from ldfi.fit.occurrence import Occurrences
 from ldfi.fit.strike import Strike
+from ldfi.kinds import KINDS
 
 BAGGAGE: Final = next(iter(baggage.set_baggage("fit", "", Context())))
 """Under which key OpenTelemetry's context holds the baggage."""
@@ -71,8 +73,9 @@ class Site(NamedTuple):
 
     name: Callable[..., str]
     """(service, *arguments) → the point's name."""
-    strike: Callable[..., Strike]
-    """(injection, *arguments) → what to do to this call."""
+    strike: Callable[..., Strike | None]
+    """(injection, *arguments) → what to do to this call; None for a kind that it cannot have. It
+    touches nothing of the host's: in the control arm it only tells whether the fault would fire."""
 
 
 class _Firing(NamedTuple):
@@ -197,6 +200,11 @@ def _fire(
     arguments: tuple[Any, ...],
 ) -> Strike | None:
     """Write what happens, or would happen, on ``span``; None where nothing does."""
+    strike: Strike | None = None
+    if injection.kind not in KINDS:
+        strike = site.strike(injection, *arguments) if native(injection.kind, name) else None
+        if strike is None:
+            return None  # nothing is claimed, in neither arm
     span.set_attribute(attributes.POINT, name)
     request = span.get_span_context().trace_id
     if injection.first and not _occurrences.admits(request, name, injection.first):
@@ -205,7 +213,7 @@ def _fire(
     if context.arm == "control":
         span.set_attribute(attributes.WOULD_FIRE, injection.kind)
         return None
-    strike = site.strike(injection, *arguments)
+    strike = strike or site.strike(injection, *arguments)
     span.set_attribute(attributes.FIRED, injection.kind)
     proof = {
         attributes.FIRED: injection.kind,

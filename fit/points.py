@@ -35,7 +35,7 @@ _NAME = re.compile(
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~*{}$()!,;=@+-]+")
 _UNSAFE_TEMPLATE = re.compile(r"[^A-Za-z0-9._~*{}$()!,;=@+/:-]+")
 _PLACEHOLDER = re.compile(r"\{[^}/]*\}|<[^>/]*>|(?<=/):[A-Za-z_]\w*")
-_IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
+IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
 _DIGITS = re.compile(r"\d")
 _DEFAULT_PORTS = frozenset({80, 443})
 _COMMENT = re.compile(r"\s*(?:/\*.*?\*/|--[^\n]*\n)", re.DOTALL)
@@ -135,7 +135,7 @@ def address(host: str, port: int | str | None) -> str:
     Behind a name it is a detail of deployment; on loopback it is all that tells servers apart.
     """
     bare = host.lower().rstrip(".").strip("[]")
-    numeric = bare == "localhost" or ":" in bare or _IPV4.fullmatch(bare)
+    numeric = bare == "localhost" or ":" in bare or IPV4.fullmatch(bare)
     return f"{bare}:{port}" if numeric and port else bare
 
 

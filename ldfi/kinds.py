@@ -1,11 +1,90 @@
-"""The kinds of fault: how a call fails.
+"""The kinds of fault: how a call fails, as its caller sees it.
 
-They stand above the rooms, so that whoever only names them loads no room for that.
+They stand above the rooms, so that whoever only names them loads no room for that. A kind is a
+word, for some words with an argument: ``refused``, ``status:503``, ``grpc:UNAVAILABLE``,
+``sql:deadlock``, ``exception:KeyError``. What a point can have natively is told by
+:mod:`ldfi.fit.native`.
 """
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Final, Literal, get_args
 
-FaultKind = Literal["error", "delay"]
-KINDS: Final[tuple[FaultKind, ...]] = get_args(FaultKind)
+FaultKind = str
+"""A kind as it is written, one that :func:`kind_of` reads."""
+
+UsualKind = Literal["error", "delay"]
+KINDS: Final[tuple[UsualKind, ...]] = get_args(UsualKind)
+"""The kinds that every point has: what is tried where nobody asks for others."""
+
+WORDS: Final = ("refused", "reset", "timeout", "empty", "truncated", "corrupt")
+"""The kinds besides :data:`KINDS` that stand alone."""
+
+LATE: Final = frozenset({"delay", "timeout"})
+"""The kinds that take their time, so that it matters whether anybody waits."""
+
+GRPC_CODES: Final = (
+    *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
+    *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
+    *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
+    "UNAUTHENTICATED",
+)
+"""gRPC's status codes 1 to 16, in their order."""
+
+SQL: Final = ("deadlock", "serialization", "lost", "readonly")
+REDIS: Final = ("loading", "readonly", "lost")
+MAX_EXCEPTION: Final = 40
+"""Characters that the name of an exception may have."""
+
+_CHOICES: Final = {"grpc": GRPC_CODES, "sql": SQL, "redis": REDIS}
+_STATUS: Final = re.compile(r"[45][0-9]{2}", re.ASCII)
+_NAME: Final = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{MAX_EXCEPTION - 1}}}", re.ASCII)
+_FORMS: Final = {
+    "status": "a status from 400 to 599, as in status:503",
+    "grpc": f"one of gRPC's codes, {', '.join(GRPC_CODES)}",
+    "sql": f"one of {', '.join(SQL)}",
+    "redis": f"one of {', '.join(REDIS)}",
+    "exception": f"the name of an exception's class, of at most {MAX_EXCEPTION} characters",
+}
+
+FAMILIES: Final = (*KINDS, *WORDS, *_FORMS)
+"""The words with which a kind begins."""
+
+
+@lru_cache(maxsize=4096)
+def kind_of(text: str) -> FaultKind:
+    """Read a kind. Raises ValueError, with what could stand there, for what is none."""
+    family, colon, argument = text.partition(":")
+    form = _FORMS.get(family)
+    if form is None:
+        if family not in FAMILIES:
+            raise ValueError(f"{family!r} is no kind of fault; the kinds are {_all()}")
+        if colon:
+            raise ValueError(f"{text!r} is no kind of fault: {family} stands alone")
+    elif not _fits(family, argument):
+        raise ValueError(f"{text!r} is no kind of fault: after {family}: comes {form}")
+    return text
+
+
+def family(kind: FaultKind) -> str:
+    """Return the word with which a kind begins."""
+    return kind.partition(":")[0]
+
+
+def takes_argument(word: str) -> bool:
+    """Tell whether a kind that begins with this word says more after a colon."""
+    return word in _FORMS
+
+
+def _fits(family: str, argument: str) -> bool:
+    if family == "status":
+        return _STATUS.fullmatch(argument) is not None
+    if family == "exception":
+        return _NAME.fullmatch(argument) is not None
+    return argument in _CHOICES[family]
+
+
+def _all() -> str:
+    return ", ".join([*KINDS, *WORDS, *(f"{word}:…" for word in _FORMS)])

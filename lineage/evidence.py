@@ -14,10 +14,11 @@ have is the same evidence as that fault.
     error@p   for every p in its support, and every p that failed otherwise than by an error
     delay@p   for every p that was called at all
 
-Delays need more than the support. A call below a failed call was thrown away, but its caller
-*waited* for it: had it hung, the failure would have come late, and late may be too late. An
-optional call with a slow first step, whose second step happened to fail, is such a finding. And
-a call that failed fast could have hung instead.
+and of the other kinds a ``timeout`` as a delay, every other as an error is, each for itself, where
+its point can have it. Delays need more than the support. A call below a failed call was thrown
+away, but its caller *waited* for it: had it hung, the failure would have come late, and late may be
+too late. An optional call with a slow first step, whose second step happened to fail, is such a
+finding. And a call that failed fast could have hung instead.
 
 What is below a call that was *answered* with an error needs no clause: whatever fails there, the
 answer is an error again (of the same kind, as far as anyone knows), and that was survived. Below a
@@ -32,9 +33,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ldfi.fit.faults import Fault
+from ldfi.fit.native import native
 from ldfi.fit.points import Point
-from ldfi.kinds import KINDS, FaultKind
+from ldfi.kinds import KINDS, LATE, FaultKind
 from ldfi.lineage.tree import Call, Tree
 
 _TAKING = frozenset({"receive", "process", "deliver", "settle", "poll"})
@@ -79,9 +80,9 @@ def survived(tree: Tree) -> frozenset[str]:
     return frozenset(f"{c.failure}@{c.point}" for c in frontier(tree.calls) if c.failed)
 
 
-def _unproved(tree: Tree) -> frozenset[str]:
-    """Find the points of which it is not known what happens when they are gone."""
-    return frozenset(call.point for call in frontier(tree.calls) if call.failure != "error")
+def _unproved(tree: Tree, kind: FaultKind) -> frozenset[str]:
+    """Find the points of which it is not known what happens when they fail in this way."""
+    return frozenset(call.point for call in frontier(tree.calls) if call.failure != kind)
 
 
 def called(tree: Tree) -> frozenset[str]:
@@ -112,8 +113,12 @@ def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
 
     Those that were injected into it and survived are still among them.
     """
-    points = {"error": _unproved, "delay": called}
-    return frozenset(str(Fault(point, kind)) for kind in kinds for point in points[kind](tree))
+    return frozenset(
+        f"{kind}@{point}"
+        for kind in kinds
+        for point in (called(tree) if kind in LATE else _unproved(tree, kind))
+        if native(kind, point)
+    )
 
 
 def fired(tree: Tree) -> frozenset[str]:

@@ -98,8 +98,8 @@ def operation(
         peer=naming.peer_of(known),
         route=_route(name, known) if kind in SERVING else "",
         features=_features(name, known),
-        fired=_kinds(known.get("fired", "")),
-        would_fire=_kinds(known.get("would_fire", "")),
+        fired=outcome.kinds_of(known.get("fired", "")),
+        would_fire=outcome.kinds_of(known.get("would_fire", "")),
         experiment=known.get("experiment", ""),
         arm=known.get("arm", ""),
         detached=follows or kind == "consumer",
@@ -118,10 +118,6 @@ def calls_inside(what: Operation) -> int:
 def arrival_point(caller: str, callee: Operation) -> str:
     """Name the point of a call of which only the callee's SERVER span was recorded."""
     return naming.arrival_point(caller, callee.service, callee.name, dict(callee.fields))
-
-
-def _kinds(text: str) -> tuple[str, ...]:
-    return tuple(sorted({kind.partition("@")[0] for kind in text.replace(",", " ").split()}))
 
 
 def _route(name: str, known: dict[str, str]) -> str:

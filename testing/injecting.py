@@ -21,6 +21,7 @@ from ldfi.fit.context import ENTRY, encode
 from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
 from ldfi.fit.keys import Keys
+from ldfi.fit.native import check_native
 from ldfi.fit.points import Point
 from ldfi.fit.runtime import Runtime
 from ldfi.kinds import FaultKind
@@ -71,12 +72,15 @@ def faults(
 
     Raises NotFired at the end where any fault has not fired, unless ``must_fire`` is False. Where
     the block raises by itself, that is raised, with a note on what did not fire. Raises ValueError
-    for what is no fault, or where the service cannot be told.
+    for what is no fault, for a kind that its point cannot have, or where the service cannot be
+    told.
 
     A block counts as one request, in a trace of its own; one within another is under its own
     faults only.
     """
     chosen = tuple(Fault.parse(each) if isinstance(each, str) else each for each in wanted)
+    for fault in chosen:
+        check_native(fault.kind, fault.point)
     before = runtime.active()
     keys = Keys.parse(f"testing:{secrets.token_hex(16)}")
     expires = int(time.time()) + _LIFETIME

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ldfi.fit.faults import Fault
+from ldfi.kinds import LATE
 from ldfi.lineage.span import Span
 from ldfi.testing.spans import span
 
@@ -26,8 +27,16 @@ REFUSED, ANSWERED, GAVE_UP = "refused", "answered", "gave up"
 with an error, because something failed in there; the caller's patience was over."""
 
 
+ALL = (REFUSED, ANSWERED, GAVE_UP)
+"""With these a step handles every failure."""
+
+
 class CallFailed(Exception):  # noqa: N818 - reads as what it is
-    """Raised to a function that made a call which failed, or which it gave up."""
+    """Raised to a function that made a call which failed, or which it gave up. Data: ``how``."""
+
+    def __init__(self, point: str, how: str = "") -> None:
+        super().__init__(point, how)
+        self.how = how
 
 
 class Unserved(Exception):  # noqa: N818 - reads as what it is
@@ -53,13 +62,17 @@ class Call:
 class Step:
     """``mode``: critical, optional, fallback (``calls`` in turn until one succeeds), retry.
 
-    ``masks``: the failures that an optional step or a fallback knows what to do about; with any
-    other one the step fails.
+    ``masks``: the failures that an optional step or a fallback knows what to do about, by default
+    all; with any other one the step fails. A kind of fault with no word of its own here is one.
     """
 
     mode: str
     calls: tuple[Call, ...]
-    masks: tuple[str, ...] = (REFUSED, ANSWERED, GAVE_UP)
+    masks: tuple[str, ...] = ALL
+
+    def handles(self, failure: str) -> bool:
+        """Tell whether it knows what to do about a failure."""
+        return self.masks == ALL or failure in self.masks
 
 
 Application = Call | Callable[["Caller"], object]
@@ -91,7 +104,7 @@ class Caller:
         call = Call(point, impatient=impatient, does=does)
         failed, self._clock = self._run.call(call, self._above, self._clock)
         if failed:
-            raise CallFailed(point)
+            raise CallFailed(point, failed)
 
     def serve(self, does: Callable[[Caller], object]) -> tuple[bool, int]:
         """Run a function; returns whether it failed, and when it ended."""
@@ -100,6 +113,10 @@ class Caller:
         except (CallFailed, Unserved):
             return True, self._clock
         return False, self._clock
+
+
+_FAILURES = {"error": REFUSED, "status:500": ANSWERED}
+"""How kinds of fault look that look like one another's; every other looks like itself."""
 
 
 @dataclass
@@ -146,10 +163,15 @@ class Run:
         failure = ""
         for call in attempts:
             failure, start = self.call(call, above, start)
-            if not failure or failure not in step.masks:
+            if not failure or not step.handles(failure):
                 break
-        handled = step.mode == "optional" and failure in step.masks
+        handled = step.mode == "optional" and step.handles(failure)
         return bool(failure) and not handled, start
+
+    def _at_once(self, point: str) -> str:
+        """Find the kind of fault by which a call fails at once; empty for none."""
+        here = (each.partition("@") for each in sorted(self.faults))
+        return next((k for k, _, at in here if at == point and k not in LATE), "")
 
     def call(self, call: Call, above: str, start: int) -> tuple[str, int]:
         """Make one call at ``start``; returns how it failed (empty: it did not), and when it
@@ -158,8 +180,9 @@ class Run:
         self.spans.append(span(name, above))  # holds the place, and the id
         where = len(self.spans) - 1
         fired, begun = "", start + 1 + self.lags.get(call.point, 0)
-        if f"error@{call.point}" in self.faults:
-            fired, failure, end = "error", REFUSED, begun
+        at_once = self._at_once(call.point)
+        if at_once:
+            fired, failure, end = at_once, _FAILURES.get(at_once, at_once), begun
         else:
             if f"delay@{call.point}" in self.faults:
                 fired, begun = "delay", begun + (PATIENCE if call.impatient else DELAY)

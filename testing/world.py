@@ -308,7 +308,7 @@ def _rewritten(
     at = (began + each.start, began + each.end)
     if what.serves:
         return span("root", kind="server", trace=trace_id, failed=what.failed, at=at, **fields)
-    kinds = [kind for kind in ("error", "delay") if f"{kind}@{what.point}" in would]
+    kinds = [kind for kind, _, at in (f.partition("@") for f in would) if at == what.point]
     if kinds:
         marks = {"point": str(what.point), "would_fire": ",".join(kinds)}
         return span(

@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-_VERBS = {"error": "fails", "delay": "hangs", "failed": "fails", "timeout": "is given up"}
-_SAYING = {"status": "answers {}", "grpc": "answers gRPC's {}", "exception": "raises {}"}
+_VERBS = {
+    "error": "fails",
+    "delay": "hangs",
+    "failed": "fails",
+    "timeout": "is given up",
+    "refused": "is refused",
+    "reset": "is torn down",
+    "empty": "is answered with nothing",
+    "truncated": "has its answer cut",
+    "corrupt": "is answered with garbage",
+}
+_SAYING = {
+    "status": "answers {}",
+    "grpc": "answers gRPC's {}",
+    "exception": "raises {}",
+    "sql": "meets the state “{}”",
+    "redis": "meets the state “{}”",
+}
 
 
 def happens(kind: str) -> str:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field, create_model, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, create_model, field_validator
 
 from ldfi.experiments.api.documents import Document, Line
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.declared import Setting
 from ldfi.experiments.domain.settings import DEFAULTS, SETTINGS, Settings
 from ldfi.experiments.errors import InvalidCalendar
-from ldfi.kinds import KINDS, FaultKind
+from ldfi.fit.faults import Fault
+from ldfi.fit.native import check_native
+from ldfi.kinds import kind_of
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-_VARIABLE = r"^(error|delay|down)@[^\x00-\x1f\x7f]+$"
+_VARIABLE = r"^[a-z]+(:[A-Za-z0-9_]+)?@[^\x00-\x1f\x7f]+$"
+_MOST_KINDS = 20
 Promql = Annotated[str, Field(pattern=r"^[^\x00]*$", min_length=1, max_length=4000)]
 
 
@@ -71,8 +76,22 @@ class NewSchedule(Document):
         return Schedule.from_json(self.model_dump())
 
 
+def _possible(variable: str) -> str:
+    """Return a fault or a system that is down. Raises ValueError where that cannot happen."""
+    if variable.startswith(DOWN):
+        return variable
+    fault = Fault.parse(variable)
+    if fault.first:
+        raise ValueError(f"{variable} hits the first calls only, which experiments do not count")
+    check_native(fault.kind, fault.point)
+    return variable
+
+
 _AS_JSON: Final[Mapping[str, Any]] = {
-    "kinds": Annotated[list[FaultKind], Field(min_length=1, max_length=len(KINDS))],
+    "kinds": Annotated[
+        list[Annotated[str, AfterValidator(kind_of), Field(max_length=64)]],
+        Field(min_length=1, max_length=_MOST_KINDS),
+    ],
     "promql": PromqlCounts | None,
 }
 """Types of settings that look different as JSON."""
@@ -180,7 +199,7 @@ class NewExperiment(Bounds):
 
     request_class: Annotated[Line, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
     hypothesis: Annotated[
-        list[Annotated[str, Field(pattern=_VARIABLE, max_length=1000)]],
+        list[Annotated[str, AfterValidator(_possible), Field(pattern=_VARIABLE, max_length=1000)]],
         Field(
             min_length=1,
             max_length=100,
@@ -191,8 +210,11 @@ class NewExperiment(Bounds):
 
     def definition(self) -> Definition:
         """Make a campaign of just this experiment. It is not confirmed: it was asked for once."""
+        settings = self.settings()
+        asked = (Fault.parse(each).kind for each in self.hypothesis if not each.startswith(DOWN))
+        kinds = tuple(dict.fromkeys((*settings.kinds, *asked)))
         return Definition(
-            settings=self.settings(),
+            settings=replace(settings, kinds=kinds),
             classes=(self.request_class,),
             name=f"one experiment on {self.request_class}",
             hypotheses=(frozenset(self.hypothesis),),

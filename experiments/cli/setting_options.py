@@ -29,7 +29,7 @@ def with_settings(panels: Mapping[str, Sequence[str]]) -> Callable[[Command], Co
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_options(**given: Any) -> None:
-            values = {option.name: given.pop(option.name) for option in options}
+            values = {option.name: _words(given.pop(option.name)) for option in options}
             asked = {name: value for name, value in values.items() if value not in (None, [])}
             command(**given, **{PLACE: asked})
 
@@ -40,6 +40,13 @@ def with_settings(panels: Mapping[str, Sequence[str]]) -> Callable[[Command], Co
         return with_options
 
     return decorate
+
+
+def _words(value: Any) -> Any:
+    """Take lists apart that were given with commas."""
+    if not isinstance(value, list):
+        return value
+    return [word.strip() for each in value for word in str(each).split(",")]
 
 
 def _option(setting: Setting, panel: str) -> inspect.Parameter:
@@ -55,4 +62,6 @@ def _help(setting: Setting) -> str:
     about, (*others, last) = setting.about, setting.choices or ("",)
     unit = f", in {about.unit}" if about.unit else ""
     choices = f": {', '.join(others)} or {last}" if last else ""
+    if about.reads is not None:
+        choices = f": {', '.join((*others, last))}, or others (docs/injection-points.md)"
     return f"{about.meaning}{unit}{choices}{'; repeatable' if setting.many else ''}."

@@ -30,6 +30,8 @@ class About:
     ``meaning``: for the API and the command line. ``label`` and ``hint``: for forms; without a
     label it is the meaning. ``unit``: where it is not clear from the meaning. ``none``: what
     holds where the value is None. ``ge``, ``gt``, ``le``, ``lt``: at least, above, at most, below.
+    ``reads``: raises ValueError for a word that it may not be, where there are too many to list;
+    ``choices`` are then those that a form offers.
     """
 
     meaning: str
@@ -41,6 +43,8 @@ class About:
     gt: float | None = None
     le: float | None = None
     lt: float | None = None
+    choices: tuple[str, ...] = ()
+    reads: Callable[[str], object] | None = None
 
     @property
     def described(self) -> str:
@@ -82,8 +86,8 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Return the words that are allowed; none where it is not a choice."""
-        return get_args(self.one) if get_origin(self.one) is Literal else ()
+        """Return the words that are allowed, or offered; none where it is not a choice."""
+        return get_args(self.one) if get_origin(self.one) is Literal else self.about.choices
 
     def check(self, value: Any) -> None:
         """Raise ValueError, with the value and what it may be, for one that it may not be."""
@@ -91,12 +95,23 @@ class Setting:
             return
         if self.choices:
             given = value if self.many else (value,)
-            if not given or not set(given) <= set(self.choices):
+            if given and self.about.reads is not None:
+                self._read(given, self.about.reads)
+            elif not given or not set(given) <= set(self.choices):
                 raise ValueError(f"{self.name} is {value!r}; choose of {', '.join(self.choices)}")
         limits = self.about.limits
         if not all(_LIMITS[name][1](value, limit) for name, limit in limits.items()):
             allowed = " and ".join(f"{_LIMITS[name][0]} {limit}" for name, limit in limits.items())
             raise ValueError(f"{self.name} is {value}; it must be {allowed}")
+
+    def _read(self, given: tuple[str, ...], reads: Callable[[str], object]) -> None:
+        for each in given:
+            try:
+                reads(each)
+            except ValueError as error:
+                raise ValueError(f"{self.name} is {given!r}; {error}") from None
+        if len(set(given)) < len(given):
+            raise ValueError(f"{self.name} is {given!r}; one of them stands there twice")
 
 
 def settings_of(declaration: type) -> dict[str, Setting]:

@@ -17,6 +17,7 @@ from ldfi.experiments.errors import NotExpressible
 from ldfi.fit.context import point_hash
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import MAX_NAME_LENGTH, Point
+from ldfi.kinds import KINDS
 
 MAX_DELAY_MS: Final = 9_999_999
 """What a failure context has room for."""
@@ -87,6 +88,11 @@ def _proxy_fault(fault: Fault, delay_ms: int) -> ProxyFault:
         raise NotExpressible(
             f"{fault} is at a point of kind {point.kind!r}, which does not pass a proxy of the "
             "mesh; only http and rpc do"
+        )
+    if fault.kind not in KINDS:
+        raise NotExpressible(
+            f"{fault} is of the kind {fault.kind}, which is not exported: a proxy's abort would be "
+            f"another failure. Use fit in {point.caller}"
         )
     if fault.first:
         raise NotExpressible(

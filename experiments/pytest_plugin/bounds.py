@@ -8,7 +8,7 @@ from typing import Any
 
 from ldfi.experiments.domain.settings import SETTINGS
 from ldfi.experiments.errors import Invalid
-from ldfi.kinds import KINDS, FaultKind
+from ldfi.kinds import KINDS, UsualKind
 
 
 class InvalidMarker(Invalid):
@@ -27,7 +27,7 @@ class Bounds:
     """
 
     max_size: int = 2
-    kinds: tuple[FaultKind, ...] = ("error",)
+    kinds: tuple[UsualKind, ...] = ("error",)
     delay: float = 10.0
     protected: tuple[str, ...] = ()
     time_limit: float = 60.0

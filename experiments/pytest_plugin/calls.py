@@ -48,7 +48,7 @@ def _async(original: Any) -> Any:
                 return await original(client, request)  # type: ignore[no-any-return]
         with _call(recorder, request) as span:
             _set_out(recorder, span, request)
-            fault = passage.through_async(httpx_transports.SITE, span, request)
+            fault = passage.through_async(httpx_transports.ASYNC_SITE, span, request)
             answer = None if fault is None else await fault
             return _answered(span, await original(client, request) if answer is None else answer)
 

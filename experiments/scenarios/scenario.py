@@ -29,8 +29,9 @@ from ldfi.experiments.errors import InvalidScenario
 from ldfi.experiments.scenarios.assertion import Expected
 from ldfi.experiments.scenarios.redaction import HOLE, looks_secret
 from ldfi.fit.faults import Fault
+from ldfi.fit.native import check_native
 from ldfi.fit.predicate import Condition, Predicate
-from ldfi.kinds import KINDS, FaultKind
+from ldfi.kinds import FaultKind
 from ldfi.lineage.outline import Outline
 
 VERSION: Final = 1
@@ -41,6 +42,7 @@ Header = Literal["accept", "accept-language", "content-type", "x-device-type"]
 
 def _fault(text: str) -> str:
     fault = Fault.parse(text)
+    check_native(fault.kind, fault.point)
     if looks_secret(fault.point):
         raise ValueError(
             "the name of its point has something of the form of a secret or an identifier in it; "
@@ -295,7 +297,7 @@ def calls(outlined: Iterable[Outline]) -> list[Call]:
             callee=_shown(each.callee),
             times=each.times,
             failed=each.failed,
-            fired=[kind for kind in KINDS if kind in each.fired],
+            fired=sorted(each.fired),
             calls=calls(each.calls),
         )
         for each in outlined

@@ -1,9 +1,10 @@
 """aiohttp's client.
 
 The point is the sending of a request over its connection, beneath OpenTelemetry's trace config and
-the client's middlewares. ``error`` is a ClientConnectorError, connection refused: an answer cannot
-be made without aiohttp's insides. ``delay`` ends with a SocketTimeoutError after ``sock_read``; the
-``total`` timeout and the caller's own cancel it as they would any request.
+the client's middlewares. ``error`` is a ClientConnectorError, connection refused. ``delay`` and
+``timeout`` end with a SocketTimeoutError after ``sock_read``; the ``total`` timeout and the
+caller's own cancel a ``delay`` as they would any request. Answers are bytes that aiohttp's own
+parser reads; nothing is sent, and the connection is closed afterwards.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 import aiohttp
 
 from ldfi.fit import error, passage, patching
+from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import http
 from ldfi.fit.context import Injection
-from ldfi.fit.delay import delay
+from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import http_point
 from ldfi.fit.strike import Strike
@@ -29,8 +31,13 @@ def patch() -> None:
 
 def _async(original: Any) -> Any:
     async def hit(fault: Any, request: Any, conn: Any) -> Any:
-        await fault
-        return await original(request, conn)
+        answer = await fault
+        if answer is None:
+            return await original(request, conn)
+        conn.protocol.transport = _Mute(conn.protocol.transport)
+        response = await original(request, conn)
+        _answer(conn.protocol, answer)
+        return response
 
     def send(request: Any, conn: Any) -> Any:
         fault = passage.through_async(_SITE, None, request, conn) if armed() else None
@@ -45,15 +52,59 @@ def _name(service: str, request: Any, _conn: Any) -> str:
     return http_point(service, request.method, host, url.port, url.raw_path, http.template())
 
 
-def _strike(injection: Injection, request: Any, conn: Any) -> Strike:
+def _strike(injection: Injection, request: Any, conn: Any) -> Strike | None:
     if injection.kind == "error":
         refused = OSError(errno.ECONNREFUSED, f"Connect call failed ({error.TEXT})")
         return Strike(failure=aiohttp.ClientConnectorError(request.connection_key, refused))
-    return delay(
-        injection.delay_ms,
-        conn.protocol.read_timeout,
-        lambda: aiohttp.SocketTimeoutError("Timeout on reading data from socket"),
-    )
+    patience = conn.protocol.read_timeout
+    if injection.kind == "delay":
+        return delay(injection.delay_ms, patience, _late)
+    if injection.kind == "timeout":
+        return timeout(injection.delay_ms, patience, _late)
+    if injection.kind == "refused":
+        return Strike(failure=_refused(request, conn))
+    if injection.kind == "reset":
+        torn = error.reset()
+        return Strike(failure=error.marked(aiohttp.ClientOSError(*torn.args), torn))
+    answer = answer_of(injection.kind)
+    return None if answer is None else Strike(failure=answer)
+
+
+def _late() -> Any:
+    return error.marked(aiohttp.SocketTimeoutError("Timeout on reading data from socket"))
+
+
+def _refused(request: Any, conn: Any) -> Any:
+    refused = error.refused_at(conn.protocol.transport.get_extra_info("peername"))
+    failure = aiohttp.ClientConnectorError(request.connection_key, refused)
+    return error.marked(failure, refused)
+
+
+def _answer(protocol: Any, answer: Reply) -> None:
+    """Have aiohttp read an answer as if it had come over the connection."""
+    protocol.data_received(wire(answer))
+    if answer.cut:
+        protocol.transport.abort()
+        protocol.connection_lost(None)
+
+
+class _Mute:
+    """A connection's transport on which nothing is sent any more. It is closed as any."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, _data: Any) -> None:
+        """Send nothing."""
+
+    def writelines(self, _data: Any) -> None:
+        """Send nothing."""
+
+    def write_eof(self) -> None:
+        """End nothing."""
 
 
 _SITE = Site(_name, _strike)

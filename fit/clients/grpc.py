@@ -2,7 +2,8 @@
 
 ``error`` is status UNAVAILABLE, as of a server that cannot be reached: raised where a call blocks,
 else carried by the call object that is returned, gRPC's own, which raises it when it is read.
-``delay`` ends with DEADLINE_EXCEEDED at the call's timeout. It holds up the calling thread, even
+``refused`` says so as gRPC does, ``grpc:CODE`` is an answer with that status. ``delay`` and
+``timeout`` end with DEADLINE_EXCEEDED at the call's timeout. That holds up the calling thread, even
 where the call would have returned a future or a stream at once.
 """
 
@@ -15,10 +16,11 @@ from grpc import _channel
 
 from ldfi.fit import error, passage, patching
 from ldfi.fit.context import Injection
-from ldfi.fit.delay import delay
+from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import rpc_point
+from ldfi.fit.points import IPV4, rpc_point
 from ldfi.fit.strike import Strike
+from ldfi.kinds import FaultKind
 
 _BLOCKING = ("__call__", "with_call")
 
@@ -41,7 +43,7 @@ def _wrap(site: Site) -> Any:
     def wrap(original: Any) -> Any:
         def call(callee: Any, request: Any, timeout: Any = None, *rest: Any, **named: Any) -> Any:
             if armed():
-                answer = passage.through(site, None, callee._method, timeout)
+                answer = passage.through(site, None, callee._method, timeout, callee)
                 if answer is not None:
                     return answer
             return original(callee, request, timeout, *rest, **named)
@@ -56,28 +58,57 @@ def name(service: str, method: str | bytes, *_: Any) -> str:
     return rpc_point(service, method.decode() if isinstance(method, bytes) else method)
 
 
-def _raised(injection: Injection, _method: Any, timeout: float | None) -> Strike:
-    return _strike(injection, timeout, _channel._InactiveRpcError)
+def _raised(injection: Injection, _method: Any, patience: float | None, callee: Any) -> Any:
+    return _strike(injection, patience, callee, _channel._InactiveRpcError)
 
 
-def _carried(injection: Injection, _method: Any, timeout: float | None) -> Strike:
+def _carried(injection: Injection, _method: Any, patience: float | None, callee: Any) -> Any:
     def ended(state: Any) -> Any:
         return _channel._MultiThreadedRendezvous(state, None, None, None)
 
-    return _strike(injection, timeout, ended)._replace(returned=True)
+    strike = _strike(injection, patience, callee, ended)
+    return None if strike is None else strike._replace(returned=True)
 
 
-def _strike(injection: Injection, timeout: float | None, failed: Any) -> Strike:
-    if injection.kind == "error":
-        return Strike(failure=failed(_state(grpc.StatusCode.UNAVAILABLE, error.TEXT)))
-    late = grpc.StatusCode.DEADLINE_EXCEEDED
-    return delay(injection.delay_ms, timeout, lambda: failed(_state(late, "Deadline Exceeded")))
+def _strike(
+    injection: Injection, patience: float | None, callee: Any, failed: Any
+) -> Strike | None:
+    def late() -> Any:
+        return failed(_state(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded"))
+
+    if injection.kind == "delay":
+        return delay(injection.delay_ms, patience, late)
+    if injection.kind == "timeout":
+        return timeout(injection.delay_ms, patience, late)
+    target = callee._channel.target() if injection.kind == "refused" else b""
+    ended = ending(injection.kind, target.decode())
+    return None if ended is None else Strike(failure=failed(_state(*ended)))
+
+
+def ending(kind: FaultKind, target: str) -> tuple[Any, str] | None:
+    """Tell the code and the details with which a call fails at once; None where it does not."""
+    if kind == "error":
+        return grpc.StatusCode.UNAVAILABLE, error.TEXT
+    if kind == "refused":
+        return grpc.StatusCode.UNAVAILABLE, (
+            f"failed to connect to all addresses; last error: UNKNOWN: {_resolved(target)}: "
+            "Failed to connect to remote host: Connection refused"
+        )
+    word, _, code = kind.partition(":")
+    return (grpc.StatusCode[code], error.TEXT) if word == "grpc" else None
+
+
+def _resolved(target: str) -> str:
+    """Write an address as gRPC does once it has found it; a name stays one."""
+    bare = target.rpartition("/")[2]
+    host = bare.rpartition(":")[0]
+    return f"ipv4:{bare}" if IPV4.fullmatch(host) else bare
 
 
 def _state(code: Any, details: str) -> Any:
     """Make the state of a call that has ended."""
     state = _channel._RPCState((), (), (), code, details)
-    state.debug_error_string = f"UNKNOWN:{details}"
+    state.debug_error_string = f"{code.name}:{details}"
     return state
 
 

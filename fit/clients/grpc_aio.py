@@ -1,9 +1,9 @@
 """gRPC's client, asyncio: all four kinds of call, as the innermost interceptor of a channel.
 
 Only channels that have interceptors, as OpenTelemetry's instrumentation gives them, become points;
-others are left exactly as they are. ``error`` is AioRpcError with status UNAVAILABLE, ``delay``
-ends with DEADLINE_EXCEEDED at the call's timeout: the call that is handed out fails when it is
-awaited or read, as gRPC's own does.
+others are left exactly as they are. ``error`` is AioRpcError with status UNAVAILABLE, ``delay`` and
+``timeout`` end with DEADLINE_EXCEEDED at the call's timeout: the call that is handed out fails when
+it is awaited or read, as gRPC's own does.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import grpc
 from grpc import aio
 from grpc.aio import _channel
 
-from ldfi.fit import error, passage, patching
-from ldfi.fit.clients.grpc import name
+from ldfi.fit import passage, patching
+from ldfi.fit.clients.grpc import ending, name
 from ldfi.fit.context import Injection
-from ldfi.fit.delay import delay
+from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.strike import Strike
 
@@ -31,16 +31,16 @@ def _with_ours(original: Any) -> Any:
     def opened(
         channel: Any, target: Any, options: Any, credentials: Any, compression: Any, given: Any
     ) -> None:
-        interceptors = [*given, *_INTERCEPTORS] if given else given
+        interceptors = [*given, *(each(target) for each in _INTERCEPTORS)] if given else given
         original(channel, target, options, credentials, compression, interceptors)
 
     return opened
 
 
-def _pass(failed: Any, continuation: Any, details: Any, request: Any) -> Any:
+def _pass(failed: Any, target: str, continuation: Any, details: Any, request: Any) -> Any:
     fault = None
     if armed():
-        fault = passage.through_async(_SITE, None, details.method, details.timeout)
+        fault = passage.through_async(_SITE, None, details.method, details.timeout, target)
     if fault is None:
         return continuation(details, request)
     return _hit(fault, failed, continuation, details, request)
@@ -55,24 +55,31 @@ async def _hit(fault: Any, failed: Any, continuation: Any, details: Any, request
     return await continuation(details, request)
 
 
-class _UnaryUnary(aio.UnaryUnaryClientInterceptor):
+class _OfChannel:
+    """Knows where the calls of its channel go."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+
+class _UnaryUnary(_OfChannel, aio.UnaryUnaryClientInterceptor):
     def intercept_unary_unary(self, *call: Any) -> Any:
-        return _pass(_FailedUnaryUnary, *call)
+        return _pass(_FailedUnaryUnary, self._target, *call)
 
 
-class _UnaryStream(aio.UnaryStreamClientInterceptor):
+class _UnaryStream(_OfChannel, aio.UnaryStreamClientInterceptor):
     def intercept_unary_stream(self, *call: Any) -> Any:
-        return _pass(_FailedUnaryStream, *call)
+        return _pass(_FailedUnaryStream, self._target, *call)
 
 
-class _StreamUnary(aio.StreamUnaryClientInterceptor):
+class _StreamUnary(_OfChannel, aio.StreamUnaryClientInterceptor):
     def intercept_stream_unary(self, *call: Any) -> Any:
-        return _pass(_FailedStreamUnary, *call)
+        return _pass(_FailedStreamUnary, self._target, *call)
 
 
-class _StreamStream(aio.StreamStreamClientInterceptor):
+class _StreamStream(_OfChannel, aio.StreamStreamClientInterceptor):
     def intercept_stream_stream(self, *call: Any) -> Any:
-        return _pass(_FailedStreamStream, *call)
+        return _pass(_FailedStreamStream, self._target, *call)
 
 
 class _Failed:
@@ -151,16 +158,24 @@ class _FailedStreamStream(_Failed, aio.StreamStreamCall):
     pass
 
 
-def _strike(injection: Injection, _method: Any, timeout: float | None) -> Strike:
-    if injection.kind == "error":
-        return Strike(failure=_failure(grpc.StatusCode.UNAVAILABLE, error.TEXT))
-    late = grpc.StatusCode.DEADLINE_EXCEEDED
-    return delay(injection.delay_ms, timeout, lambda: _failure(late, "Deadline Exceeded"))
+def _strike(
+    injection: Injection, _method: Any, patience: float | None, target: str
+) -> Strike | None:
+    if injection.kind == "delay":
+        return delay(injection.delay_ms, patience, _late)
+    if injection.kind == "timeout":
+        return timeout(injection.delay_ms, patience, _late)
+    ended = ending(injection.kind, target)
+    return None if ended is None else Strike(failure=_failure(*ended))
+
+
+def _late() -> aio.AioRpcError:
+    return _failure(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
 
 
 def _failure(code: grpc.StatusCode, details: str) -> aio.AioRpcError:
-    return aio.AioRpcError(code, aio.Metadata(), aio.Metadata(), details, f"UNKNOWN:{details}")
+    return aio.AioRpcError(code, aio.Metadata(), aio.Metadata(), details, f"{code.name}:{details}")
 
 
 _SITE = Site(name, _strike)
-_INTERCEPTORS = (_UnaryUnary(), _UnaryStream(), _StreamUnary(), _StreamStream())
+_INTERCEPTORS = (_UnaryUnary, _UnaryStream, _StreamUnary, _StreamStream)

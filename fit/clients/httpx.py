@@ -1,7 +1,9 @@
 """httpx, and anything else that sends through httpcore: sync and async.
 
 The point sits on httpcore's connection pools, beneath OpenTelemetry's instrumentation of httpx.
-``error`` is answered with 503. ``delay`` ends with httpx.ReadTimeout after the read timeout.
+``error`` is answered with 503. ``delay`` and ``timeout`` end with httpx.ReadTimeout after the read
+timeout. ``refused`` and ``reset`` are what httpcore makes of the operating system's errors;
+statuses and bodies are answers, of which one that is ``truncated`` fails where it is read.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from typing import Any
 import httpcore
 
 from ldfi.fit import error, passage, patching
-from ldfi.fit.clients import http
+from ldfi.fit.answers import Reply, answer_of
+from ldfi.fit.clients import http, httpx_failures
+from ldfi.fit.clients.httpx_failures import HttpxFailures
 from ldfi.fit.context import Injection
-from ldfi.fit.delay import delay
+from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import http_point
 from ldfi.fit.strike import Strike
@@ -29,7 +33,7 @@ def patch() -> None:
 def _sync(original: Any) -> Any:
     def handle_request(pool: Any, request: Any) -> Any:
         if armed() and http.PASSED not in request.extensions:
-            answer = passage.through(_SITE, None, request)
+            answer = passage.through(_SYNC, None, request)
             if answer is not None:
                 return answer
         return original(pool, request)
@@ -45,7 +49,7 @@ def _async(original: Any) -> Any:
     def handle_async_request(pool: Any, request: Any) -> Any:
         if not armed() or http.PASSED in request.extensions:
             return original(pool, request)
-        fault = passage.through_async(_SITE, None, request)
+        fault = passage.through_async(_ASYNC, None, request)
         return original(pool, request) if fault is None else hit(fault, pool, request)
 
     return handle_async_request
@@ -64,7 +68,7 @@ def _point(
     return http_point(service, method.decode(), host.decode(), port, path, template)
 
 
-def _strike(injection: Injection, request: Any) -> Strike:
+def _strike(injection: Injection, request: Any, failures: HttpxFailures) -> Strike | None:
     if injection.kind == "error":
         return Strike(
             failure=httpcore.Response(
@@ -72,7 +76,40 @@ def _strike(injection: Injection, request: Any) -> Strike:
             )
         )
     patience = request.extensions.get("timeout", {}).get("read")
-    return delay(injection.delay_ms, patience, lambda: httpcore.ReadTimeout("timed out"))
+    if injection.kind == "delay":
+        return delay(injection.delay_ms, patience, lambda: httpcore.ReadTimeout("timed out"))
+    if injection.kind == "timeout":
+        return timeout(injection.delay_ms, patience, failures.late)
+    if injection.kind == "refused":
+        url = request.url
+        return Strike(failure=failures.refused(url.host.decode(), url.port or _port(url.scheme)))
+    if injection.kind == "reset":
+        return Strike(failure=failures.reset())
+    answer = answer_of(injection.kind)
+    return None if answer is None else Strike(failure=_response(answer))
 
 
-_SITE = Site(_name, _strike)
+def _strike_sync(injection: Injection, request: Any) -> Strike | None:
+    return _strike(injection, request, httpx_failures.SYNC)
+
+
+def _strike_async(injection: Injection, request: Any) -> Strike | None:
+    return _strike(injection, request, httpx_failures.ASYNC)
+
+
+def _port(scheme: bytes) -> int:
+    return 443 if scheme == b"https" else 80
+
+
+def _response(answer: Reply) -> Any:
+    content = httpx_failures.Cut(answer) if answer.cut else answer.body
+    return httpcore.Response(
+        answer.status,
+        headers=list(answer.headers.items()),
+        content=content,
+        extensions={"http_version": b"HTTP/1.1", "reason_phrase": answer.reason.encode()},
+    )
+
+
+_SYNC = Site(_name, _strike_sync)
+_ASYNC = Site(_name, _strike_async)

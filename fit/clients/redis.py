@@ -1,14 +1,16 @@
 """redis-py: single commands and pipelines, sync and async.
 
 The point is each attempt to send, beneath redis-py's own retries and OpenTelemetry's
-instrumentation. ``error`` is redis.exceptions.ConnectionError; ``delay`` ends with
-redis.exceptions.TimeoutError after the socket's timeout. A pipeline is one call, named by its
+instrumentation. ``error`` is redis.exceptions.ConnectionError; ``delay`` and ``timeout`` end with
+redis.exceptions.TimeoutError after the socket's timeout; the other kinds are what redis-py raises
+for a server that is gone, or that says what is the matter. A pipeline is one call, named by its
 first command. Clusters have no points.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, Final
 
 from redis import Redis, exceptions
 from redis.asyncio import Redis as AsyncRedis
@@ -17,10 +19,11 @@ from redis.client import Pipeline
 
 from ldfi.fit import error, passage, patching
 from ldfi.fit.context import Injection
-from ldfi.fit.delay import delay
+from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import address, database_point
 from ldfi.fit.strike import Strike
+from ldfi.kinds import FaultKind
 
 
 def patch() -> None:
@@ -73,16 +76,67 @@ def _first_command(what: Any) -> str:
     return command.decode() if isinstance(command, bytes) else str(command)
 
 
-def _strike(injection: Injection, _client: Any, connection: Any, _what: Any) -> Strike:
+def _strike(injection: Injection, client: Any, connection: Any, what: Any) -> Strike | None:
     if injection.kind == "error":
         return Strike(
             failure=exceptions.ConnectionError(f"Error 111 connecting to server: {error.TEXT}")
         )
-    return delay(
-        injection.delay_ms,
-        connection.socket_timeout,
-        lambda: exceptions.TimeoutError("Timeout reading from socket"),
-    )
+    late = functools.partial(_late, client, connection)
+    if injection.kind == "delay":
+        return delay(injection.delay_ms, connection.socket_timeout, late)
+    if injection.kind == "timeout":
+        return timeout(injection.delay_ms, connection.socket_timeout, late)
+    failure = _failure(injection.kind, client, connection, single=isinstance(what, str))
+    return None if failure is None else Strike(failure=failure)
 
 
+def _late(client: Any, connection: Any) -> Any:
+    under_asyncio = isinstance(client, AsyncRedis)
+    peer = _address(connection) if under_asyncio else "socket"
+    cause = TimeoutError() if under_asyncio else TimeoutError("timed out")
+    return error.marked(exceptions.TimeoutError(f"Timeout reading from {peer}"), cause)
+
+
+def _failure(kind: FaultKind, client: Any, connection: Any, *, single: bool) -> Any:
+    """Make what redis-py raises; None for what it does not.
+
+    In a pipeline a server that is read-only refuses command by command, and tells which.
+    """
+    if kind == "refused":
+        return _refused(client, connection)
+    if kind == "reset":
+        torn = error.reset()
+        said = f"Error while reading from {_address(connection)} : {torn.args}"
+        return error.marked(exceptions.ConnectionError(said), torn)
+    if kind == "redis:readonly" and not single:
+        return None
+    made = _SAID.get(kind)
+    return None if made is None else error.marked(made[0](made[1]))
+
+
+def _refused(client: Any, connection: Any) -> Any:
+    refused = error.refused()
+    if isinstance(client, AsyncRedis):
+        refused = error.refused_at((_host(connection), _port(connection)))
+    said = f"Error {refused.errno} connecting to {_address(connection)}. {refused.strerror}."
+    return error.marked(exceptions.ConnectionError(said), refused)
+
+
+def _address(connection: Any) -> str:
+    return f"{_host(connection)}:{_port(connection)}" if _host(connection) else connection.path
+
+
+def _host(connection: Any) -> str:
+    return getattr(connection, "host", "")
+
+
+def _port(connection: Any) -> int:
+    return getattr(connection, "port", 0)
+
+
+_SAID: Final = {
+    "redis:loading": (exceptions.BusyLoadingError, "Redis is loading the dataset in memory"),
+    "redis:readonly": (exceptions.ReadOnlyError, "You can't write against a read only replica."),
+    "redis:lost": (exceptions.ConnectionError, "Connection closed by server."),
+}
 _SITE = Site(_name, _strike)

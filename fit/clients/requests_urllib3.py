@@ -2,25 +2,29 @@
 
 The point is each attempt that a connection pool makes: beneath urllib3's own retries, redirects
 and OpenTelemetry's instrumentations of both libraries. ``error`` is answered with 503, so that a
-``Retry`` with a ``status_forcelist`` retries it; ``delay`` ends with a ReadTimeoutError, which
-requests turns into its own ReadTimeout.
+``Retry`` with a ``status_forcelist`` retries it; ``delay`` and ``timeout`` end with a
+ReadTimeoutError, which requests turns into its own ReadTimeout. Other answers are read from bytes,
+``refused`` and ``reset`` are what the connection raises by itself.
 """
 
 from __future__ import annotations
 
+import functools
 import io
+from http.client import HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
 
 from urllib3.connectionpool import HTTPConnectionPool
-from urllib3.exceptions import ReadTimeoutError
-from urllib3.response import HTTPResponse
+from urllib3.exceptions import NewConnectionError, ReadTimeoutError
+from urllib3.response import HTTPResponse as Urllib3Response
 from urllib3.util.timeout import Timeout
 
 from ldfi.fit import error, passage, patching
+from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import http
 from ldfi.fit.context import Injection
-from ldfi.fit.delay import delay
+from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import http_point
 from ldfi.fit.strike import Strike
@@ -34,15 +38,19 @@ def patch() -> None:
 def _sync(original: Any) -> Any:
     def make_request(pool: Any, conn: Any, method: str, url: str, **options: Any) -> Any:
         if armed():
-            answer = passage.through(_SITE, None, pool, method, url, options)
+            answer = passage.through(_SITE, None, pool, conn, method, url, options)
             if answer is not None:
+                if options.get("response_conn") is not None:
+                    pool._put_conn(conn)  # it was never used: back into the pool at once
+                if options.get("preload_content", True):
+                    answer.read(decode_content=options.get("decode_content"), cache_content=True)
                 return answer
         return original(pool, conn, method, url, **options)
 
     return make_request
 
 
-def _name(service: str, pool: Any, method: str, url: str, _options: Any) -> str:
+def _name(service: str, pool: Any, _conn: Any, method: str, url: str, _options: Any) -> str:
     if url.startswith("/"):
         path = url.partition("?")[0]
         return http_point(service, method, pool.host, pool.port, path, http.template())
@@ -51,12 +59,30 @@ def _name(service: str, pool: Any, method: str, url: str, _options: Any) -> str:
     return http_point(service, method, host, parts.port, parts.path or "/", http.template())
 
 
-def _strike(injection: Injection, pool: Any, method: str, url: str, options: Any) -> Strike:
-    if injection.kind == "error":
-        return Strike(failure=_unavailable(pool, method, url, options))
+def _strike(
+    injection: Injection, pool: Any, conn: Any, method: str, url: str, options: Any
+) -> Strike | None:
     patience = _patience(options.get("timeout"))
+    late = functools.partial(_late, pool, url, patience)
+    if injection.kind == "delay":
+        return delay(injection.delay_ms, patience, late)
+    if injection.kind == "timeout":
+        return timeout(injection.delay_ms, patience, late)
+    if injection.kind == "refused":
+        refused = error.refused()
+        said = NewConnectionError(conn, f"Failed to establish a new connection: {refused}")
+        return Strike(failure=error.marked(said, refused))
+    if injection.kind == "reset":
+        return Strike(failure=error.reset())  # the pool makes a ProtocolError of it
+    answer = _UNAVAILABLE if injection.kind == "error" else answer_of(injection.kind)
+    if answer is None:
+        return None
+    return Strike(failure=_response(answer, pool, method, url, options))
+
+
+def _late(pool: Any, url: str, patience: float | None) -> Any:
     message = f"Read timed out. (read timeout={patience})"
-    return delay(injection.delay_ms, patience, lambda: ReadTimeoutError(pool, url, message))
+    return error.marked(ReadTimeoutError(pool, url, message), TimeoutError("timed out"))
 
 
 def _patience(timeout: Any) -> float | None:
@@ -68,22 +94,39 @@ def _patience(timeout: Any) -> float | None:
     return None if left is None else float(left)
 
 
-def _unavailable(pool: Any, method: str, url: str, options: Any) -> Any:
-    response = HTTPResponse(
-        body=io.BytesIO(error.BODY),
-        headers=error.HEADERS,
-        status=error.STATUS,
-        reason=error.REASON,
-        version=11,
-        preload_content=options.get("preload_content", True),
+def _response(answer: Reply, pool: Any, method: str, url: str, options: Any) -> Any:
+    """Have the standard library read the answer, as it does what comes from a socket.
+
+    The body is left for its reader.
+    """
+    read = HTTPResponse(_Wire(wire(answer)), method=method, url=url)  # type: ignore[arg-type]
+    read.begin()
+    return Urllib3Response(
+        body=read,
+        headers=answer.headers,
+        status=read.status,
+        reason=read.reason,
+        version=read.version,
+        preload_content=False,
+        decode_content=options.get("decode_content", True),
+        enforce_content_length=options.get("enforce_content_length", True),
+        original_response=read,
         request_method=method,
         request_url=url,
         retries=options.get("retries"),
         pool=pool,
-        connection=options.get("response_conn"),
     )
-    response.release_conn()  # it was never used: back into the pool at once
-    return response
+
+
+class _Wire:
+    """All that the parser wants of a socket."""
+
+    def __init__(self, sent: bytes) -> None:
+        self._sent = sent
+
+    def makefile(self, *_: Any) -> Any:
+        return io.BytesIO(self._sent)
 
 
 _SITE = Site(_name, _strike)
+_UNAVAILABLE = answer_of(f"status:{error.STATUS}")

@@ -2,8 +2,9 @@
 
 SQLAlchemy's own events put the point between the cursor and OpenTelemetry's span, also under
 asyncio. ``error`` is the database driver's OperationalError, which SQLAlchemy wraps in its own, as
-for a lost server. A driver's timeouts are not to be seen from here: ``delay`` lasts its length and
-then lets the statement through; a cancelled task stops waiting.
+for a lost server. ``sql:…`` is said by the server itself where it is PostgreSQL, and a connection
+is ``refused`` as psycopg tells of it. A driver's timeouts are not to be seen from here: ``delay``
+lasts its length and then lets the statement through; a cancelled task stops waiting.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.util import await_only
 
 from ldfi.fit import error, passage, patching
+from ldfi.fit.clients import postgresql
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay
 from ldfi.fit.passage import Site, armed
-from ldfi.fit.points import Point, database_point, template_words
+from ldfi.fit.points import Point, database_point, template_statement, template_words
 from ldfi.fit.strike import Strike
 
 
@@ -35,14 +37,16 @@ def _removal(name: str, listener: Any) -> Any:
     return lambda: event.remove(Engine, name, listener)
 
 
-def _execute(_cursor: Any, statement: str, _parameters: Any, context: Any) -> None:
+def _execute(cursor: Any, statement: str, _parameters: Any, context: Any) -> None:
     if armed():
-        _pass(_STATEMENT, getattr(context, "_otel_span", None), context, statement)
+        _execute_alone(cursor, statement, context)
 
 
-def _execute_alone(_cursor: Any, statement: str, context: Any) -> None:
+def _execute_alone(cursor: Any, statement: str, context: Any) -> None:
     if armed():
-        _pass(_STATEMENT, getattr(context, "_otel_span", None), context, statement)
+        said = _pass(_STATEMENT, getattr(context, "_otel_span", None), context, statement)
+        if said is not None:
+            said.on(cursor)
 
 
 _LISTENERS: dict[str, Any] = {
@@ -61,14 +65,12 @@ def _connect(original: Any) -> Any:
     return connect
 
 
-def _pass(site: Site, span: Any, *arguments: Any) -> None:
+def _pass(site: Site, span: Any, *arguments: Any) -> Any:
     """Pass a point. Under asyncio SQLAlchemy runs in a greenlet, from which one can await."""
     if arguments[0].dialect.is_async:
         fault = passage.through_async(site, span, *arguments)
-        if fault is not None:
-            await_only(fault)
-    else:
-        passage.through(site, span, *arguments)
+        return None if fault is None else await_only(fault)
+    return passage.through(site, span, *arguments)
 
 
 def _name_statement(service: str, context: Any, statement: str) -> str:
@@ -85,25 +87,47 @@ def _peer(engine: Any) -> str:
     return named if named.strip("*") else str(engine.dialect.name)
 
 
-def _strike_statement(injection: Injection, context: Any, _statement: str) -> Strike:
+def _strike_statement(injection: Injection, context: Any, statement: str) -> Strike | None:
     if injection.kind == "error":
-        return Strike(failure=_operational_error(context.dialect))
-    return delay(injection.delay_ms)
+        return Strike(failure=_unreachable(context.dialect))
+    if injection.kind == "delay":
+        return delay(injection.delay_ms)
+    verb = template_statement(statement).partition(" ")[0]
+    said = postgresql.raising(injection.kind, context.dialect, verb)
+    return None if said is None else Strike(failure=said)
 
 
-def _strike_connection(injection: Injection, engine: Any) -> Strike:
+def _strike_connection(injection: Injection, engine: Any) -> Strike | None:
     if injection.kind == "error":
-        dialect = engine.dialect
-        failure = exc.DBAPIError.instance(
-            None, None, _operational_error(dialect), dialect.loaded_dbapi.Error, dialect=dialect
-        )
-        return Strike(failure=failure)
-    return delay(injection.delay_ms)
+        return Strike(failure=_connection_error(engine.dialect, _unreachable(engine.dialect)))
+    if injection.kind == "delay":
+        return delay(injection.delay_ms)
+    if injection.kind == "refused" and engine.dialect.driver == "psycopg":
+        return Strike(failure=_connection_error(engine.dialect, _refused(engine)))
+    return None
 
 
-def _operational_error(dialect: Any) -> Any:
+def _connection_error(dialect: Any, original: Any) -> Any:
+    """Wrap the driver's error as SQLAlchemy does."""
+    base = dialect.loaded_dbapi.Error
+    failure: Any = exc.DBAPIError.instance(None, None, original, base, dialect=dialect)
+    return error.marked(failure, original)
+
+
+def _refused(engine: Any) -> Any:
+    """Make what libpq says where nothing listens."""
+    host, port = engine.url.host, engine.url.port or _PORT
+    said = (
+        f'connection failed: connection to server at "{host}", port {port} failed: '
+        "Connection refused\n\tIs the server running on that host and accepting TCP/IP connections?"
+    )
+    return engine.dialect.loaded_dbapi.OperationalError(said)
+
+
+def _unreachable(dialect: Any) -> Any:
     return dialect.loaded_dbapi.OperationalError(f"could not reach the server: {error.TEXT}")
 
 
+_PORT = 5432
 _STATEMENT = Site(_name_statement, _strike_statement)
 _CONNECTION = Site(_name_connection, _strike_connection)

@@ -1,13 +1,20 @@
-/** Reads failure contexts: `1.KEY.EXPERIMENT.ARM.EXPIRY.FAULTS.MAC`, see docs/failure-context.md. */
+/**
+ * Reads failure contexts, `VERSION.KEY.EXPERIMENT.ARM.EXPIRY.FAULTS.MAC`: versions 1 and 2, which
+ * differ in how the faults are written. See docs/failure-context.md.
+ */
+
+import { injectionOf } from './kinds.js'
 
 export const ENTRY = 'fit'
 export const MAX_LENGTH = 4092
 
 const FAULT = '(?:e[\\w-]{8}|d[\\w-]{8}[1-9][0-9]{0,6})(?:n[1-9][0-9]?)?'
 const SHAPE = new RegExp(
-  '^1\\.(?<key>[\\w-]{1,16})\\.(?<experiment>[\\w-]{1,64})\\.(?<arm>[tc])' +
-    `\\.(?<expiry>0|[1-9][0-9]{0,11})\\.(?<faults>(?:${FAULT}(?:~${FAULT})*)?)\\.(?<mac>[\\w-]{22})$`,
+  '^(?<version>[12])\\.(?<key>[\\w-]{1,16})\\.(?<experiment>[\\w-]{1,64})\\.(?<arm>[tc])' +
+    '\\.(?<expiry>0|[1-9][0-9]{0,11})\\.(?<faults>[\\w~-]*)\\.(?<mac>[\\w-]{22})$',
 )
+const LIST = new RegExp(`^(?:${FAULT}(?:~${FAULT})*)?$`)
+const GROUPS = /^(?:[\w-]+~(?:[\w-]{8})+(?:~[\w-]+~(?:[\w-]{8})+)*)?$/
 const PARTS = /^([ed])([\w-]{8})([0-9]*)(?:n([0-9]+))?$/
 
 /** A failure context that must not be obeyed. */
@@ -21,7 +28,7 @@ export class ContextError extends Error {
 
 /**
  * What a failure context asks of one point. `first`: only so many calls are hit; 0 is every call.
- * @typedef {{kind: 'error'|'delay', delayMs: number, first: number}} Injection
+ * @typedef {{kind: string, delayMs: number, first: number}} Injection
  *
  * A verified failure context. `expires` is in Unix seconds, `injections` by hash of point.
  * @typedef {{experiment: string, arm: 'treatment'|'control', expires: number,
@@ -38,8 +45,10 @@ export class ContextError extends Error {
  */
 export function decode(keys, value, now) {
   const match = value.length <= MAX_LENGTH ? SHAPE.exec(value) : null
-  if (!match) throw new ContextError('malformed', 'not a failure context of version 1')
-  const { key, experiment, arm, expiry, faults, mac } = match.groups
+  const readable = match && (match.groups.version === '1' ? LIST : GROUPS).test(match.groups.faults)
+  const listed = readable ? faultsOf(match.groups) : undefined
+  if (!listed) throw new ContextError('malformed', 'not a failure context of version 1 or 2')
+  const { key, experiment, arm, expiry, mac } = match.groups
   if (!keys.verify(value.slice(0, -mac.length - 1), key, mac)) {
     throw new ContextError('forged', `failure context of key ${key} does not verify`)
   }
@@ -49,20 +58,37 @@ export function decode(keys, value, now) {
     experiment,
     arm: arm === 't' ? 'treatment' : 'control',
     expires,
-    injections: injectionsOf(faults),
+    injections: injectionsOf(listed),
   }
 }
 
-function injectionsOf(faults) {
+/** Every fault as [hash, injection]; undefined where one is of no kind. */
+function faultsOf({ version, faults }) {
+  if (!faults) return []
+  return version === '1' ? faults.split('~').map(faultOf) : grouped(faults.split('~'))
+}
+
+function faultOf(fault) {
+  const [, kind, hash, delay, first] = PARTS.exec(fault)
+  const word = kind === 'e' ? 'error' : 'delay'
+  return [hash, { kind: word, delayMs: Number(delay), first: Number(first ?? 0) }]
+}
+
+function grouped(parts) {
+  const listed = []
+  for (let at = 0; at < parts.length; at += 2) {
+    const injection = injectionOf(parts[at])
+    if (!injection) return undefined
+    for (const hash of parts[at + 1].match(/.{8}/g)) listed.push([hash, injection])
+  }
+  return listed
+}
+
+function injectionsOf(listed) {
   const injections = new Map()
-  for (const fault of faults ? faults.split('~') : []) {
-    const [, kind, hash, delay, first] = PARTS.exec(fault)
+  for (const [hash, injection] of listed) {
     if (injections.has(hash)) throw new ContextError('malformed', `two faults at point ${hash}`)
-    injections.set(hash, {
-      kind: kind === 'e' ? 'error' : 'delay',
-      delayMs: Number(delay),
-      first: Number(first ?? 0),
-    })
+    injections.set(hash, injection)
   }
   return injections
 }

@@ -1,10 +1,13 @@
 /**
  * fetch as an injection point.
  *
- * `error` is answered with status 503. `delay` hangs until the caller's AbortSignal fires and then
- * rejects with its reason, as fetch itself does; a caller that waits longer than the delay gets the
- * real answer after it. Calls made with node:http directly are not injection points.
+ * `error` is answered with status 503, `status:N` with N. `delay` hangs until the caller's
+ * AbortSignal fires and then rejects with its reason, as fetch itself does; a caller that waits longer
+ * than the delay gets the real answer after it. For every other kind the call goes through and nothing
+ * is claimed. Calls made with node:http directly are not injection points.
  */
+
+import { STATUS_CODES } from 'node:http'
 
 import { admits } from './occurrence.js'
 import { httpPoint, pointHash } from './points.js'
@@ -35,11 +38,16 @@ function decide(input, init) {
     if (!context || name === undefined) return undefined
     const point = pointOf(name, input, init)
     const injection = context.injections.get(pointHash(point))
-    const proof = injection && open(point, context.experiment)
+    const proof = injection && able(injection) && open(point, context.experiment)
     return proof && fire(context, injection, point, proof)
   } catch {
     return undefined // a fault of ours must never become a fault of the host's
   }
+}
+
+/** Whether fetch can fail in this way natively. */
+function able({ kind }) {
+  return kind === 'error' || kind === 'delay' || kind.startsWith('status:')
 }
 
 function pointOf(name, input, init) {
@@ -74,10 +82,11 @@ async function carryOut({ injection, proof }, original, input, init) {
     proof.end()
     return original(input, init)
   }
-  proof.end({ status: 503, type: '503' })
+  const status = injection.kind === 'error' ? 503 : Number(injection.kind.slice('status:'.length))
+  proof.end({ status, type: String(status) })
   return new Response(BODY, {
-    status: 503,
-    statusText: 'Service Unavailable',
+    status,
+    statusText: STATUS_CODES[status] ?? '',
     headers: { 'content-type': 'text/plain' },
   })
 }

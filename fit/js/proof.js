@@ -45,7 +45,7 @@ class Proof {
     this.experiment = experiment
   }
 
-  /** @param {'error'|'delay'} kind */
+  /** @param {string} kind */
   fired(kind) {
     this.span?.setAttribute('fit.fired', kind)
     this.span?.addEvent('fit.fault', {
@@ -56,7 +56,7 @@ class Proof {
     this.#publish('fired', kind)
   }
 
-  /** @param {'error'|'delay'} kind */
+  /** @param {string} kind */
   wouldFire(kind) {
     this.span?.setAttribute('fit.would_fire', kind)
     this.#publish('would_fire', kind)

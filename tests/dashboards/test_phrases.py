@@ -48,6 +48,9 @@ def test_who_answered_is_said_rather_than_who_was_asked() -> None:
 def test_kinds_of_fault() -> None:
     assert said_fault("error@a>function:f") == "a's f() fails"
     assert said_fault("error:2@a>function:f") == "a's f() fails"
+    assert said_fault("refused@a>function:f") == "a's f() is refused"
+    assert said_fault("status:404@a>function:f") == "a's f() answers 404"
+    assert said_fault("sql:deadlock@a>function:f") == "a's f() meets the state “deadlock”"
     assert said_fault("delay@a>function:f") == "a's f() hangs"
     assert said_fault("down@recordsdb") == "all of recordsdb is down"
     assert said_together(["error@a>function:f", "down@db"]) == "a's f() fails and all of db is down"

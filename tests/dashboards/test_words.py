@@ -15,6 +15,7 @@ from ldfi.dashboards.words import (
     breakable,
     duration,
     failures_at_once,
+    fault,
     moment,
     number,
     second,
@@ -116,3 +117,20 @@ def test_web_pages_are_linked_to() -> None:
 )
 def test_hypotheses_of_a_size(size: int, said: str) -> None:
     assert failures_at_once(size) == said
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("error@p", "p fails"),
+        ("delay@p", "p is too slow"),
+        ("down@db", "db is down"),
+        ("refused@p", "p is refused"),
+        ("status:404@p", "p answers 404"),
+        ("truncated@p", "p has its answer cut"),
+        ("whatever@p", "whatever@p"),
+        ("p", "p"),
+    ],
+)
+def test_faults_of_every_kind_are_said(variable: str, said: str) -> None:
+    assert fault(variable) == said

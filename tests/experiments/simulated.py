@@ -86,14 +86,20 @@ def a_campaign(settings: Settings, *classes: str) -> Campaign:
 
 
 def run_experiment(
-    application: Application, experiment: Experiment, now: float, level: float = 1.0
+    application: Application,
+    experiment: Experiment,
+    now: float,
+    level: float = 1.0,
+    observe: Callable[[Observation], object] | None = None,
 ) -> None:
-    """Arm an experiment, let devices come, and end it."""
+    """Arm an experiment, let devices come, and end it. ``observe``: who takes in what they did, the
+    experiment itself if nobody does."""
     experiment.arm(now, level)
     experiment.taken()
+    heard = observe or experiment.observe
     for _ in range(REQUESTS):
-        experiment.observe(application.request(experiment, "control"))
-        experiment.observe(application.request(experiment, "treatment"))
+        heard(application.request(experiment, "control"))
+        heard(application.request(experiment, "treatment"))
     if not experiment.review(now + 5):
         experiment.review(now + experiment.settings.window)
     quiet = now + 60
@@ -122,7 +128,8 @@ def explore_application(application: Application, settings: Settings, limit: int
         now = 100.0 * step
         campaign.enroll(classes, lambda _: ())
         for experiment in campaign.propose(classes, lambda _n, _e: None, 1, now):
-            run_experiment(application, experiment, now, campaign.fdr.next_level(settings.fdr))
+            level = campaign.fdr.next_level(settings.fdr)
+            run_experiment(application, experiment, now, level, campaign.observe)
             campaign.close(experiment)
         if campaign.complete(classes):
             campaign.end_run(now)

@@ -5,6 +5,7 @@ import string
 import time
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,8 @@ from ldfi.fit.errors import (
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.runtime import Runtime
-from ldfi.kinds import FaultKind
+from ldfi.kinds import KINDS, FaultKind
+from tests.fit.kinds import ANY_KIND
 
 KEYS = Keys.parse("k1:0123456789abcdef,k0:fedcba9876543210")
 FAULTS = [Fault("api>http:GET:ratings/titles/*", "error"), Fault("api>cache:get:home", "delay")]
@@ -152,6 +154,35 @@ def test_of_several_faults_at_a_point_the_strongest_is_written(faults: list[Faul
 def test_a_delay_that_could_not_be_read_back_is_refused_when_signing(delay_ms: int) -> None:
     with pytest.raises(MalformedContext, match=f"delay {delay_ms} ms"):
         encode(KEYS, "e", "treatment", 200, FAULTS, delay_ms=delay_ms)
+
+
+@given(st.lists(st.tuples(ANY_KIND, st.integers(0, 99)), max_size=20), st.data())
+def test_version_2_reads_back_and_a_hundred_faults_of_twenty_ways_fit(
+    ways: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(ways), max_size=100)) if ways else []
+    faults = [Fault(f"p{i}", kind, first) for i, (kind, first) in enumerate(chosen)]
+
+    value = encode(KEYS, "e" * 64, "control", 10**12 - 1, faults, delay_ms=9_999_999)
+
+    assert set(value) <= SAFE
+    assert len(value) <= MAX_LENGTH
+    assert (value[0] == "1") == all(fault.kind in KINDS for fault in faults)
+    read = decode(KEYS, value, now=0).injections
+    assert len(read) == len(faults)
+    for fault in faults:
+        injection = read[point_hash(fault.point)]
+        assert (injection.kind, injection.first) == (fault.kind, fault.first)
+        assert injection.delay_ms == (9_999_999 if fault.kind in {"delay", "timeout"} else 0)
+
+
+def test_of_several_kinds_at_a_point_what_fails_at_once_is_written() -> None:
+    kinds = ["delay", "timeout", "refused", "error"]
+    for weaker, stronger in pairwise(kinds):
+        value = encode(KEYS, "e", "treatment", 200, [Fault("a", stronger), Fault("a", weaker)])
+        injection = decode(KEYS, value, now=100).at("a")
+        assert injection is not None
+        assert injection.kind == stronger
 
 
 def test_a_hundred_faults_take_little_room() -> None:

@@ -13,6 +13,7 @@ from opentelemetry import trace
 
 from ldfi import fit
 from ldfi.fit import runtime
+from ldfi.fit.context import Arm
 from ldfi.fit.errors import InjectedFault
 from tests.fit.clients.contract import Requests
 
@@ -206,3 +207,48 @@ def test_an_exception_of_the_host_passes_with_its_own_identity(recorded_by: Requ
         failing()
     assert caught.value is mistake
     assert recorded_by.lineage().failed == {POINT}
+
+
+class HomeGoneError(Exception):
+    """Wants more than words."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text, code)
+
+
+@fit.point("cache", "get", peer="home", raises=(KeyError, lambda: HomeGoneError("gone", 7)))
+def frail(item: str) -> str:
+    return item
+
+
+@fit.point("cache", "get", peer="home", raises=(KeyError,))
+async def frail_coroutine(item: str) -> str:
+    return item
+
+
+def test_what_its_author_named_can_be_raised_there(recorded_by: Requests) -> None:
+    with recorded_by.request(f"exception:KeyError@{POINT}"), pytest.raises(KeyError) as raised:
+        frail("a")
+    assert raised.value.args == ("fault injected",)
+    assert recorded_by.lineage().fired == {f"exception:KeyError@{POINT}"}
+    named = f"exception:HomeGoneError@{POINT}"
+    with recorded_by.request(named), pytest.raises(HomeGoneError, match="7"):
+        frail("a")
+    with recorded_by.request(f"exception:KeyError@{POINT}"), pytest.raises(KeyError):
+        asyncio.run(frail_coroutine("a"))
+
+
+@pytest.mark.parametrize("kind", ["exception:ValueError", "refused", "status:503", "timeout"])
+@pytest.mark.parametrize("arm", ["treatment", "control"])
+def test_what_nobody_named_is_not_raised_and_not_claimed(
+    kind: str, arm: Arm, recorded_by: Requests
+) -> None:
+    with recorded_by.request(f"{kind}@{POINT}", arm=arm):
+        assert frail("a") == "a"
+    assert recorded_by.lineage().fired == recorded_by.lineage().would_fire == frozenset()
+
+
+def test_in_control_it_would_have_been_raised(recorded_by: Requests) -> None:
+    with recorded_by.request(f"exception:KeyError@{POINT}", arm="control"):
+        assert frail("a") == "a"
+    assert recorded_by.lineage().would_fire == {f"exception:KeyError@{POINT}"}

@@ -16,11 +16,25 @@ from opentelemetry import baggage, context, trace
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 
 from ldfi import fit
+from ldfi.fit import (
+    answers,
+    delay,
+    faults,
+    keys,
+    native,
+    notation,
+    occurrence,
+    passage,
+    points,
+    runtime,
+    strike,
+)
 from ldfi.fit import context as failure_context
-from ldfi.fit import delay, faults, keys, occurrence, passage, points, runtime, strike
+from ldfi.fit import error as fault_error
 from ldfi.fit.clients import aiohttp as aiohttp_client
 from ldfi.fit.clients import http as http_client
 from ldfi.fit.clients import httpx as httpx_client
+from ldfi.fit.clients import httpx_failures
 from ldfi.fit.clients import redis as redis_client
 from ldfi.fit.clients import requests_urllib3 as urllib3_client
 from ldfi.fit.errors import InjectedFault
@@ -30,6 +44,7 @@ from tests.fit.clients.contract import Requests
 POINT = "api>cache:get:home"
 INSIDE = (
     *(passage, delay, points, runtime, occurrence, keys, failure_context, faults, strike),
+    *(answers, fault_error, native, notation, httpx_failures),
     *(httpx_client, http_client, urllib3_client, aiohttp_client, redis_client),
 )
 INTERNALS = [
@@ -47,7 +62,7 @@ def requests_made(installed: None) -> Iterator[Requests]:
     HTTPXClientInstrumentor().uninstrument()
 
 
-@pytest.mark.parametrize("kind", ["error", "delay", "error:1"])
+@pytest.mark.parametrize("kind", ["error", "delay", "error:1", "refused", "status:503"])
 @pytest.mark.parametrize(("owner", "name"), INTERNALS)
 def test_whatever_breaks_inside_the_hosts_call_goes_through(
     owner: Any, name: str, kind: str, requests_made: Requests, monkeypatch: pytest.MonkeyPatch
@@ -57,7 +72,10 @@ def test_whatever_breaks_inside_the_hosts_call_goes_through(
 
     def send() -> int:
         with httpx.Client(transport=_Answering(answer)) as client:
-            return client.get("http://ratings/titles/17", timeout=0.05).status_code
+            try:
+                return client.get("http://ratings/titles/17", timeout=0.05).status_code
+            except httpx.ConnectError:
+                return 503 if kind == "refused" else 0
 
     with requests_made.request(f"{kind}@{point}", delay_ms=20):
         breaking(owner, name, INSIDE, monkeypatch)
@@ -84,7 +102,7 @@ def test_a_failure_that_cannot_be_built_is_not_claimed(
     def broken(*_: object) -> strike.Strike:
         raise BrokenInsideError
 
-    monkeypatch.setattr(httpx_client, "_SITE", httpx_client._SITE._replace(strike=broken))
+    monkeypatch.setattr(httpx_client, "_SYNC", httpx_client._SYNC._replace(strike=broken))
     with (
         requests_made.request("error@api>http:GET:ratings/titles/*"),
         httpx.Client(transport=_Answering(httpx.Response(200, text="host"))) as client,

@@ -13,6 +13,7 @@ from ldfi.fit.context import Injection, decode, point_hash
 from ldfi.fit.errors import ContextError, KeyFormatError
 from ldfi.fit.keys import Keys
 from ldfi.fit.points import http_point
+from ldfi.kinds import FAMILIES, family
 
 ROOT = Path(__file__).parents[2]
 VECTORS = ROOT / "ldfi" / "fit" / "vectors"
@@ -80,9 +81,19 @@ def test_every_result_is_covered() -> None:
     assert results == {"accepted", "malformed", "forged", "expired"}
 
 
-def test_the_worked_example_of_the_specification_verifies() -> None:
+def test_the_vectors_know_every_word_that_kinds_begin_with() -> None:
+    contexts = (case["context"] for case in vectors("contexts.json", "cases") if "context" in case)
+
+    assert {family(fault["kind"]) for each in contexts for fault in each["faults"]} == {*FAMILIES}
+
+
+def test_the_worked_examples_of_the_specification_verify() -> None:
     text = (ROOT / "docs" / "failure-context.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^1\.k2\.\S+$", text, re.MULTILINE)
+    (second,) = re.findall(r"^2\.k2\.\S+$", text, re.MULTILINE)
+    of_second = decode(Keys.parse("k2:correct-horse-battery"), second, now=1000)
+    refused = Injection("refused", first=2)
+    assert of_second.at("api>http:GET:ratings/titles/*") == refused
 
     context = decode(Keys.parse("k2:correct-horse-battery"), example, now=1000)
 

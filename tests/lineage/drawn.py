@@ -10,12 +10,13 @@ ALL = (REFUSED, ANSWERED, GAVE_UP)
 
 
 @st.composite
-def programs(draw: st.DrawFn, points: int, *, picky: bool = False) -> Call:
+def programs(draw: st.DrawFn, points: int, *, picky: bool = False, named: str = "p{}") -> Call:
     """A program of at most ``points`` points, each called from one place.
 
     ``picky``: a step may handle a refused call and no answer that is an error, or the reverse.
+    ``named``: what its points are called.
     """
-    names = [f"p{i}" for i in range(points)]
+    names = [named.format(i) for i in range(points)]
     return Call("root", draw(_steps(names, 3, picky)), draw(st.booleans()))
 
 

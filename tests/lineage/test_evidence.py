@@ -61,6 +61,13 @@ def test_a_retry_that_succeeded_is_support_and_its_first_attempt_a_failure() -> 
         ({"error_type": "sqlalchemy.exc.OperationalError"}, "exception:OperationalError"),
         ({"fired": "delay"}, "timeout"),
         ({"fired": "error", "status": "500"}, "error"),
+        ({"fired": "refused", "error_type": "httpx.ConnectError"}, "refused"),
+        ({"fired": "status:404", "status": "404"}, "status:404"),
+        ({"fired": "status:503", "status": "503"}, "status:503"),
+        ({"fired": "empty", "status": "200"}, "empty"),
+        ({"fired": "timeout", "error_type": "httpx.ReadTimeout"}, "timeout"),
+        ({"fired": "exception:MyError"}, "exception:MyError"),
+        ({"fired": "grpc:UNAVAILABLE", "rpc_status": "14"}, "grpc:UNAVAILABLE"),
         ({}, "failed"),
     ],
 )
@@ -112,6 +119,45 @@ def test_a_fault_that_hit_a_consumer_after_the_request_was_over_is_no_exposure()
     assert order(5, 50) == hit
     assert order(200, 2 * SKEW) == (frozenset(), frozenset(), frozenset())
     assert order(5, 2 * SKEW) == hit
+
+
+def test_a_kind_that_was_survived_proves_itself_alone() -> None:
+    http, below = "api>http:GET:ratings/", "ratings>db:SELECT:records/marks"
+    run = tree(
+        span("root", kind="server"),
+        span("a", "root", point=http, fired="status:404", status="404"),
+        span("b", "root", point=below),
+    )
+
+    assert evidence.survived(run) == evidence.fired(run) == {f"status:404@{http}"}
+    kinds = ("error", "delay", "refused", "timeout", "status:404", "status:500", "sql:deadlock")
+    assert evidence.relied_on(run, kinds) == {
+        *(f"{kind}@{http}" for kind in ("error", "delay", "refused", "timeout", "status:500")),
+        *(f"{kind}@{below}" for kind in ("error", "delay", "sql:deadlock")),
+    }
+
+
+def test_of_a_point_that_a_retry_saved_every_kind_is_relied_on() -> None:
+    http = "api>http:GET:ratings/"
+    run = tree(
+        span("root", kind="server"),
+        span("a", "root", point=http, fired="refused", error_type="httpx.ConnectError"),
+        span("b", "root", point=http),
+    )
+
+    relied_on = {f"error@{http}", f"refused@{http}"}
+    assert evidence.relied_on(run, ("error", "refused")) == relied_on
+
+
+def test_a_later_attempt_of_the_clients_own_saves_a_call_of_any_kind() -> None:
+    http = "api>http:GET:ratings/"
+    run = tree(
+        span("root", kind="server"),
+        span("a", "root", point=http, fired="refused", let_through="true", status="200"),
+    )
+
+    assert evidence.failed(run) == frozenset()
+    assert evidence.fired(run) == {f"refused@{http}"}
 
 
 def test_a_delay_below_a_failed_call_is_relied_on() -> None:

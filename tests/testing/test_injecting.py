@@ -282,3 +282,33 @@ with testing.faults("error@shop>function:rank") as injected, testing.ControlPlan
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert (done.stdout.strip(), done.stderr) == ("error@shop>function:rank", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "raised"),
+    [("refused", httpx.ConnectError), ("reset", httpx.ReadError), ("timeout", httpx.ReadTimeout)],
+)
+def test_a_call_over_a_fake_fails_as_its_kind_does(kind: str, raised: type[Exception]) -> None:
+    with (
+        faults(f"{kind}@{RATINGS}") as injected,
+        httpx.Client(transport=httpx.MockTransport(answer), timeout=0.05) as client,
+        pytest.raises(raised),
+    ):
+        client.get("http://ratings/titles/17")
+    assert injected.fired == [f"{kind}@{RATINGS}"]
+
+
+def test_a_status_is_that_of_the_answer() -> None:
+    with (
+        faults(f"status:404@{RATINGS}"),
+        httpx.Client(transport=httpx.MockTransport(answer)) as client,
+    ):
+        assert client.get("http://ratings/titles/17").status_code == 404
+
+
+def test_a_kind_that_a_point_cannot_have_is_refused() -> None:
+    with (
+        pytest.raises(ValueError, match="redis:loading cannot happen"),
+        faults(f"redis:loading@{RATINGS}"),
+    ):
+        pytest.fail("it began")

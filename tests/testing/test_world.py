@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
 from ldfi.experiments.domain.settings import Limits
+from ldfi.fit.native import native
 from ldfi.testing.programs import PATIENCE, Run, points_of
 from ldfi.testing.world import FOUND, PROGRAM, QUICK, Call, Caller, CallFailed, Fate, Step, World
 
@@ -140,3 +143,53 @@ except ModuleNotFoundError as error:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert "pip install 'ldfi[service]'" in done.stdout, done.stderr
+
+
+PLAYLIST, POPULAR = "api>http:GET:playlist/*", "api>http:GET:popular/"
+RATINGS, HISTORY, RANK = "api>http:GET:ratings/*", "api>http:GET:history/*", "api>function:rank"
+KINDS = ("refused", "status:500", "empty", "exception:KeyError")
+
+
+def particular(request: Caller) -> None:
+    """Knows what to do about some kinds of failure only."""
+    try:
+        request.call(PLAYLIST)
+    except CallFailed as failed:
+        if failed.how != "refused":  # a fallback only on exceptions
+            raise
+        request.call(POPULAR)
+    try:
+        request.call(HISTORY)
+    except CallFailed as failed:
+        if failed.how == "empty":  # it is read without a look
+            raise
+    with suppress(CallFailed):
+        request.call(RATINGS)
+    with suppress(CallFailed):
+        request.call(RANK)
+
+
+def minimal_failing_sets(points: list[str], kinds: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """By trying them all: of one fault and of two, at most one at a point."""
+    at = [(f"{kind}@{point}", point) for point in points for kind in kinds if native(kind, point)]
+
+    def fails(*faults: str) -> bool:
+        return not Run(frozenset(faults)).execute(Call("root", does=particular)).good
+
+    alone = {(fault,) for fault, _ in at if fails(fault)}
+    pairs = {
+        tuple(sorted((a, b)))
+        for (a, at_a), (b, at_b) in combinations(at, 2)
+        if at_a != at_b and fails(a, b) and not {(a,), (b,)} & alone
+    }
+    return alone | pairs
+
+
+def test_every_kind_of_fault_is_tried_where_it_can_happen_and_found_for_itself() -> None:
+    wanted = minimal_failing_sets([PLAYLIST, POPULAR, RATINGS, HISTORY, RANK], KINDS)
+    assert {len(each) for each in wanted} == {1, 2}
+
+    with World.in_memory({"/boot": particular}) as world:
+        campaign = world.start(replace(QUICK, kinds=KINDS))
+        world.finish(campaign)
+        assert world.findings() == dict.fromkeys(wanted, "open")

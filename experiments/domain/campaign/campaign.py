@@ -30,6 +30,7 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.kinds import LATE
 
 CampaignState = Literal["scheduled", "running", "paused", "finished", "stopped"]
 Gate = Callable[[str, Exploration], str | None]
@@ -63,8 +64,9 @@ class Definition:
     def delays(self) -> bool:
         """Whether it may delay anything."""
         if self.hypotheses:
-            return any(each.startswith("delay@") for faults in self.hypotheses for each in faults)
-        return "delay" in self.settings.kinds
+            kinds = {each.partition("@")[0] for faults in self.hypotheses for each in faults}
+            return not LATE.isdisjoint(kinds)
+        return not LATE.isdisjoint(self.settings.kinds)
 
 
 @dataclass(slots=True)

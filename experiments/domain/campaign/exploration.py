@@ -36,6 +36,7 @@ from typing import Literal
 
 from ldfi.experiments.domain.campaign.doubt import TWICE, witnesses
 from ldfi.experiments.domain.campaign.experience import Experience
+from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.suspicions import suspicions
@@ -152,10 +153,9 @@ class Exploration:
         """Take into account what experience says of the faults of this class."""
         known, settings = self.knowledge, self.knowledge.settings
         if settings.strategy == "likeliest":
-            faults = (f"{kind}@{p}" for p in known.points for kind in settings.kinds)
-            known.explorer.likelihoods.update(
-                {fault: experience.likelihood(fault) for fault in faults}
-            )
+            faults = (fault for p in known.points for fault in Kinds(settings.kinds).at(p))
+            likelihoods = {fault: experience.likelihood(fault) for fault in faults}
+            known.explorer.likelihoods.update(likelihoods)
 
     def learn(self, lesson: Lesson, now: float = 0.0) -> list[FindingChange]:
         """Take a lesson, learned ``now`` (Unix seconds); return what it does to the findings."""

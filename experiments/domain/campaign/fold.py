@@ -1,14 +1,17 @@
 """Lessons, taught one by one to an explorer: what they mean is what surrounds them.
 
-The solver sees variables, which are strings: ``error@POINT``, ``delay@POINT``, and ``down@SYSTEM``
-for a fault domain, all of whose points fail together.
+The solver sees variables, which are strings: ``error@POINT``, ``delay@POINT`` and so for every kind
+of fault that is asked for, and ``down@SYSTEM`` for a fault domain, all of whose points fail
+together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
+from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings
 from ldfi.experiments.domain.campaign.unproven import Unproven, token
@@ -54,9 +57,11 @@ class Fold:
     explorer: Explorer = field(init=False)
     domains: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
+    kinds: Kinds = field(init=False)
     _unproven: Unproven = field(default_factory=Unproven, init=False)
 
     def __post_init__(self) -> None:
+        self.kinds = Kinds(self.settings.kinds)
         self.explorer = explorer_of(self.settings)
         self._know_points()
         if "error" in self.settings.kinds:
@@ -97,7 +102,7 @@ class Fold:
         if lesson.purpose == "rejected":
             self.explorer.exclude(lesson.injected)
         elif lesson.succeeded:
-            relied_on = self._within_bounds(lesson.relied_on)
+            relied_on = self._relied_on(lesson.relied_on, lesson.survived)
             self.explorer.record(
                 injected=lesson.injected,
                 succeeded=True,
@@ -129,7 +134,7 @@ class Fold:
         for (relied_on, failed), trace_id in zip(
             self.around.supports, self.around.traces, strict=True
         ):
-            support = self._within_bounds(relied_on)
+            support = self._relied_on(relied_on, failed)
             self.explorer.observe(support, failed=self.with_tokens(failed), traces=(trace_id,))
             if failed:
                 for fault in sorted(failed - self._within_bounds(failed)):
@@ -144,16 +149,17 @@ class Fold:
         errors = {name.removeprefix(DOWN): self.errors(name) for name in self.domains}
         topology, given_up = self.around.topology, self.around.given_up
         for survived, faults in self._unproven.news(errors, topology, given_up):
-            self.explorer.widen(self._within_bounds(faults), self.with_tokens(survived))
+            holds = self._within_bounds(self.kinds.widened(faults))
+            self.explorer.widen(holds, self.with_tokens(survived))
 
     def _know_points(self) -> None:
         """Say what may not be tried, and that kinds of fault at one point exclude each other."""
         for point in sorted(self.around.points):
+            faults = self.kinds.at(point)
             if matching(self.protected, [point]) is not None:
-                self.explorer.protect(f"{kind}@{point}" for kind in self.settings.kinds)
-            if len(self.settings.kinds) > 1:
-                kinds = {f"{kind}@{point}" for kind in self.settings.kinds}
-                self.explorer.exclude(kinds, impossible=True)
+                self.explorer.protect(faults)
+            for pair in combinations(faults, 2):
+                self.explorer.exclude(pair, impossible=True)
 
     def _know_domains(self) -> None:
         if "error" not in self.settings.kinds:
@@ -169,17 +175,22 @@ class Fold:
                     self.explorer.exclude(self.errors(DOWN + system))
 
     def _know_nesting(self) -> None:
-        """Exclude a fault on a point together with an error on one around it."""
+        """Exclude a fault on a point together with one around it that lets no call through."""
         topology, known = self.around.topology, self.around.points
-        alone = {f"error@{point}": frozenset({point}) for point in known}
+        alone = {
+            fault: frozenset({point}) for point in known for fault in self.kinds.stopping(point)
+        }
         nested = {
-            frozenset({outer, f"{kind}@{inner}"})
+            frozenset({outer, fault})
             for outer, points in (alone | self.domains).items()
             for inner in (topology.behind(points) - points) & known
-            for kind in self.settings.kinds
+            for fault in self.kinds.at(inner)
         }
         for pair in sorted(nested, key=sorted):
             self.explorer.exclude(pair, impossible=True)
+
+    def _relied_on(self, relied_on: frozenset[str], survived: frozenset[str]) -> frozenset[str]:
+        return self._within_bounds(self.kinds.relied_on(relied_on, survived))
 
     def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
         kinds = (*self.settings.kinds, "shared")

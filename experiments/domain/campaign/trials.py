@@ -18,6 +18,7 @@ from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.kinds import KINDS
 
 NOT_ALL_FIRED = "not all of its faults fired"
 SILENT_DEVICES = "devices never reported"
@@ -73,7 +74,8 @@ class Trial:
         return SILENT_DEVICES if self.why.endswith("never reported") else self.why
 
     def silent(self, usual: frozenset[str]) -> frozenset[str]:
-        """Return its points that were called while they should have failed, and never did.
+        """Return its points that were called while they should have failed, and never did; of a
+        kind that not every library can have, the fault instead.
 
         Of what was called, an inconclusive experiment does not tell. So where requests enough have
         passed by and nothing fired, those of its points count that requests of the class call
@@ -82,7 +84,8 @@ class Trial:
         points = frozenset(_points(self.faults))
         nothing = not self.decided and not self.exposed and self.passed_by >= self.least
         called = usual if nothing else self.taught.called
-        return points & called - _points(self.taught.fired)
+        quiet = points & called - _points(self.taught.fired)
+        return frozenset(_aside(each) for each in self.faults if each.partition("@")[2] in quiet)
 
 
 @dataclass(slots=True)
@@ -108,7 +111,7 @@ class Trials:
         self._last[name][trial.hypothesis] = trial
         silent = trial.silent(knowledge.traffic.usually_called())
         if silent:
-            fired = (_points(lesson.fired) for lesson in knowledge.lessons)
+            fired = (_points(lesson.fired) | lesson.fired for lesson in knowledge.lessons)
             self._silent[name] |= silent.difference(*fired)
 
     def forget(self, name: str) -> None:
@@ -122,7 +125,9 @@ class Trials:
         silent = self._silent.get(knowledge.name)
         if not silent:
             return
-        given_up = {f"{kind}@{point}" for kind in knowledge.settings.kinds for point in silent}
+        whole = {each for each in silent if not _is_fault(each)}
+        kinds = knowledge.settings.kinds
+        given_up = {f"{kind}@{point}" for kind in kinds for point in whole} | (silent - whole)
         shared = knowledge.traffic.topology.shared()
         given_up |= {DOWN + system for system, points in shared.items() if points & silent}
         knowledge.leave_out(given_up)
@@ -148,6 +153,19 @@ def in_vain(lesson: Lesson) -> bool:
     """Say whether a lesson holds nothing but that there was no answer."""
     inconclusive = lesson.succeeded is None and lesson.purpose != "rejected"
     return inconclusive and not lesson.implications
+
+
+def _aside(fault: str) -> str:
+    """Say what is set aside with a fault that never fired: its point, for whatever else would fire
+    there either; but a kind may be one that just this library cannot have."""
+    kind, _, point = fault.partition("@")
+    return point if kind in KINDS else fault
+
+
+def _is_fault(aside: str) -> bool:
+    """Tell a fault from a point, in whose name the caller stands before anything else."""
+    kind, at, _ = aside.partition("@")
+    return bool(at) and ">" not in kind
 
 
 def _points(faults: Iterable[str]) -> set[str]:

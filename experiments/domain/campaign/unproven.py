@@ -31,7 +31,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ldfi.experiments.domain.traffic.topology import Topology
-from ldfi.lineage.outcome import answered
+from ldfi.lineage.outcome import answered, unasked
 
 Faults = frozenset[str]
 
@@ -67,6 +67,7 @@ class Unproven:
         """
         for survived in self._called:
             outwaited = frozenset(p for p in given_up if f"delay@{p}" in survived)
+            outwaited |= {fault.partition("@")[2] for fault in survived if fault[:8] == "timeout@"}
             masked = self._masked(survived) - topology.behind(outwaited)
             unproved = {f"delay@{point}" for point in masked}
             unproved |= {f"error@{point}" for point in self._unanswered(survived, topology)}
@@ -78,7 +79,7 @@ class Unproven:
 
     def _unanswered(self, survived: Faults, topology: Topology) -> set[str]:
         ended = [fault.partition("@") for fault in self._ended[survived]]
-        refused = frozenset(point for kind, _, point in ended if kind == "error")
+        refused = frozenset(point for kind, _, point in ended if unasked(kind))
         spoke = frozenset(point for kind, _, point in ended if answered(kind))
         known = set().union(*self._called.values())
         return (topology.behind(refused) - refused - topology.behind(spoke)) & known

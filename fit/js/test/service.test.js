@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test'
 import { current, edge, failureContext, install, scenarioOf } from '../index.js'
 import { within } from '../request.js'
 import { verify } from '../runtime.js'
-import { contextOf, FIT_KEYS } from './support/sign.js'
+import { contextOf, contextOfKinds, FIT_KEYS } from './support/sign.js'
 
 const unhooked = globalThis.fetch
 const servers = []
@@ -74,6 +74,28 @@ test('an error is answered with 503, to the stamped request alone', async () => 
     assert.deepEqual(seen, i % 2 ? [503, 503, 503] : [200, 200, 200])
     assert.equal(experiment, i % 2 ? 'e7c1' : undefined)
   })
+})
+
+test('a status is answered with it, at the first call alone where the context says so', async () => {
+  const always = contextOfKinds([['status-404', point]])
+  assert.deepEqual((await ask(service, `fit=${always}`)).seen, [404])
+  const once = contextOfKinds([['status-500-n1', point]])
+  assert.deepEqual((await ask(service, `fit=${once}`, '?times=2')).seen, [500, 200])
+})
+
+test('of a kind that fetch cannot have nothing happens, and nothing says that it did', async () => {
+  const heard = []
+  const listen = (message) => heard.push(message.outcome)
+  subscribe('fit.fault', listen)
+  for (const how of ['refused', 'reset', 'timeout-100', 'empty', 'truncated', 'corrupt', 'sql-lost']) {
+    for (const arm of ['t', 'c']) {
+      const value = contextOfKinds([[how, point]], { arm })
+      const { seen, experiment } = await ask(service, `fit=${value}`)
+      assert.deepEqual([seen, experiment], [[200], 'e7c1'], how)
+    }
+  }
+  unsubscribe('fit.fault', listen)
+  assert.deepEqual(heard, [])
 })
 
 test('another point is not touched', async () => {

@@ -77,3 +77,22 @@ def test_the_api_refuses_what_the_domain_refuses(setting: Setting, value: float)
             asked(**{setting.name: value})
     else:
         assert getattr(asked(**{setting.name: value}).settings(), setting.name) == value
+
+
+def test_kinds_of_fault_are_asked_for_by_their_words() -> None:
+    assert asked(kinds=["refused", "status:500"]).settings().kinds == ("refused", "status:500")
+    for wrong in (["explode"], ["status:99"], []):
+        with pytest.raises(ValidationError):
+            asked(kinds=wrong)
+
+
+def test_an_experiment_tries_any_kind_that_its_point_can_have() -> None:
+    def experiment(*hypothesis: str) -> NewExperiment:
+        document = {"request_class": "GET /", "hypothesis": list(hypothesis)}
+        return NewExperiment.model_validate(document)
+
+    definition = experiment("status:500@a>http:GET:b/", "down@db").definition()
+    assert definition.settings.kinds == ("error", "delay", "status:500")
+    for wrong in ("redis:loading@a>http:GET:b/", "exploded@a", "error:2@a", "status@a"):
+        with pytest.raises(ValidationError):
+            experiment(wrong)

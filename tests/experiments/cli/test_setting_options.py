@@ -55,6 +55,15 @@ def test_what_is_given_comes_by_the_name_of_its_setting(
     ]
 
 
+def test_a_list_may_have_commas(app: typer.Typer, told: list[dict[str, Any]]) -> None:
+    words = ["--kind", "refused,timeout, status:500", "--kind", "delay"]
+
+    assert CliRunner().invoke(app, words).exit_code == 0
+
+    (given,) = told
+    assert given["kinds"] == ["refused", "timeout", "status:500", "delay"]
+
+
 def test_what_is_not_given_is_left_to_the_service(
     app: typer.Typer, told: list[dict[str, Any]]
 ) -> None:
@@ -69,7 +78,7 @@ def test_help_tells_what_was_declared(app: typer.Typer) -> None:
     for name in NAMES:
         assert SETTINGS[name].about.meaning in shown
     assert "reopen, pause or ignore." in shown
-    assert "error or delay; repeatable." in shown
+    assert "error, delay, or others" in shown
     assert "at most, in seconds." in shown
     assert "--no-confirm" in shown
 

@@ -113,6 +113,15 @@ def test_a_number_out_of_bounds_is_refused_with_the_bounds(
     assert all(str(limit) in str(refused.value) for limit in limits.values())
 
 
+def test_any_kind_of_fault_can_be_asked_for_once() -> None:
+    kinds = ("refused", "status:500", "exception:KeyError")
+    assert Settings.from_json(Settings(kinds=kinds).to_json()).kinds == kinds
+    with pytest.raises(ValueError, match="a status from 400 to 599"):
+        Settings(kinds=("status:200",))
+    with pytest.raises(ValueError, match="twice"):
+        Settings(kinds=("refused", "refused"))
+
+
 @pytest.mark.parametrize("wrong", [{"kinds": ()}, {"kinds": ("fire",)}, {"on_drift": "hope"}])
 def test_a_word_that_is_no_choice_is_refused_with_the_choices(wrong: dict[str, Any]) -> None:
     ((name, value),) = wrong.items()

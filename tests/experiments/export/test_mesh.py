@@ -21,7 +21,7 @@ from ldfi.fit.context import Arm, encode, point_hash
 from ldfi.fit.faults import MAX_FIRST, Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.points import MAX_NAME_LENGTH
-from ldfi.kinds import FaultKind
+from ldfi.kinds import UsualKind
 
 KEYS = Keys.parse("k1:0123456789abcdef")
 TITLES = "error@api>http:GET:ratings/titles/*"
@@ -64,7 +64,7 @@ def test_the_expression_matches_contexts_with_just_this_fault_in_treatment(
     before: str,
     after: str,
     point: str,
-    kind: FaultKind,
+    kind: UsualKind,
 ) -> None:
     wanted = Fault(point, kind)
     value = encode(KEYS, "e-7_c1", arm, int(time.time()) + 5, carried, delay_ms=delay_ms)
@@ -100,6 +100,8 @@ def test_routes(point: str, yes: list[str], no: list[str]) -> None:
         (["error:2@api>http:GET:ratings/"], "does not count"),
         (["error@api>db:SELECT:recordsdb/marks"], "kind 'db'"),
         (["error@api>cache:get:home"], "kind 'cache'"),
+        (["refused@api>http:GET:a/"], "kind refused, which is not exported"),
+        (["error@api>http:GET:a/", "status:500@api>http:GET:a/b"], "kind status:500"),
         (["error@anything"], "kind 'function'"),
         (["error@api>http:GET:a/", "error@api>http:GET:b/"], "one upstream"),
         (["error@api>http:GET:a/", "error@web>http:GET:a/"], "one caller"),

@@ -12,9 +12,20 @@ export function sign(payload, secret = KEY.secret) {
   return `${payload}.${digest.subarray(0, 16).toString('base64url')}`
 }
 
-/** A signed context that holds for a minute; `faults` are [kind, point, suffix]. */
-export function contextOf(faults, { arm = 't', seconds = 60, key = KEY, experiment = 'e7c1' } = {}) {
-  const expires = Math.ceil(Date.now() / 1000) + seconds
+/** A signed context of version 1 that holds for a minute; `faults` are [kind, point, suffix]. */
+export function contextOf(faults, options) {
   const listed = faults.map(([kind, point, suffix = '']) => `${kind}${pointHash(point)}${suffix}`)
-  return sign(`1.${key.id}.${experiment}.${arm}.${expires}.${listed.join('~')}`, key.secret)
+  return written('1', listed, options)
+}
+
+/** The same of version 2; `faults` are [how, point]. */
+export function contextOfKinds(faults, options) {
+  return written('2', faults.map(([how, point]) => `${how}~${pointHash(point)}`), options)
+}
+
+function written(
+  version, listed, { arm = 't', seconds = 60, key = KEY, experiment = 'e7c1' } = {},
+) {
+  const expires = Math.ceil(Date.now() / 1000) + seconds
+  return sign(`${version}.${key.id}.${experiment}.${arm}.${expires}.${listed.join('~')}`, key.secret)
 }

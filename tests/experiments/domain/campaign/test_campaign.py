@@ -125,6 +125,71 @@ def test_where_handlers_know_some_kinds_of_failure_all_that_hurts_is_found(
     assert check(certificate) == []
 
 
+def test_a_kind_that_was_not_asked_for_is_not_tried() -> None:
+    # Given two calls, one inside the other, without either of which nothing goes
+    inner = Step("critical", (Call("b>http:GET:c/"),))
+    program = Call("root", (Step("critical", (Call("a>http:GET:b/", (inner,)),)),))
+    # When a campaign tries kinds of which error is none
+    kinds = ("refused", "status:500")
+    campaign = explore(serving(program), Settings(kinds=kinds, min_traffic=5))
+    # Then each of these is found at each of them, and nothing else
+    points = ("a>http:GET:b/", "b>http:GET:c/")
+    assert found_by(campaign) == {frozenset({f"{k}@{p}"}) for k in kinds for p in points}
+
+
+def test_what_only_a_fallback_calls_is_known_to_be_inside_it() -> None:
+    # Given a fallback that traffic never reaches, whose handler knows a refused call and no other
+    inner = Call("p2", (Step("critical", (Call("p3"),)),))
+    second = Call("p1", (Step("optional", (inner,), masks=(REFUSED,)),))
+    program = Call("root", (Step("fallback", (Call("p0"), second)),))
+    # When a campaign over errors has nothing left to try
+    campaign = explore(serving(program), Settings(kinds=("error",), min_traffic=5))
+    # Then that p2 is survived has not been taken to prove the same of p3, which makes p2 fail
+    # otherwise
+    assert found_by(campaign) == {
+        frozenset({"error@p0", "error@p1"}),
+        frozenset({"error@p0", "error@p3"}),
+    }
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    programs(points=4, picky=True, named="api>http:GET:p{}/"),
+    st.integers(0, 3),
+    st.sampled_from([None, 3]),
+    st.sampled_from([("refused", "status:500"), ("status:500",), ("refused", "empty")]),
+)
+def test_of_several_kinds_all_that_hurts_is_found_and_each_for_itself(
+    program: Call, seed: int, cap: int | None, kinds: tuple[str, ...]
+) -> None:
+    # Given any program whose handlers know some kinds of failure and not others
+    assume(points_of(program))
+    assume(Run(frozenset()).execute(program).good)
+    bounds = Settings(kinds=kinds, seed=seed, max_union=cap, min_traffic=5)
+    # When a campaign over several kinds has nothing left to try
+    campaign = explore(serving(program), bounds)
+    # Then its findings are the minimal failing sets of what can happen at once, exactly
+    at = {point: [f"{kind}@{point}" for kind in kinds] for point in points_of(program)}
+    single = [frozenset({fault}) for faults in at.values() for fault in faults]
+    couples = itertools.combinations(at.values(), 2)
+    pairs = [frozenset(pair) for a, b in couples for pair in itertools.product(a, b)]
+    hurts = {
+        faults
+        for faults in (*single, *pairs)
+        if _at_once(program, faults) and not Run(faults).execute(program).good
+    }
+    assert found_by(campaign) == {f for f in hurts if not any(other < f for other in hurts)}
+    (exploration,) = campaign.explorations.values()
+    certificate = exploration.knowledge.certificate()["certificate"]
+    assert not certificate["open"]
+    assert check(certificate) == []
+
+
+def _at_once(program: Call, faults: Faults) -> bool:
+    """Whether none of these calls, however it fails, is inside another one of them."""
+    return possible(program, frozenset(f"error@{each.partition('@')[2]}" for each in faults))
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(points=5), st.integers(0, 3))
 def test_delays_every_finding_fails_and_no_failing_fault_is_missed(

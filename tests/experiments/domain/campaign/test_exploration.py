@@ -477,7 +477,7 @@ def test_lessons_learned_again_give_what_was_known(
     # Given an exploration with true and false harm, refuted suspicions and rejected hypotheses
     assume(points_of(program))
     assume(Run(frozenset()).execute(program).good)
-    bounds = Settings(kinds=kinds, seed=seed, max_union=4, min_traffic=5)  # type: ignore[arg-type]
+    bounds = Settings(kinds=kinds, seed=seed, max_union=4, min_traffic=5)
     lab = Lab(serving(program), bounds, application=Liar(serving(program), seed, lies))
     for step in range(200):
         # When it is broken off anywhere, and the same lessons are learned in the same order

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.gates.waits import RENEWED, ServiceTimes, contradiction, fitted
 from ldfi.experiments.domain.settings import Settings
-from ldfi.kinds import FaultKind
+from ldfi.kinds import UsualKind
 
 WAITS = st.builds(ServiceTimes, st.floats(3, 60), st.floats(0.1, 60), st.just(0.0) | st.just(1.0))
 
@@ -74,6 +74,6 @@ def test_only_who_delays_has_a_delay_to_fit(delays: bool, delay: float) -> None:
     ],
 )
 def test_what_may_be_delayed(
-    hypotheses: tuple[frozenset[str], ...], kinds: tuple[FaultKind, ...], delays: bool
+    hypotheses: tuple[frozenset[str], ...], kinds: tuple[UsualKind, ...], delays: bool
 ) -> None:
     assert Definition(Settings(kinds=kinds), hypotheses=hypotheses).delays == delays

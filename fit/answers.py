@@ -1,0 +1,69 @@
+"""Answers over HTTP that somebody gives in place of the dependency.
+
+A status is an answer of a server that is there and says no. ``empty``, ``truncated`` and
+``corrupt`` come with status 200: nothing in the body, a body cut before its announced end, and one
+that is no text and no JSON although it says it is. Every client makes its own response of these, or
+reads :func:`wire` with its own parser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from ldfi.fit import error
+from ldfi.kinds import FaultKind
+
+_JSON = "application/json"
+_CUT = b'{"why": "fault injected", "mo'
+_MISSING = 35
+_GARBAGE = b"\xff\x00\xfe" + error.BODY + b"\xc3\x28"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: ``length`` is what its header announces, more than the body has where it is
+    cut."""
+
+    status: int
+    reason: str
+    content_type: str
+    body: bytes
+    length: int
+
+    @property
+    def cut(self) -> bool:
+        """Whether the connection ends before the body does."""
+        return self.length > len(self.body)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers, those of the connection aside."""
+        return {"content-type": self.content_type, "content-length": str(self.length)}
+
+
+def answer_of(kind: FaultKind) -> Reply | None:
+    """Make the answer that is this kind of fault; None for a kind that is no answer."""
+    word, _, code = kind.partition(":")
+    if word == "status":
+        return Reply(int(code), _reason(int(code)), "text/plain", error.BODY, len(error.BODY))
+    bodies = {"empty": b"", "truncated": _CUT, "corrupt": _GARBAGE}
+    if kind not in bodies:
+        return None
+    body = bodies[kind]
+    missing = _MISSING if kind == "truncated" else 0
+    return Reply(200, _reason(200), _JSON, body, len(body) + missing)
+
+
+def wire(answer: Reply) -> bytes:
+    """Write an answer as HTTP/1.1 sends it, with a body that ends where the answer does."""
+    head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
+    head += [f"{name}: {value}" for name, value in answer.headers.items()]
+    return "\r\n".join([*head, "connection: close", "", ""]).encode("ascii") + answer.body
+
+
+def _reason(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

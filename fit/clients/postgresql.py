@@ -1,0 +1,57 @@
+"""What PostgreSQL says in a bad state, said by PostgreSQL itself.
+
+In place of the caller's statement the server executes one that raises the error. So the exception
+is the driver's own with all that it knows of the error, and the transaction is aborted, as it is
+when that really happens. Of a connection that is ``lost`` the near end is then closed, too.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from ldfi.fit import error
+from ldfi.kinds import FaultKind
+
+_STATES: Final = {
+    "sql:deadlock": ("40P01", "deadlock detected"),
+    "sql:serialization": ("40001", "could not serialize access due to concurrent update"),
+    "sql:lost": ("57P01", "terminating connection due to administrator command"),
+    "sql:readonly": ("25006", "cannot execute {verb} in a read-only transaction"),
+}
+"""Kind → SQLSTATE and message."""
+
+_CLOSABLE: Final = frozenset({"psycopg", "psycopg2"})
+"""Drivers whose connections a cursor knows and closes."""
+
+
+class Raising(NamedTuple):
+    """A statement that raises an error in the server; whether the connection ends with it."""
+
+    statement: str
+    lost: bool
+
+    def on(self, cursor: Any) -> None:
+        """Raise what the driver makes of the error."""
+        try:
+            cursor.execute(self.statement)
+        finally:
+            if self.lost:
+                with suppress(Exception):
+                    cursor.connection.close()
+
+
+def raising(kind: FaultKind, dialect: Any, verb: str) -> Raising | None:
+    """Make the statement for a kind; None where dialect and driver cannot have it."""
+    if dialect.name != "postgresql" or kind not in _STATES:
+        return None
+    lost = kind == "sql:lost"
+    if lost and (dialect.is_async or dialect.driver not in _CLOSABLE):
+        return None
+    state, message = _STATES[kind]
+    said = message.format(verb=verb)
+    return Raising(
+        f"DO $fit$ BEGIN RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = '{said}', "
+        f"HINT = '{error.TEXT}'; END $fit$",
+        lost,
+    )

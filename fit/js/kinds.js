@@ -1,0 +1,41 @@
+/** The kinds of fault, as ldfi/kinds.py has them: how a call fails, as its caller sees it. */
+
+const ALONE = new Set([
+  'error', 'delay', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt',
+])
+const GRPC = [
+  'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS',
+  'PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE',
+  'UNIMPLEMENTED', 'INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED',
+]
+const FORMS = {
+  status: /^[45][0-9]{2}$/,
+  grpc: new RegExp(`^(?:${GRPC.join('|')})$`),
+  sql: /^(?:deadlock|serialization|lost|readonly)$/,
+  redis: /^(?:loading|readonly|lost)$/,
+  exception: /^[A-Za-z_][A-Za-z0-9_]{0,39}$/,
+}
+const MILLISECONDS = /^[1-9][0-9]{0,6}$/
+const COUNT = /^n[1-9][0-9]?$/
+
+/**
+ * Read how a group of points fails in version 2, as in `status-503-n2`; undefined for no kind.
+ * @param {string} how
+ * @returns {import('./context.js').Injection | undefined}
+ */
+export function injectionOf(how) {
+  const [word, ...rest] = how.split('-')
+  let kind = word
+  let delayMs = 0
+  if (word === 'delay' || word === 'timeout') {
+    if (!MILLISECONDS.test(rest[0] ?? '')) return undefined
+    delayMs = Number(rest.shift())
+  } else if (Object.hasOwn(FORMS, word)) {
+    if (!FORMS[word].test(rest[0] ?? '')) return undefined
+    kind = `${word}:${rest.shift()}`
+  } else if (!ALONE.has(word)) {
+    return undefined
+  }
+  if (rest.length > 1 || (rest.length && !COUNT.test(rest[0]))) return undefined
+  return { kind, delayMs, first: rest.length ? Number(rest[0].slice(1)) : 0 }
+}

@@ -1,0 +1,197 @@
+"""One call by each client that knows kinds of fault, and what its caller sees of it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import aiohttp
+import grpc
+import grpc.aio
+import httpx
+import redis
+import redis.asyncio
+import requests
+import urllib3
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from ldfi.fit.clients import httpx_transports
+
+PATIENCE: Final = 0.3
+
+
+class Sight(NamedTuple):
+    """What a caller sees: the head says what of, and the rest in which words, with the causes."""
+
+    head: str
+    words: tuple[str, ...]
+    codes: tuple[int, ...] = ()
+    """The operating system's numbers of all errors in the chain."""
+
+
+def look(call: Callable[[], Any]) -> Sight:
+    """What a call comes to: an answer, or an exception with its causes."""
+    try:
+        answer = call()
+    except Exception as failure:  # noqa: BLE001 - whatever the caller sees
+        chain = list(_chain(failure))
+        head = _name(failure)
+        if isinstance(failure, grpc.RpcError):
+            head += f" {failure.code().name}"
+        codes = tuple(each.errno for each in chain if getattr(each, "errno", None))
+        return Sight(head, tuple(f"{_name(each)}: {_words(each)}" for each in chain), codes)
+    if isinstance(answer, tuple):
+        return Sight(str(answer[0]), tuple(map(repr, answer[1:])))
+    return Sight("answer", (repr(answer),))
+
+
+def _chain(failure: BaseException) -> Iterator[Any]:
+    seen: BaseException | None = failure
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__
+
+
+def _name(failure: BaseException) -> str:
+    return f"{type(failure).__module__}.{type(failure).__name__}"
+
+
+def _words(failure: Any) -> str:
+    said = failure.details() if isinstance(failure, grpc.RpcError) else str(failure)
+    return re.sub(r"\b\d{4,5}\b", "PORT", re.sub(r"0x[0-9a-f]+", "0x", said))
+
+
+class Caller(NamedTuple):
+    """A client as a service uses it: ``call`` goes to a port of loopback, ``point`` names it."""
+
+    call: Callable[[int], Any]
+    point: Callable[[int], str]
+    patient: Callable[[int], Any]
+    """The same with no timeout that ends soon."""
+
+
+def _url(port: int) -> str:
+    return f"http://127.0.0.1:{port}/titles/17"
+
+
+def _http(port: int) -> str:
+    return f"api>http:GET:127.0.0.1:{port}/titles/*"
+
+
+def _httpx(port: int, patience: float | None) -> Any:
+    with httpx.Client(trust_env=False, timeout=patience) as client:
+        answer = client.get(_url(port))
+        return answer.status_code, answer.content, answer.headers.get("content-type")
+
+
+async def _httpx_async(port: int, patience: float | None) -> Any:
+    async with httpx.AsyncClient(trust_env=False, timeout=patience) as client:
+        answer = await client.get(_url(port))
+        return answer.status_code, answer.content, answer.headers.get("content-type")
+
+
+def _requests(port: int, patience: float | None) -> Any:
+    with requests.Session() as session:
+        session.trust_env = False
+        answer = session.get(_url(port), timeout=patience)
+        return answer.status_code, answer.content, answer.headers.get("content-type")
+
+
+def _urllib3(port: int, patience: float | None) -> Any:
+    with urllib3.PoolManager() as pool:
+        timeout = urllib3.Timeout(read=patience)
+        answer = pool.request("GET", _url(port), timeout=timeout, retries=False)
+        return answer.status, answer.data, answer.headers.get("content-type")
+
+
+async def _aiohttp(port: int, patience: float | None) -> Any:
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=patience)
+    async with aiohttp.ClientSession(timeout=timeout) as session, session.get(_url(port)) as answer:
+        return answer.status, await answer.read(), answer.headers.get("content-type")
+
+
+def _grpc(port: int, patience: float | None) -> Any:
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        return channel.unary_unary("/shop.Prices/Get")(b"17", timeout=patience)
+
+
+class _Present(grpc.aio.UnaryUnaryClientInterceptor):  # type: ignore[misc]
+    """As the instrumentation puts one in place: only such channels have points."""
+
+    async def intercept_unary_unary(self, go_on: Any, details: Any, request: Any) -> Any:
+        return await go_on(details, request)
+
+
+async def _grpc_aio(port: int, patience: float | None) -> Any:
+    target, present = f"127.0.0.1:{port}", [_Present()]
+    async with grpc.aio.insecure_channel(target, interceptors=present) as channel:
+        return await channel.unary_unary("/shop.Prices/Get")(b"17", timeout=patience)
+
+
+def _redis(port: int, patience: float | None) -> Any:
+    retry = Retry(NoBackoff(), 0)
+    with redis.Redis("127.0.0.1", port, socket_timeout=patience, retry=retry) as client:
+        return client.set("k", "v")
+
+
+async def _redis_async(port: int, patience: float | None) -> Any:
+    retry = AsyncRetry(NoBackoff(), 0)
+    async with redis.asyncio.Redis(
+        host="127.0.0.1", port=port, socket_timeout=patience, retry=retry
+    ) as client:
+        return await client.set("k", "v")
+
+
+def _in_tests(call: Callable[[int, float | None], Any]) -> Callable[[int, float | None], Any]:
+    """The same with the point where it lies in tests: above httpx's transports."""
+
+    def patched(port: int, patience: float | None) -> Any:
+        with httpx_transports.patched():
+            return call(port, patience)
+
+    return patched
+
+
+def _run(
+    call: Callable[[int, float | None], Awaitable[Any]],
+) -> Callable[[int, float | None], Any]:
+    async def within(port: int, patience: float | None) -> Any:
+        return await call(port, patience)
+
+    return lambda port, patience: asyncio.run(within(port, patience))
+
+
+def _caller(call: Callable[[int, float | None], Any], point: Callable[[int], str]) -> Caller:
+    return Caller(lambda port: call(port, PATIENCE), point, lambda port: call(port, None))
+
+
+def _rpc(_port: int) -> str:
+    return "api>rpc:Get:/shop.Prices"
+
+
+def _command(port: int) -> str:
+    return f"api>db:SET:127.0.0.1:{port}"
+
+
+HTTP: Final = {
+    "httpx": _caller(_httpx, _http),
+    "httpx, asyncio": _caller(_run(_httpx_async), _http),
+    "httpx, in tests": _caller(_in_tests(_httpx), _http),
+    "httpx, asyncio, in tests": _caller(_in_tests(_run(_httpx_async)), _http),
+    "requests": _caller(_requests, _http),
+    "urllib3": _caller(_urllib3, _http),
+    "aiohttp": _caller(_run(_aiohttp), _http),
+}
+GRPC: Final = {
+    "gRPC": _caller(_grpc, _rpc),
+    "gRPC, asyncio": _caller(_run(_grpc_aio), _rpc),
+}
+REDIS: Final = {
+    "redis-py": _caller(_redis, _command),
+    "redis-py, asyncio": _caller(_run(_redis_async), _command),
+}
+CALLERS: Final = {**HTTP, **GRPC, **REDIS}

@@ -1,0 +1,78 @@
+"""Servers on loopback that really fail, each in one way: what faults are held against."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+Behaviour = Callable[[socket.socket], None]
+"""What a server does with a connection."""
+
+
+@contextmanager
+def dying(behaviour: Behaviour, *, first: bool = False) -> Iterator[int]:
+    """A server whose every connection ends so; its port.
+
+    ``first``: as soon as it is there, and not only when something has come in.
+    """
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(0.05)
+    over = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.settimeout(5)
+            if not first:
+                connection.recv(65536)
+            behaviour(connection)
+            if behaviour is hang:
+                over.wait(5)
+
+    def accept() -> None:
+        while not over.is_set():
+            with suppress(TimeoutError):
+                connection, _ = listener.accept()
+                threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    try:
+        yield int(listener.getsockname()[1])
+    finally:
+        over.set()
+        thread.join()
+        listener.close()
+
+
+@contextmanager
+def nobody() -> Iterator[int]:
+    """A port on which nothing listens: of a server that was there and was killed."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = int(listener.getsockname()[1])
+    yield port
+
+
+def reset(connection: socket.socket) -> None:
+    """Tear the connection down: what a peer does whose process has no more of it."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def hang(connection: socket.socket) -> None:
+    """Say nothing, for as long as the server lasts."""
+
+
+def says(answer: bytes) -> Behaviour:
+    """Answer with these bytes, and close."""
+
+    def say(connection: socket.socket) -> None:
+        connection.sendall(answer)
+        connection.shutdown(socket.SHUT_WR)
+        with suppress(OSError):
+            while connection.recv(65536):  # until the other end closes, too: no reset
+                pass
+
+    return say

@@ -1,0 +1,71 @@
+"""What the callers of each client see of each kind of fault. ``test_kinds`` proves every entry.
+
+``docs/generate.py`` makes the table of ``docs/injection-points.md`` of it. A kind that stands here
+for none of a client's calls does nothing there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_ANSWERS: Final = {"status:404": "404", "status:503": "503", "empty": "200", "corrupt": "200"}
+
+SEEN: Final[dict[str, dict[str, str]]] = {
+    "httpx": {
+        "refused": "httpx.ConnectError",
+        "reset": "httpx.ReadError",
+        "timeout": "httpx.ReadTimeout",
+        **_ANSWERS,
+        "truncated": "httpx.RemoteProtocolError",
+    },
+    "requests": {
+        "refused": "requests.exceptions.ConnectionError",
+        "reset": "requests.exceptions.ConnectionError",
+        "timeout": "requests.exceptions.ReadTimeout",
+        **_ANSWERS,
+        "truncated": "requests.exceptions.ChunkedEncodingError",
+    },
+    "urllib3": {
+        "refused": "urllib3.exceptions.NewConnectionError",
+        "reset": "urllib3.exceptions.ProtocolError",
+        "timeout": "urllib3.exceptions.ReadTimeoutError",
+        **_ANSWERS,
+        "truncated": "urllib3.exceptions.ProtocolError",
+    },
+    "aiohttp": {
+        "refused": "aiohttp.client_exceptions.ClientConnectorError",
+        "reset": "aiohttp.client_exceptions.ClientOSError",
+        "timeout": "aiohttp.client_exceptions.SocketTimeoutError",
+        **_ANSWERS,
+        "truncated": "aiohttp.client_exceptions.ClientPayloadError",
+    },
+    "gRPC": {
+        "refused": "grpc._channel._InactiveRpcError UNAVAILABLE",
+        "timeout": "grpc._channel._InactiveRpcError DEADLINE_EXCEEDED",
+        "grpc:NOT_FOUND": "grpc._channel._InactiveRpcError NOT_FOUND",
+        "grpc:UNAVAILABLE": "grpc._channel._InactiveRpcError UNAVAILABLE",
+    },
+    "gRPC, asyncio": {
+        "refused": "grpc.aio._call.AioRpcError UNAVAILABLE",
+        "timeout": "grpc.aio._call.AioRpcError DEADLINE_EXCEEDED",
+        "grpc:NOT_FOUND": "grpc.aio._call.AioRpcError NOT_FOUND",
+        "grpc:UNAVAILABLE": "grpc.aio._call.AioRpcError UNAVAILABLE",
+    },
+    "redis-py": {
+        "refused": "redis.exceptions.ConnectionError",
+        "reset": "redis.exceptions.ConnectionError",
+        "timeout": "redis.exceptions.TimeoutError",
+        "redis:loading": "redis.exceptions.BusyLoadingError",
+        "redis:readonly": "redis.exceptions.ReadOnlyError",
+        "redis:lost": "redis.exceptions.ConnectionError",
+    },
+}
+"""Client → kind → the exception that its caller gets, or the status of the answer."""
+
+SAME: Final = {
+    "httpx, asyncio": "httpx",
+    "httpx, in tests": "httpx",
+    "httpx, asyncio, in tests": "httpx",
+    "redis-py, asyncio": "redis-py",
+}
+"""Clients whose callers see the same as another's; messages may differ."""

@@ -1,0 +1,232 @@
+"""What a caller sees of a kind of fault is what it sees when that really happens.
+
+Each client calls a real server that really fails, and then one that is well, under the fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from concurrent import futures
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Final
+
+import aiohttp
+import grpc
+import pytest
+import requests
+from opentelemetry import trace
+from requests.adapters import HTTPAdapter
+
+from ldfi.fit.answers import answer_of, wire
+from ldfi.kinds import KINDS
+from tests.fit.clients.callers import CALLERS, GRPC, PATIENCE, REDIS, Sight, look
+from tests.fit.clients.contract import Requests
+from tests.fit.clients.dying import Behaviour, dying, hang, nobody, reset, says
+from tests.fit.clients.seen_of_kinds import SAME, SEEN
+from tests.fit.kinds import LISTED
+
+LONGER_MS: Final = round(PATIENCE * 2000)
+REDIS_SAYS: Final = {
+    "redis:loading": b"-LOADING Redis is loading the dataset in memory\r\n",
+    "redis:readonly": b"-READONLY You can't write against a read only replica.\r\n",
+}
+FINE: Final = says(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nOK")
+
+
+@pytest.fixture(autouse=True)
+def spans_go_to(requests_made: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clients are not instrumented: a call that is hit has a span of ``fit``'s own."""
+    monkeypatch.setattr(
+        trace, "get_tracer", lambda *_, **__: requests_made.provider.get_tracer("fit")
+    )
+
+
+def expected(client: str) -> dict[str, str]:
+    return SEEN[SAME.get(client, client)]
+
+
+MATRIX: Final = [(client, kind) for client in CALLERS for kind in expected(client)]
+
+
+@contextmanager
+def grpc_server(code: str = "") -> Iterator[int]:
+    """A gRPC server that answers, with a status where one is given."""
+
+    def get(request: bytes, context: grpc.ServicerContext) -> bytes:
+        if code:
+            context.abort(grpc.StatusCode[code], "fault injected")
+        return request
+
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    handlers = {"Get": grpc.unary_unary_rpc_method_handler(get)}
+    service = grpc.method_handlers_generic_handler("shop.Prices", handlers)
+    server.add_generic_rpc_handlers((service,))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield port
+    server.stop(None).wait(5)
+
+
+def redis_server(behaviour: Behaviour) -> AbstractContextManager[int]:
+    """A server that shakes hands as Redis does, and behaves so when the command comes."""
+
+    def speak(connection: socket.socket, received: bytes = b"") -> None:
+        while b"SET\r\n" not in received.replace(b"SETINFO", b""):
+            connection.sendall(b"+OK\r\n" * received.count(b"*"))
+            received = connection.recv(65536)
+            if not received:
+                return
+        behaviour(connection)
+        if behaviour is hang:
+            time.sleep(3 * PATIENCE)
+
+    return dying(speak, first=True)
+
+
+def really(client: str, kind: str) -> AbstractContextManager[int]:
+    """A server to which this really happens."""
+    if kind == "refused":
+        return nobody()
+    if client in GRPC:
+        return dying(hang) if kind == "timeout" else grpc_server(kind.partition(":")[2])
+    behaviours: dict[str, Behaviour] = {"reset": reset, "timeout": hang}
+    if client in REDIS:
+        behaviours["redis:lost"] = lambda connection: connection.close()
+        behaviours |= {each: says(words) for each, words in REDIS_SAYS.items()}
+        return redis_server(behaviours[kind])
+    answer = answer_of(kind)
+    return dying(behaviours[kind] if answer is None else says(wire(answer)))
+
+
+def well(client: str) -> AbstractContextManager[int]:
+    """A server to which nothing happens."""
+    if client in GRPC:
+        return grpc_server()
+    return redis_server(says(b"+OK\r\n")) if client in REDIS else dying(FINE)
+
+
+def claims(requests: Requests) -> set[tuple[str, str, Any]]:
+    """What the spans say of faults: (attribute, kind, point)."""
+    return {
+        (name, str(attributes[name]), attributes.get("fit.point"))
+        for attributes in (span.attributes or {} for span in requests.calls())
+        for name in ("fit.fired", "fit.would_fire")
+        if name in attributes
+    }
+
+
+def alike(injected: Sight, real: Sight) -> bool:
+    """Whether a caller could not tell: beneath its library's own errors the real one may go on."""
+    if injected.codes != real.codes or injected.head != real.head:
+        return False
+    return injected.words == real.words[: len(injected.words)]
+
+
+@pytest.mark.parametrize(("client", "kind"), MATRIX)
+def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
+    requests_made: Requests, client: str, kind: str
+) -> None:
+    caller = CALLERS[client]
+    with really(client, kind) as port:
+        real = look(lambda: caller.call(port))
+    with well(client) as port:
+        point = caller.point(port)
+        with requests_made.request(f"{kind}@{point}", delay_ms=LONGER_MS):
+            began = time.monotonic()
+            injected = look(lambda: caller.call(port))
+            took = time.monotonic() - began
+
+    assert injected.head == expected(client)[kind]
+    assert alike(injected, real), (injected, real)
+    assert claims(requests_made) == {("fit.fired", kind, point)}
+    if kind == "timeout":
+        assert took >= PATIENCE
+
+
+@pytest.mark.parametrize("client", CALLERS)
+def test_in_control_nothing_happens_and_every_kind_would_have(
+    requests_made: Requests, client: str
+) -> None:
+    caller = CALLERS[client]
+    with well(client) as port:
+        usual = look(lambda: caller.call(port))
+        point = caller.point(port)
+        for kind in expected(client):
+            with requests_made.request(f"{kind}@{point}", arm="control", delay_ms=LONGER_MS):
+                assert look(lambda: caller.call(port)) == usual
+            assert claims(requests_made) == {("fit.would_fire", kind, point)}
+
+
+@pytest.mark.parametrize("client", CALLERS)
+def test_a_kind_that_is_not_native_does_nothing_and_claims_nothing(
+    requests_made: Requests, client: str
+) -> None:
+    caller = CALLERS[client]
+    words = {kind.partition(":")[0] for kind in expected(client)}
+    foreign = [each for each in LISTED if each.partition(":")[0] not in words | set(KINDS)]
+    assert len(foreign) > 5
+    with well(client) as port:
+        usual = look(lambda: caller.call(port))
+        point = caller.point(port)
+        for kind in (*foreign[:3], *foreign[-3:]):
+            for arm in ("treatment", "control"):
+                with requests_made.request(f"{kind}@{point}", arm=arm):
+                    assert look(lambda: caller.call(port)) == usual
+                assert claims(requests_made) == set()
+
+
+@pytest.mark.parametrize("client", CALLERS)
+@pytest.mark.parametrize("arm", ["treatment", "control"])
+def test_no_call_times_out_before_its_time(requests_made: Requests, client: str, arm: Any) -> None:
+    """A caller with no timeout, or a longer one than the fault may hang, has none injected."""
+    caller = CALLERS[client]
+    with well(client) as port:
+        usual = look(lambda: caller.call(port))
+        fault = f"timeout@{caller.point(port)}"
+        with requests_made.request(fault, arm=arm, delay_ms=LONGER_MS):
+            assert look(lambda: caller.patient(port)) == usual
+        assert claims(requests_made) == set()
+        with requests_made.request(fault, arm=arm, delay_ms=round(PATIENCE * 500)):
+            assert look(lambda: caller.call(port)) == usual
+        assert claims(requests_made) == set()
+
+
+def test_a_connection_on_which_nothing_was_sent_is_not_used_again_by_aiohttp(
+    requests_made: Requests, server: str
+) -> None:
+    url, point = f"{server}/titles/17", f"api>http:GET:{server.removeprefix('http://')}/titles/*"
+    answers = {"status:404": 404, "status:503": 503, "corrupt": 200}
+
+    async def within() -> None:
+        connector = aiohttp.TCPConnector(limit=1)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            for kind, status in answers.items():
+                with requests_made.request(f"{kind}@{point}"):
+                    async with session.get(url) as answer:
+                        assert (answer.status, await answer.read()) != (200, usual)
+                        assert answer.status == status
+                async with session.get(url) as answer:
+                    assert await answer.read() == usual
+
+    usual = requests.get(url, timeout=5).content
+    asyncio.run(within())
+
+
+def test_a_pool_gets_its_connection_back_from_an_injected_answer(
+    requests_made: Requests, server: str
+) -> None:
+    url, point = f"{server}/titles/17", f"api>http:GET:{server.removeprefix('http://')}/titles/*"
+    with requests.Session() as session:
+        session.mount("http://", HTTPAdapter(pool_connections=1, pool_maxsize=1, pool_block=True))
+        for kind in ("status:404", "empty", "corrupt", "truncated", "refused", "reset"):
+            with requests_made.request(f"{kind}@{point}"):
+                look(lambda: session.get(url, timeout=5))
+            assert session.get(url, timeout=5).status_code == 200
+
+
+def test_every_client_stands_in_the_table() -> None:
+    assert set(SEEN) | set(SAME) == set(CALLERS)
+    assert set(SAME.values()) <= set(SEEN)

@@ -1,0 +1,23 @@
+"""Kinds of fault for tests: every one that can be listed, and any at all."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hypothesis import strategies as st
+
+from ldfi.kinds import GRPC_CODES, KINDS, MAX_EXCEPTION, REDIS, SQL, WORDS
+
+LISTED: Final = (
+    *(*KINDS, *WORDS),
+    *(f"grpc:{code}" for code in GRPC_CODES),
+    *(f"sql:{word}" for word in SQL),
+    *(f"redis:{word}" for word in REDIS),
+)
+ANY_KIND: Final = st.one_of(
+    st.sampled_from(LISTED),
+    st.integers(400, 599).map("status:{}".format),
+    st.from_regex(rf"[A-Za-z_]\w{{0,{MAX_EXCEPTION - 1}}}", fullmatch=True)
+    .filter(str.isascii)
+    .map("exception:{}".format),
+)
