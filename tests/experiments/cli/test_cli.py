@@ -50,12 +50,10 @@ def commands() -> list[tuple[str, ...]]:
 
 def test_it_says_its_version_and_completes_commands_that_are_imported_when_called() -> None:
     assert ldfi("--version").stdout == f"ldfi {version('ldfi')}\n"
-    asked = {
-        "_LDFI_COMPLETE": "complete_bash",
-        "COMP_WORDS": "ldfi campaign sta",
-        "COMP_CWORD": "2",
-    }
-    assert ldfi(**asked).stdout.split() == ["start"]
+    typed = {"COMP_WORDS": "ldfi campaign sta", "COMP_CWORD": "2"}
+    asked = {**os.environ, "_LDFI_COMPLETE": "complete_bash", **typed}
+    script = Path(sys.executable).with_name("ldfi")
+    assert subprocess.check_output([script], env=asked, text=True, timeout=60).split() == ["start"]
 
 
 def test_every_command_explains_itself() -> None:
