@@ -35,6 +35,7 @@ from ldfi.experiments.api.problems import Problem
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     login.router,
+    login.api,
     live.router,
     overview.router,
     new_campaign.router,  # before /campaigns/{id}

@@ -25,6 +25,7 @@ from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import AsJson
 from ldfi.experiments.cli.demo_view import progress, report, verdict_line
 from ldfi.experiments.cli.extras import need
+from ldfi.experiments.cli.opening import login_link
 from ldfi.experiments.cli.processes import Processes, free_port
 from ldfi.experiments.errors import ExperimentsError, Unreachable
 
@@ -129,7 +130,9 @@ def _start(
         "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",
     }
     start_application(processes, secret, url, spans, seed, RATES, console)
-    return Client(url, secret.operator)
+    client = Client(url, secret.operator)
+    console.print(f"Watch it at {login_link(client)}", highlight=False, soft_wrap=True)
+    return client
 
 
 def start_application(
@@ -277,7 +280,12 @@ def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[s
 
 
 def _stay(client: Client, secret: Secrets, console: Console, processes: Processes) -> None:
-    console.print("Still running; Ctrl-C ends it. In another terminal:")
+    console.print(
+        f"Still running; Ctrl-C ends it. Look around at {login_link(client)} "
+        "or, in another terminal:",
+        highlight=False,
+        soft_wrap=True,
+    )
     wanted = f"export LDFI_URL={client.url} LDFI_TOKEN={secret.operator}"
     console.print(wanted, highlight=False, soft_wrap=True)
     try:

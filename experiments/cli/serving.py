@@ -44,6 +44,7 @@ def run(config: Config, role: ProcessRole) -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs URLs, and Slack's is a secret
     end_with_parent()
     logging.getLogger("kafka").setLevel(logging.WARNING)  # each rebalance is a page otherwise
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # a new database is six lines otherwise
     check_role(role, config)
     check_extras(config)
     if config.hasty():
@@ -63,6 +64,7 @@ def run(config: Config, role: ProcessRole) -> None:
             ingest.stop()
     else:
         app = create_app(service)
+        _log.info("pages and API at %s; `ldfi open` logs a browser in", _own_url(config))
         _answer(traced(app) if wanted(os.environ) else app, config)
 
 
