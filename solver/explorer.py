@@ -14,8 +14,9 @@ from itertools import islice
 from typing import Any, Literal
 
 from ldfi.solver.certificate import Certificate
-from ldfi.solver.certify import Doubt, Statement
+from ldfi.solver.certify import Statement
 from ldfi.solver.deadline import Deadline
+from ldfi.solver.entries import Doubt
 from ldfi.solver.equation import Equation, Violation
 from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, minimal_failing_sets

@@ -62,7 +62,7 @@ class Oracle:
         return True
 
     def read(self, *, firm: bool, upto: int | None = None) -> Iterator[tuple[dict[str, Any], Set]]:
-        """RunLog from which anything follows, with what failed in them."""
+        """Runs from which anything follows, with what failed in them."""
         for run in self.data["evidence"][:upto]:
             failed = run["failed"]
             if run["origin"] == "injected":
