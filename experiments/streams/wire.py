@@ -24,6 +24,7 @@ from ldfi.experiments.streams.stream import Header
 from ldfi.lineage.lineage import Lineage, Way, learn_in_full, way_of
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Links, Span, Trace
+from ldfi.lineage.text import clean
 
 REMEMBERED: Final = 20_000
 """Shapes that are recognised by their bytes."""
@@ -230,6 +231,7 @@ def read_outcome(value: bytes) -> Outcome:
         trace_id, device, member = (str(given[name]) for name in ("trace_id", "device", "member"))
         trace_id.encode()  # half a character would be of no trace
         code, duration = given.get("error_code"), float(given.get("duration", 0.0))
+        device, member, code = clean(device), clean(member), None if code is None else clean(code)
         degraded = bool(given.get("degraded", False))
         return Outcome(trace_id, device, member, bool(given["success"]), code, duration, degraded)
     except _UNREADABLE as error:
