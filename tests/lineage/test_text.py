@@ -38,20 +38,8 @@ def test_what_is_clean_is_one_line_of_characters_that_can_be_written(text: str) 
     st.dictionaries(
         st.sampled_from(
             [
-                "method",
-                "target",
-                "path",
-                "url",
-                "query",
-                "route",
-                "point",
-                "db_statement",
-                "host",
-                "peer",
-                "rpc_method",
-                "rpc_service",
-                "graphql_name",
-                "experiment",
+                *("method", "target", "path", "url", "query", "route", "point", "db_statement"),
+                *("host", "peer", "rpc_method", "rpc_service", "graphql_name", "experiment"),
                 "header.x-tenant",
             ]
         ),
