@@ -26,6 +26,7 @@ from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.otlp_json import decode_json
+from ldfi.lineage.text import clean
 
 MAX_BODY: Final = 16 * 1024 * 1024
 MAX_METRICS: Final = 10_000
@@ -271,11 +272,13 @@ def _outcome(item: object, key: bytes) -> Outcome | None:
         member=_hashed(metric.member, key),
         success=metric.outcome != "failure",
         degraded=metric.outcome == "degraded",
-        error_code=metric.error_code,
+        error_code=None if metric.error_code is None else clean(metric.error_code),
         duration=metric.duration_ms / 1000,
     )
 
 
 def _hashed(identity: str, key: bytes) -> str:
     """Hash people and their devices at the door; nothing behind it knows who they are."""
-    return hashlib.blake2b(identity.encode(), key=key, digest_size=12).hexdigest()
+    return hashlib.blake2b(
+        identity.encode("utf-8", "surrogatepass"), key=key, digest_size=12
+    ).hexdigest()

@@ -164,7 +164,11 @@ class Engine:
     def tick(self, now: float) -> None:
         """Move everything on by one step."""
         for trace in self._assembler.pop(now):
-            self._learn(trace, now)
+            try:
+                self._learn(trace, now)
+            except Exception:  # noqa: BLE001 - one bad trace must not stop the watch
+                self.dropped["trace_unreadable"] += 1
+                _log.exception("nothing can be learned from trace %s", trace.trace_id)
         self._name_late()
         self._join.expire(now)
         self.scheduler.advance(now)
@@ -179,7 +183,7 @@ class Engine:
             try:
                 with instruments.TICK_SECONDS.time():
                     self.tick(started)
-            except Exception:  # noqa: BLE001 - one bad trace must not stop the watch
+            except Exception:  # noqa: BLE001 - the next one may do better
                 instruments.TICKS_FAILED.inc()
                 _log.exception("a tick failed; everything armed is disarmed")
                 self.board.clear()

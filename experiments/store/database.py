@@ -7,6 +7,7 @@ differs is in this file.
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,17 +16,25 @@ from typing import Any
 
 from sqlalchemy import Connection, create_engine, event, select
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DataError, DBAPIError, StatementError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from ldfi.experiments.store import leaders
 from ldfi.experiments.store.schema import AuditRow, FlagRow
+from ldfi.experiments.telemetry.instruments import RECORDS_DROPPED
+from ldfi.lineage.text import clean
 from ldfi.proof.head import SigningKey
+
+_log = logging.getLogger("ldfi")
 
 SERVICE = "ldfi"
 """Who the audit names for what the service does by itself."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+_REASON = 500
+"""Characters of why a record was dropped that are kept."""
+
 _PATIENCE = 5
 """Seconds to wait for a lock or an answer: the leases end soon after, so waiting longer is vain."""
 
@@ -42,7 +51,33 @@ class Change:
 
     def audit(self, what: str, subject: str = "", why: str = "") -> None:
         """Write down what is done here, in the same transaction."""
+        what, subject, why = clean(what), clean(subject), clean(why)
         self.session.add(AuditRow(at=self.now, who=self.who, what=what, subject=subject, why=why))
+
+
+@contextmanager
+def unless_unwritable(change: Change, record: str, subject: str) -> Iterator[None]:
+    """Write a record within a transaction, or drop it, where the database can never hold it.
+
+    Then it is counted, and the log and the audit say why; the rest of the transaction goes on.
+    """
+    try:
+        with change.session.begin_nested():
+            yield
+    except Exception as error:
+        if not _unwritable(error):
+            raise
+        RECORDS_DROPPED.labels(record).inc()
+        reason = clean(f"{type(error).__name__}: {error}")[:_REASON]
+        _log.error("a %s cannot be put on record: %s: %s", record, clean(subject), reason)
+        change.audit(f"{record} not on record", subject[:64], reason)
+
+
+def _unwritable(error: Exception) -> bool:
+    """Tell what is wrong with a record from what is wrong with the database."""
+    if isinstance(error, DBAPIError):
+        return isinstance(error, DataError)
+    return isinstance(error, StatementError | ValueError | TypeError)
 
 
 class Database:

@@ -78,6 +78,11 @@ INTAKE_LAG: Final = _gauge(
     "ldfi_intake_lag_messages",
     "With Kafka: observations written that the leader has not taken in yet.",
 )
+RECORDS_DROPPED: Final = _counter(
+    "ldfi_records_dropped_total",
+    "Records that the database cannot hold as they are, by what they are of. The audit says why.",
+    ["record"],
+)
 HTTP_REQUESTS: Final = _counter(
     "ldfi_http_requests_total",
     "Requests answered; `route` is the template of the path, `none` where nothing is at the path.",
