@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 from ldfi.fit import error, passage, patching
-from ldfi.fit.clients import http
+from ldfi.fit.clients import fakes, http
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay
 from ldfi.fit.passage import Site, armed
@@ -28,13 +28,16 @@ def patch() -> None:
 
 
 def _async(original: Any) -> Any:
-    async def hit(fault: Any, request: Any, conn: Any) -> Any:
+    async def hit(fault: Any, go: Any, request: Any, conn: Any) -> Any:
         await fault
-        return await original(request, conn)
+        return await go(request, conn)
 
     def send(request: Any, conn: Any) -> Any:
-        fault = passage.through_async(_SITE, None, request, conn) if armed() else None
-        return original(request, conn) if fault is None else hit(fault, request, conn)
+        if not armed() or fakes.passed():
+            return original(request, conn)
+        go = getattr(conn, fakes.ANSWER, original)
+        fault = passage.through_async(_SITE, None, request, conn)
+        return go(request, conn) if fault is None else hit(fault, go, request, conn)
 
     return send
 

@@ -29,7 +29,7 @@ def patch() -> None:
 def _sync(original: Any) -> Any:
     def handle_request(pool: Any, request: Any) -> Any:
         if armed() and http.PASSED not in request.extensions:
-            answer = passage.through(_SITE, None, request)
+            answer = passage.through(SITE, None, request)
             if answer is not None:
                 return answer
         return original(pool, request)
@@ -45,7 +45,7 @@ def _async(original: Any) -> Any:
     def handle_async_request(pool: Any, request: Any) -> Any:
         if not armed() or http.PASSED in request.extensions:
             return original(pool, request)
-        fault = passage.through_async(_SITE, None, request)
+        fault = passage.through_async(SITE, None, request)
         return original(pool, request) if fault is None else hit(fault, pool, request)
 
     return handle_async_request
@@ -75,4 +75,4 @@ def _strike(injection: Injection, request: Any) -> Strike:
     return delay(injection.delay_ms, patience, lambda: httpcore.ReadTimeout("timed out"))
 
 
-_SITE = Site(_name, _strike)
+SITE = Site(_name, _strike)
