@@ -117,7 +117,8 @@ class Seams:
                     watch(owner)
                 stack.enter_context(_told_of_subclasses(base, watch))
             for client, name in _METHODS.items():
-                wrap = self._set_out if name == "handle_request" else self._set_out_async
+                synchronous = name == "handle_request"
+                wrap: Any = self._set_out if synchronous else self._set_out_async
                 stack.enter_context(patching.meanwhile(client, "_send_single_request", wrap))
                 wrap = self._chosen(name)
                 stack.enter_context(patching.meanwhile(client, "_transport_for_url", wrap))
@@ -288,7 +289,7 @@ def _seam(function: Any) -> Any:
     return function
 
 
-def _descendants(base: type) -> Iterator[type]:
+def _descendants(base: Any) -> Iterator[Any]:
     for each in base.__subclasses__():
         yield each
         yield from _descendants(each)
@@ -296,7 +297,7 @@ def _descendants(base: type) -> Iterator[type]:
 
 @contextmanager
 def _told_of_subclasses(base: Any, tell: Callable[[Any], None]) -> Iterator[None]:
-    def init_subclass(cls: Any, **options: Any) -> None:
+    def init_subclass(cls: Any, /, **options: Any) -> None:
         super(base, cls).__init_subclass__(**options)
         tell(cls)
 
