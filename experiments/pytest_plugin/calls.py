@@ -20,7 +20,7 @@ from ldfi.fit.clients import http, httpx_transports
 
 def seen() -> AbstractContextManager[None]:
     """See calls through httpx as long as this lasts, so that they can be hit."""
-    return httpx_transports.seen(_Watch())
+    return httpx_transports.seen(_Onlooker())
 
 
 class _Origin(NamedTuple):
@@ -41,7 +41,7 @@ class _Call:
         self.recorder.lift(self.span)
 
 
-class _Watch:
+class _Onlooker:
     def origin(self) -> _Origin | None:
         recorder = present()
         return None if recorder is None else _Origin(recorder, recorder.outermost)

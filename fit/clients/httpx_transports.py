@@ -60,7 +60,7 @@ class Call(Protocol):
         """Note that this was no call by itself: it was handed on, and seen further down."""
 
 
-class Watch(Protocol):
+class Onlooker(Protocol):
     """Who wants to see calls."""
 
     def origin(self) -> Any:
@@ -96,14 +96,14 @@ def _within(frame: _Frame) -> Iterator[_Frame]:
 class Seams:
     """Sees every request of httpx pass its transports, and has faults strike at the innermost."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self, onlooker: Onlooker) -> None:
+        self._onlooker = onlooker
         self._answering: dict[object, bool] = {}
         """What was learned: code of a transport → whether it answers by itself."""
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Watch the transports of all classes, also of those that are written meanwhile."""
+        """Onlooker the transports of all classes, also of those that are written meanwhile."""
         with ExitStack() as stack:
 
             def watch(owner: Any) -> None:
@@ -176,7 +176,7 @@ class Seams:
         above = _frame.get()
         if above is not None:
             above.handed_on = True
-        origin = self._watch.origin() if above is None else above.origin
+        origin = self._onlooker.origin() if above is None else above.origin
         if origin is None or (above is not None and above.answers):
             return None
         learned = True if own else self._answering.get(_code(original))
@@ -191,7 +191,7 @@ class Seams:
         with ExitStack() as stack:
             call: Call = _NO_CALL
             if frame.answers or not certain:
-                accompanied = self._watch.call(frame.origin, transport, request)
+                accompanied = self._onlooker.call(frame.origin, transport, request)
                 call = stack.enter_context(accompanied)
             stack.enter_context(_within(frame))
             try:
@@ -206,7 +206,7 @@ class Seams:
 
     def _set_out(self, original: Any) -> Any:
         def send(client: Any, request: httpx.Request) -> Any:
-            origin = self._watch.origin()
+            origin = self._onlooker.origin()
             if origin is None:
                 return original(client, request)
             with _within(_Frame(origin)):
@@ -216,7 +216,7 @@ class Seams:
 
     def _set_out_async(self, original: Any) -> Any:
         async def send(client: Any, request: httpx.Request) -> Any:
-            origin = self._watch.origin()
+            origin = self._onlooker.origin()
             if origin is None:
                 return await original(client, request)
             with _within(_Frame(origin)):
@@ -225,7 +225,7 @@ class Seams:
         return send
 
     def _chosen(self, name: str) -> Callable[[Any], Any]:
-        """Watch a transport that none of the wrappers is on: somebody has replaced its method."""
+        """Onlooker a transport that none of the wrappers is on: somebody has replaced its method."""
 
         def wrap(original: Any) -> Any:
             def transport_for_url(client: Any, url: httpx.URL) -> Any:
@@ -406,10 +406,10 @@ def patched() -> AbstractContextManager[None]:
 
 
 @contextmanager
-def seen(watch: Watch) -> Iterator[None]:
-    """Show every call through httpx to ``watch``, and have faults strike it, as long as this
+def seen(onlooker: Onlooker) -> Iterator[None]:
+    """Show every call through httpx to ``onlooker``, and have faults strike it, as long as this
     lasts."""
-    seams = Seams(watch)
+    seams = Seams(onlooker)
     with seams.in_place():
         patching.when_imported("pytest_httpx._httpx_mock", partial(_pytest_httpx, seams))
         patching.when_imported("vcr.stubs.httpx_stubs", partial(_vcrpy, seams))
