@@ -103,7 +103,7 @@ class Seams:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Onlooker the transports of all classes, also of those that are written meanwhile."""
+        """Watch the transports of all classes, also of those that are written meanwhile."""
         with ExitStack() as stack:
 
             def watch(owner: Any) -> None:
@@ -225,7 +225,7 @@ class Seams:
         return send
 
     def _chosen(self, name: str) -> Callable[[Any], Any]:
-        """Onlooker a transport that none of the wrappers is on: somebody has replaced its method."""
+        """Watch a transport that none of the wrappers is on: somebody has replaced its method."""
 
         def wrap(original: Any) -> Any:
             def transport_for_url(client: Any, url: httpx.URL) -> Any:
