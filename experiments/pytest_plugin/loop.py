@@ -8,7 +8,7 @@ called a finding, since a test may fail by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import comb
 from typing import Final, Literal
@@ -89,6 +89,8 @@ class Explored:
     refuted: list[frozenset[str]] = field(default_factory=list)
     """Failed once, and passed when tried again."""
     never_fired: list[frozenset[str]] = field(default_factory=list)
+    unfired: list[frozenset[str]] = field(default_factory=list)
+    """Those of them of which no fault has fired in any run: nothing was tried there."""
     open: int = 0
     exhaustive: int = 0
     """Runs that trying all sets of faults of at most ``max_size`` would take."""
@@ -119,6 +121,7 @@ class _Search:
         )
         self._exploration = Exploration(Knowledge(name, settings, self._traffic, bounds.protected))
         self._failed: dict[frozenset[str], Run] = {}
+        self._fired: set[str] = set()
         self._result = Explored("tolerated")
 
     def go(self, hurry: Callable[[], bool]) -> Explored:
@@ -163,6 +166,7 @@ class _Search:
     def _try(self, plan: Plan) -> None:
         run = self._run(self._exploration.knowledge.expand(plan.hypothesis))
         lineage = run.lineage
+        self._fired |= lineage.fired
         if not lineage.fired and run.passed:
             self._observe(lineage)
         if not lineage.fired and run.passed is False:
@@ -214,6 +218,7 @@ class _Search:
         result.never_fired = [
             frozenset(each["faults"]) for each in certificate.data["inconclusive"]
         ]
+        result.unfired = [each for each in result.never_fired if not self._has_fired(each)]
         result.open = known.explorer.open_count()
         result.points = sorted(
             point for point in known.points if matching(self._bounds.protected, [point]) is None
@@ -221,6 +226,9 @@ class _Search:
         result.exhaustive = exhaustive(len(result.points), self._bounds)
         if result.findings:
             result.verdict = "harmful"
+        elif result.unfired:
+            result.verdict = "inconclusive"
+            result.reason = f"no fault has fired at {points_of(result.unfired)}"
         elif result.open > len(result.never_fired):
             result.verdict = "inconclusive"
             result.reason = (
@@ -228,12 +236,21 @@ class _Search:
                 f" {'when the time was over' if hurried else 'that the solver did not get to'}"
             )
 
+    def _has_fired(self, faults: frozenset[str]) -> bool:
+        injected = self._exploration.knowledge.expand(faults)
+        return not self._fired.isdisjoint(map(str, injected))
+
     def _finding(self, faults: frozenset[str]) -> Finding:
         injected = self._exploration.knowledge.expand(faults)
         fired = frozenset(map(str, injected))
         likest = min(self._failed, key=lambda each: (len(each ^ fired), sorted(each)))
         run = self._failed[likest]
         return Finding(faults, injected, run, self._exploration.states.get(faults) == "open")
+
+
+def points_of(hypotheses: Iterable[frozenset[str]]) -> str:
+    """Name the points of hypotheses, for people."""
+    return ", ".join(sorted({fault.partition("@")[2] for each in hypotheses for fault in each}))
 
 
 def exhaustive(points: int, bounds: Bounds) -> int:

@@ -43,6 +43,7 @@ def document_of(
         "findings": [_finding(each, explored, keep) for each in explored.findings],
         "refuted": _sets(explored.refuted),
         "never_fired": _sets(explored.never_fired),
+        "unfired": _sets(explored.unfired),
         "open": explored.open,
         "unexplained": explored.unexplained,
         "broken_teardowns": broken_teardowns,
@@ -102,6 +103,12 @@ def _words(fault: str) -> str:
 
 
 def _hint(document: Mapping[str, Any]) -> list[str]:
+    if document["unfired"]:
+        return [
+            "A point that is called once only (a cache, a token) or cannot fail: name it in the",
+            "marker's protected=[...]. One that a fake answers: start the fake in the test or in a",
+            "fixture of it, and see docs/pytest.md for the fakes through which faults fire.",
+        ]
     if document["points"]:
         return ["Give the marker a larger time_limit or a smaller max_size."]
     return [
