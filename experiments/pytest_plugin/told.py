@@ -7,7 +7,7 @@ pytest-xdist too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.pytest_plugin.bounds import Bounds
@@ -15,6 +15,7 @@ from ldfi.experiments.pytest_plugin.loop import Explored, Finding
 from ldfi.lineage.outline import Outline, Row, outline, side_by_side
 
 Document = dict[str, Any]
+_BECOMES: Final = {"error": "fails", "delay": "hangs"}
 Keep = Callable[[Finding, tuple[Outline, ...], tuple[Outline, ...]], tuple[str, str]]
 """Writes the scenario of a finding, given the lineages of a good run and the failing one. Returns
 where it is, or an empty text and why there is none."""
@@ -99,7 +100,7 @@ def _words(fault: str) -> str:
     kind, _, point = fault.partition("@")
     if fault.startswith(DOWN):
         return f"{point} is down"
-    return f"{point} {'hangs' if kind == 'delay' else 'fails'}"
+    return f"{point} {_BECOMES.get(kind, f'fails ({kind})')}"
 
 
 def _hint(document: Mapping[str, Any]) -> list[str]:

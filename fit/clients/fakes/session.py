@@ -21,14 +21,31 @@ from ldfi.fit.passage import armed
 _answering: ContextVar[Any] = ContextVar("fit-fake-session", default=None)
 
 
+class _Silence(asyncio.Transport):
+    """What nothing is sent over and nothing comes from, but what a fault puts in its place."""
+
+    def is_closing(self) -> bool:
+        """Tell that it is open; there is nothing to close."""
+        return False
+
+    def close(self) -> None:
+        """Close nothing."""
+
+    def abort(self) -> None:
+        """Abort nothing."""
+
+
 class _Nowhere:
     """A connection that nothing is sent over."""
 
-    def __init__(self, answer: Any) -> None:
+    def __init__(self, connector: Any, request: Any, answer: Any) -> None:
         setattr(self, ANSWER, answer)
+        peer = (request.url.host, request.url.port)
+        self.transport = _Silence({"peername": peer})
         self.protocol = ResponseHandler(asyncio.get_running_loop())
-        self.transport = None
+        self.protocol.transport = self.transport
         self.closed = False
+        self._connector = connector
 
     def close(self) -> None:
         """Close nothing."""
@@ -43,11 +60,11 @@ def patch() -> None:
 
 
 def _connected(original: Any) -> Any:
-    async def connect(connector: Any, *request: Any, **options: Any) -> Any:
+    async def connect(connector: Any, request: Any, *rest: Any, **options: Any) -> Any:
         answer = _answering.get()
         if answer is None:
-            return await original(connector, *request, **options)
-        return _Nowhere(answer)
+            return await original(connector, request, *rest, **options)
+        return _Nowhere(connector, request, answer)
 
     return connect
 

@@ -13,7 +13,12 @@ FAKES = Path(__file__).parent / "fakes"
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    return Session(tmp_path_factory.mktemp("fakes"), cases=FAKES)
+    return Session(tmp_path_factory.mktemp("fakes"), "-k", "not case_kinds", cases=FAKES)
+
+
+@pytest.fixture(scope="module")
+def of_kinds(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return Session(tmp_path_factory.mktemp("kinds"), "-k", "case_kinds", cases=FAKES)
 
 
 @pytest.mark.parametrize(
@@ -76,3 +81,46 @@ def test_a_fallback_in_an_adapter_is_no_false_alarm(session: Session) -> None:
     document = session.documents["case_requests.py::test_fallback_above_responses"]
 
     assert (document["verdict"], document["findings"]) == ("tolerated", [])
+
+
+KINDS = ("refused", "reset", "timeout", "status:500", "empty", "truncated", "corrupt")
+THROUGH = (
+    *("respx", "respx_async", "pytest_httpx", "pytest_httpx_async"),
+    *("vcrpy_httpx", "vcrpy_httpx_async", "responses", "vcrpy_requests"),
+    *("aioresponses", "vcrpy_aiohttp"),
+)
+
+
+@pytest.mark.timeout(300)  # the first waits for the whole session
+@pytest.mark.parametrize("fake", THROUGH)
+def test_failures_of_every_kind_are_found_through_a_fake_and_told_apart(
+    of_kinds: Session, fake: str
+) -> None:
+    """The application masks no failure of ``stock``, and every one of ``reviews`` but a status."""
+    document = of_kinds.documents[f"case_kinds.py::test_{fake}"]
+
+    found = {fault for each in document["findings"] for fault in each["injected"]}
+    assert found == {
+        *(f"{kind}@app>http:GET:stock/*" for kind in KINDS),
+        "status:500@app>http:GET:reviews/*",
+    }, of_kinds.output
+    assert (len(document["findings"]), document["unfired"]) == (len(KINDS) + 1, [])
+
+
+@pytest.mark.parametrize(
+    "fake",
+    [
+        *("respx", "respx_async", "pytest_httpx", "vcrpy_httpx"),
+        *("responses", "vcrpy_requests", "aioresponses", "vcrpy_aiohttp"),
+    ],
+)
+def test_a_fault_that_cannot_fire_through_a_fake_makes_the_test_fail(
+    of_kinds: Session, fake: str
+) -> None:
+    """Callers without a timeout cannot have one."""
+    name = f"test_{fake}_never"
+    document = of_kinds.documents[f"case_kinds.py::{name}"]
+
+    assert document["verdict"] == "inconclusive"
+    assert document["reason"].startswith("no fault has fired at app>http:GET:reviews/*, app>")
+    assert of_kinds.outcomes[name] == ["failure"]
