@@ -24,6 +24,7 @@ from opentelemetry.trace import SpanKind
 from ldfi.experiments.pytest_plugin import calls, libraries
 from ldfi.experiments.pytest_plugin.recorder import RELAY, Recorder, own_provider
 from ldfi.fit import clients, runtime
+from ldfi.fit.clients import fakes
 from ldfi.fit.context import ENTRY, encode
 from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
@@ -112,6 +113,7 @@ def armed() -> Iterator[Armed]:
         stack.callback(_let_go, before)
         runtime.activate(Runtime(service, keys))
         clients.patch_all(besides=["httpcore"])  # httpx has its points in ``calls``
+        fakes.patch_all()
         stack.enter_context(calls.seen())
         stack.enter_context(libraries.instrumented(provider))
         stack.enter_context(_tracing_for_fit(provider))

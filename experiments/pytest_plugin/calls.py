@@ -1,9 +1,12 @@
-"""Every call through httpx is an injection point above its transports, and has a span of ours."""
+"""Every call through httpx is an injection point where its transport answers, and has a span of
+ours."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import httpx
 from opentelemetry import propagate, trace
@@ -11,72 +14,71 @@ from opentelemetry.trace import SpanKind
 
 from ldfi.experiments.pytest_plugin.loop import Asked
 from ldfi.experiments.pytest_plugin.recorder import ENTRY, Recorder, present
-from ldfi.fit import attributes, passage
-from ldfi.fit.clients import httpx_transports
+from ldfi.fit import attributes
+from ldfi.fit.clients import http, httpx_transports
 
 
 def seen() -> AbstractContextManager[None]:
     """See calls through httpx as long as this lasts, so that they can be hit."""
-    return httpx_transports.replaced(_sync, _async)
+    return httpx_transports.seen(_Onlooker())
 
 
-def _sync(original: Any) -> Any:
-    def send(client: httpx.Client, request: httpx.Request) -> httpx.Response:
+class _Origin(NamedTuple):
+    recorder: Recorder
+    by_test: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    recorder: Recorder
+    span: trace.Span
+    passes: bool
+
+    def answered(self, response: httpx.Response) -> None:
+        self.span.set_attribute("http.response.status_code", response.status_code)
+
+    def handed_on(self) -> None:
+        self.recorder.lift(self.span)
+
+
+class _Onlooker:
+    def origin(self) -> _Origin | None:
         recorder = present()
-        if recorder is None:
-            return original(client, request)  # type: ignore[no-any-return]
-        if _enters(recorder, client, request):
-            with recorder.span("request", SpanKind.INTERNAL, {ENTRY: True}) as span:
-                _set_out(recorder, span, request)
-                return original(client, request)  # type: ignore[no-any-return]
-        with _call(recorder, request) as span:
-            _set_out(recorder, span, request)
-            answer = passage.through(httpx_transports.SITE, span, request)
-            return _answered(span, original(client, request) if answer is None else answer)
+        return None if recorder is None else _Origin(recorder, recorder.outermost)
 
-    return send
-
-
-def _async(original: Any) -> Any:
-    async def send(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
-        recorder = present()
-        if recorder is None:
-            return await original(client, request)  # type: ignore[no-any-return]
-        if _enters(recorder, client, request):
-            with recorder.span("request", SpanKind.INTERNAL, {ENTRY: True}) as span:
-                _set_out(recorder, span, request)
-                return await original(client, request)  # type: ignore[no-any-return]
-        with _call(recorder, request) as span:
-            _set_out(recorder, span, request)
-            fault = passage.through_async(httpx_transports.ASYNC_SITE, span, request)
-            answer = None if fault is None else await fault
-            return _answered(span, await original(client, request) if answer is None else answer)
-
-    return send
+    @contextmanager
+    def call(self, origin: _Origin, transport: Any, request: httpx.Request) -> Iterator[_Call]:
+        recorder = origin.recorder
+        # The test itself calls an application in this process: TestClient, ASGITransport.
+        enters = origin.by_test and hasattr(transport, "app")
+        opened = (
+            recorder.span("request", SpanKind.INTERNAL, {ENTRY: True})
+            if enters
+            else _calling(recorder, request)
+        )
+        with opened as span:
+            _set_out(origin, span, request)
+            yield _Call(recorder, span, not enters)
 
 
-def _enters(recorder: Recorder, client: Any, request: httpx.Request) -> bool:
-    """Tell whether the test itself calls an application in this process: TestClient,
-    ASGITransport."""
-    return recorder.outermost and hasattr(client._transport_for_url(request.url), "app")
-
-
-def _call(recorder: Recorder, request: httpx.Request) -> Any:
-    url = request.url
+def _calling(recorder: Recorder, request: httpx.Request) -> AbstractContextManager[trace.Span]:
+    url, template = request.url, http.template()
     named = {
         "http.request.method": request.method,
         "server.address": url.host,
         "url.path": url.path,
         attributes.POINT: httpx_transports.name(recorder.service, request),
     }
+    if template:
+        named["url.template"] = template
     return recorder.span(f"{request.method} {url.host}", SpanKind.CLIENT, named)
 
 
-def _set_out(recorder: Recorder, span: trace.Span, request: httpx.Request) -> None:
+def _set_out(origin: _Origin, span: trace.Span, request: httpx.Request) -> None:
     """Send the context along in headers, for applications in other threads and processes."""
-    if recorder.within_test(span):
+    if origin.by_test:
         url = request.url
-        recorder.remember(
+        origin.recorder.remember(
             span,
             Asked(
                 request.method,
@@ -87,8 +89,3 @@ def _set_out(recorder: Recorder, span: trace.Span, request: httpx.Request) -> No
             ),
         )
     propagate.inject(request.headers)
-
-
-def _answered(span: trace.Span, response: httpx.Response) -> httpx.Response:
-    span.set_attribute("http.response.status_code", response.status_code)
-    return response

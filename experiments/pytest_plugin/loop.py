@@ -8,12 +8,12 @@ called a finding, since a test may fail by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from math import comb
 from typing import Final, Literal
 
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
+from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
@@ -22,6 +22,7 @@ from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.fit.faults import Fault
+from ldfi.kinds import FaultKind
 from ldfi.lineage.blame import blame
 from ldfi.lineage.lineage import Lineage
 
@@ -89,6 +90,8 @@ class Explored:
     refuted: list[frozenset[str]] = field(default_factory=list)
     """Failed once, and passed when tried again."""
     never_fired: list[frozenset[str]] = field(default_factory=list)
+    unfired: list[frozenset[str]] = field(default_factory=list)
+    """Those of them of which no fault has fired in any run: nothing was tried there."""
     open: int = 0
     exhaustive: int = 0
     """Runs that trying all sets of faults of at most ``max_size`` would take."""
@@ -119,6 +122,7 @@ class _Search:
         )
         self._exploration = Exploration(Knowledge(name, settings, self._traffic, bounds.protected))
         self._failed: dict[frozenset[str], Run] = {}
+        self._fired: set[str] = set()
         self._result = Explored("tolerated")
 
     def go(self, hurry: Callable[[], bool]) -> Explored:
@@ -163,6 +167,7 @@ class _Search:
     def _try(self, plan: Plan) -> None:
         run = self._run(self._exploration.knowledge.expand(plan.hypothesis))
         lineage = run.lineage
+        self._fired |= lineage.fired
         if not lineage.fired and run.passed:
             self._observe(lineage)
         if not lineage.fired and run.passed is False:
@@ -214,19 +219,30 @@ class _Search:
         result.never_fired = [
             frozenset(each["faults"]) for each in certificate.data["inconclusive"]
         ]
+        result.unfired = [each for each in result.never_fired if not self._has_fired(each)]
         result.open = known.explorer.open_count()
         result.points = sorted(
             point for point in known.points if matching(self._bounds.protected, [point]) is None
         )
-        result.exhaustive = exhaustive(len(result.points), self._bounds)
+        kinds = Kinds(self._bounds.kinds)
+        result.exhaustive = exhaustive(
+            [len(kinds.at(point)) for point in result.points], self._bounds
+        )
         if result.findings:
             result.verdict = "harmful"
+        elif result.unfired:
+            result.verdict = "inconclusive"
+            result.reason = f"no fault has fired at {points_of(result.unfired, self._bounds.kinds)}"
         elif result.open > len(result.never_fired):
             result.verdict = "inconclusive"
             result.reason = (
                 f"{result.open} hypotheses are left open"
                 f" {'when the time was over' if hurried else 'that the solver did not get to'}"
             )
+
+    def _has_fired(self, faults: frozenset[str]) -> bool:
+        injected = self._exploration.knowledge.expand(faults)
+        return not self._fired.isdisjoint(map(str, injected))
 
     def _finding(self, faults: frozenset[str]) -> Finding:
         injected = self._exploration.knowledge.expand(faults)
@@ -236,7 +252,19 @@ class _Search:
         return Finding(faults, injected, run, self._exploration.states.get(faults) == "open")
 
 
-def exhaustive(points: int, bounds: Bounds) -> int:
-    """Count the sets of at most ``max_size`` faults, at most one at each point."""
-    kinds = len(bounds.kinds)
-    return sum(comb(points, size) * kinds**size for size in range(1, bounds.max_size + 1))
+def points_of(hypotheses: Iterable[frozenset[str]], kinds: Collection[FaultKind]) -> str:
+    """Name the points of hypotheses, for people; of several kinds, which it was."""
+    split = sorted({fault.partition("@")[::2] for each in hypotheses for fault in each})
+    several = len(kinds) > 1
+    named = {f"{point} ({kind})" if several else point for kind, point in split}
+    return ", ".join(sorted(named))
+
+
+def exhaustive(at_points: Iterable[int], bounds: Bounds) -> int:
+    """Count the sets of at most ``max_size`` faults, at most one at each point, given how many
+    there are at each."""
+    of_size = [1] + [0] * bounds.max_size
+    for faults in at_points:
+        for size in range(bounds.max_size, 0, -1):
+            of_size[size] += of_size[size - 1] * faults
+    return sum(of_size[1:])

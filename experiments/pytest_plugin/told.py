@@ -7,7 +7,7 @@ pytest-xdist too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.pytest_plugin.bounds import Bounds
@@ -15,6 +15,7 @@ from ldfi.experiments.pytest_plugin.loop import Explored, Finding
 from ldfi.lineage.outline import Outline, Row, outline, side_by_side
 
 Document = dict[str, Any]
+_BECOMES: Final = {"error": "fails", "delay": "hangs"}
 Keep = Callable[[Finding, tuple[Outline, ...], tuple[Outline, ...]], tuple[str, str]]
 """Writes the scenario of a finding, given the lineages of a good run and the failing one. Returns
 where it is, or an empty text and why there is none."""
@@ -43,6 +44,7 @@ def document_of(
         "findings": [_finding(each, explored, keep) for each in explored.findings],
         "refuted": _sets(explored.refuted),
         "never_fired": _sets(explored.never_fired),
+        "unfired": _sets(explored.unfired),
         "open": explored.open,
         "unexplained": explored.unexplained,
         "broken_teardowns": broken_teardowns,
@@ -98,10 +100,16 @@ def _words(fault: str) -> str:
     kind, _, point = fault.partition("@")
     if fault.startswith(DOWN):
         return f"{point} is down"
-    return f"{point} {'hangs' if kind == 'delay' else 'fails'}"
+    return f"{point} {_BECOMES.get(kind, f'fails ({kind})')}"
 
 
 def _hint(document: Mapping[str, Any]) -> list[str]:
+    if document["unfired"]:
+        return [
+            "A point that is called once only (a cache, a token) or cannot fail: name it in the",
+            "marker's protected=[...]. One that a fake answers: start the fake in the test or in a",
+            "fixture of it, and see docs/pytest.md for the fakes through which faults fire.",
+        ]
     if document["points"]:
         return ["Give the marker a larger time_limit or a smaller max_size."]
     return [

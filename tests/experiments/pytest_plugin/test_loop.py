@@ -220,7 +220,7 @@ def test_exhaustive_counts_sets_with_one_fault_a_point() -> None:
 
     bounds = Bounds(max_size=3, kinds=("error", "delay"))
 
-    assert exhaustive(5, bounds) == sets(1) + sets(2) + sets(3)
+    assert exhaustive([2] * 5, bounds) == sets(1) + sets(2) + sets(3)
 
 
 SEARCH = Call(

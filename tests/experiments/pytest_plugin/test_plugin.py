@@ -51,9 +51,11 @@ class Session:
                 ]
                 self.outcomes.setdefault(case.attrib["name"], []).extend(found)
         self.tests: dict[str, Document] = {}
+        self.documents: dict[str, Document] = {}
         if self.report.exists():
             tests = json.loads(self.report.read_text(encoding="utf-8"))["tests"]
             self.tests = {each["test"].rpartition("::")[2]: each for each in tests}
+            self.documents = {each["test"]: each for each in tests}
 
     def found(self, test: str) -> list[list[str]]:
         return [finding["injected"] for finding in self.tests[test]["findings"]]
@@ -129,7 +131,7 @@ def test_unmarked_tests_run_as_ever(session: Session, test: str) -> None:
         ("test_out_of_time", ["failure"], "inconclusive", "open when the time was over"),
         ("test_teardown_that_asks_too_much", [], "tolerated", "teardown failed in 1 runs"),
         ("test_fails_by_chance", [], "tolerated", "failed once, but not again, when"),
-        ("test_cached", [], "tolerated", "no run told anything about app>http:GET:a/"),
+        ("test_cached", ["failure"], "inconclusive", "no fault has fired at app>http:GET:a/"),
     ],
 )
 def test_troubles_are_told_apart(
