@@ -209,6 +209,7 @@ class _Writing:
                 "protected": _names(language.faults(language.protected)),
                 "exclusions": named(language.exclusions - language.impossible),
                 "down": _names(self.down),
+                **({"presumed": _presumed(language)} if language.presumed else {}),
             },
             "impossible": named(language.impossible),
             "language": {
@@ -413,6 +414,15 @@ def _evidence(number: int, entry: _Entry, *, recheck: bool) -> dict[str, Any]:
 def named(sets: Iterable[Faults]) -> list[list[str]]:
     """Name sets of faults, each sorted, smaller ones first."""
     return sorted((_names(each) for each in sets), key=lambda each: (len(each), each))
+
+
+def _presumed(language: Language) -> list[dict[str, Any]]:
+    """Write what is presumed harmful, each with the failing set that is why."""
+    written = [
+        {"faults": _names(faults), "of": _names(failing)}
+        for faults, failing in language.presumed.items()
+    ]
+    return sorted(written, key=lambda each: (len(each["faults"]), each["faults"]))
 
 
 def _by_name(language: Language, sets: Iterable[int]) -> list[int]:
