@@ -50,6 +50,8 @@ class Stand:
 
     complete: bool
     findings: tuple[str, ...]
+    presumed: tuple[str, ...]
+    """What hurts in one way, and was not tried in these."""
     open: tuple[OpenOfSize, ...]
     open_complete: bool
     experiments: int
@@ -135,6 +137,9 @@ def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None)
     return Stand(
         complete=bool(certificate["open_complete"]) and not certificate["open"],
         findings=tuple(said_together(faults, callees) for faults in certificate["findings"]),
+        presumed=tuple(
+            said_together(each["faults"], callees) for each in bounds.get("presumed", ())
+        ),
         open=tuple(_by_size(certificate["open"], callees or {})),
         open_complete=bool(certificate["open_complete"]),
         experiments=certificate["experiments"],

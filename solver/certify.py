@@ -187,6 +187,7 @@ class _Writing:
                 "protected": names_of(language.faults(language.protected)),
                 "exclusions": named(language.exclusions - language.impossible),
                 "down": names_of(self.down),
+                **({"presumed": _presumed(language)} if language.presumed else {}),
             },
             "impossible": named(language.impossible),
             "language": {
@@ -320,6 +321,15 @@ class _Writing:
             "tried_once": sum(not self.now.is_open(each) for each in self._opens),
             "unsettled": unsettled,
         }
+
+
+def _presumed(language: Language) -> list[dict[str, Any]]:
+    """Write what is presumed harmful, each with the failing set that is why."""
+    written = [
+        {"faults": names_of(faults), "of": names_of(failing)}
+        for faults, failing in language.presumed.items()
+    ]
+    return sorted(written, key=lambda each: (len(each["faults"]), each["faults"]))
 
 
 def _by_name(language: Language, sets: Iterable[int]) -> list[int]:

@@ -25,6 +25,7 @@ from ldfi.solver.language import Language
 from ldfi.solver.listing import Listing
 from ldfi.solver.order import Faults, ordered, set_key
 from ldfi.solver.pairs import Pairs
+from ldfi.solver.presumed import Place, with_presumed
 from ldfi.solver.rechecks import Rechecks
 from ldfi.solver.reduce import next_part
 from ldfi.solver.runs import Run, RunLog
@@ -61,6 +62,7 @@ class Explorer:
     ``deterministic``: runs do not vary (a simulation), so every support is a clause by itself.
     ``monotone`` False: more faults may help, so a good run says nothing about sets that do not
     contain what failed in it, and unions would teach little; take another strategy.
+    ``place``: of a fault, so that where one kind was found to hurt, others there are *presumed*.
 
     The same seed gives the same exploration, unless the time limit strikes. What is proposed
     depends on what was learned and on how often it was asked for since, not on what was asked for
@@ -86,6 +88,7 @@ class Explorer:
         max_inconclusive: int = 3,
         deterministic: bool = False,
         monotone: bool = True,
+        place: Place | None = None,
     ) -> None:
         _check_bounds(strategy, max_size, max_union, monotone=monotone)
         _check_costs(costs or {})
@@ -103,7 +106,7 @@ class Explorer:
         self._language.protect(frozenset(protected))
         for together in sorted((frozenset(each) for each in exclusions), key=set_key):
             self._language.exclude(together)
-        self._down = frozenset(down)
+        self._down, self._place = frozenset(down), place
         self._equation = Equation(
             self._language, self._down, deterministic=deterministic, monotone=monotone
         )
@@ -298,11 +301,14 @@ class Explorer:
 
     def _now(self) -> Hypotheses:
         self._equation.refresh()
-        language = self._language
-        version = self._equation.version, *language.state
-        if self._snapshot is None or self._snapshot[0] != version:
-            self._snapshot = version, Hypotheses(language, self._equation, self.max_size)
+        if self._snapshot is None or self._snapshot[0] != self._version:
+            now = with_presumed(self._language, self._equation, self.max_size, self._place)
+            self._snapshot = self._version, now
         return self._snapshot[1]
+
+    @property
+    def _version(self) -> tuple[int, ...]:
+        return self._equation.version, *self._language.state
 
     def _lot(self, what: str) -> random.Random:
         """Draw by lot, differently each time until something is learned."""

@@ -71,7 +71,7 @@ HOW: Final = _fields(
     *("min_samples", "fdr", "window", "settle", "apart", "delay", "guardrail", "min_traffic"),
     *("min_consistency", "rechecks", "on_drift", "seed"),
 )
-CHECKS: Final = _fields("confirm", "verify")
+CHECKS: Final = _fields("confirm", "verify", "each_kind")
 _TYPED: Final = tuple(field.name for field in (MAX_SIZE, *WHO, *HOW))
 _TICKED: Final = tuple(field.name for field in CHECKS)
 _EMPTY_MEANS_NONE: Final = tuple(name for name in _TYPED if SETTINGS[name].optional)

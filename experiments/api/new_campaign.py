@@ -17,7 +17,7 @@ from ldfi.experiments.domain.settings import DEFAULTS, SETTINGS, Settings
 from ldfi.experiments.errors import InvalidCalendar
 from ldfi.fit.faults import Fault
 from ldfi.fit.native import check_native
-from ldfi.kinds import kind_of
+from ldfi.kinds import alike_of, kind_of
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _VARIABLE = r"^[a-z]+(:[A-Za-z0-9_]+)?@[^\x00-\x1f\x7f]+$"
@@ -87,10 +87,20 @@ def _possible(variable: str) -> str:
     return variable
 
 
+def _alike(text: str) -> str:
+    """Return what says which kinds are alike. Raises ValueError for what does not."""
+    alike_of(text)
+    return text
+
+
 _AS_JSON: Final[Mapping[str, Any]] = {
     "kinds": Annotated[
         list[Annotated[str, AfterValidator(kind_of), Field(max_length=64)]],
         Field(min_length=1, max_length=_MOST_KINDS),
+    ],
+    "alike": Annotated[
+        list[Annotated[str, AfterValidator(_alike), Field(max_length=200)]],
+        Field(max_length=_MOST_KINDS),
     ],
     "promql": PromqlCounts | None,
 }

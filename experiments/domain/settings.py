@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, Literal, Self
 
 from ldfi.experiments.domain.declared import About, Setting, settings_of
-from ldfi.kinds import KINDS, FaultKind, kind_of
+from ldfi.kinds import KINDS, FaultKind, alike_of, kind_of
 
 StrategyName = Literal["smallest", "likeliest", "union"]
 VerdictRule = Literal["sequential", "threshold"]
@@ -100,7 +100,8 @@ class Settings(Thresholds):
     ``window``: when it is over the experiment is inconclusive. ``approve_above``: experiments
     that may hurt more members than this, as far as one can tell beforehand, wait for an operator.
     ``profile``: chooses, as the campaign starts, those of shares, window and unions that were not
-    given (:mod:`ldfi.experiments.domain.gates.feasibility`).
+    given (:mod:`ldfi.experiments.domain.gates.feasibility`). ``alike``: an assumption falls at a
+    point where one of its kinds hurt and another was survived.
     Raises ValueError for a value outside its bounds.
     """
 
@@ -123,6 +124,22 @@ class Settings(Thresholds):
             reads=kind_of,
         ),
     ] = KINDS
+    each_kind: Annotated[
+        bool,
+        About(
+            "Try what was found to hurt with its other kinds, too; else they are presumed to hurt",
+            "Try other kinds of what hurts",
+        ),
+    ] = False
+    alike: Annotated[
+        tuple[str, ...],
+        About(
+            "Kinds that are assumed to do the same, as 5xx or refused+reset",
+            "Kinds taken as alike",
+            "An assumption; certificates name it, and rechecks try it.",
+            reads=alike_of,
+        ),
+    ] = ()
     strategy: Annotated[
         StrategyName,
         About("How the next try is chosen", "Strategy", "Smallest is the most cautious."),
@@ -317,7 +334,7 @@ class Settings(Thresholds):
 
     def to_json(self) -> dict[str, Any]:
         """Return every setting by its name, as JSON can hold it."""
-        return {**asdict(self), "kinds": list(self.kinds)}
+        return {**asdict(self), "kinds": list(self.kinds), "alike": list(self.alike)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -328,8 +345,9 @@ class Settings(Thresholds):
         """
         flat = {**data, **data.get("thresholds", {})}
         flat.pop("thresholds", None)
-        if "kinds" in flat:
-            flat["kinds"] = tuple(flat["kinds"])
+        for name in ("kinds", "alike"):
+            if name in flat:
+                flat[name] = tuple(flat[name])
         if flat.get("promql") is not None:
             flat["promql"] = PromqlOutcome(**flat["promql"])
         return cls(**flat)

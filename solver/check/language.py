@@ -30,8 +30,9 @@ class Vocabulary:
         bounds = axioms["bounds"]
         self.down = self.expand(bounds["down"])
         self.protected = self.bits(bounds["protected"])
+        presumed = [each["faults"] for each in bounds.get("presumed", ())]
         self.exclusions = [
-            self.bits(each) for each in (*bounds["exclusions"], *axioms["impossible"])
+            self.bits(each) for each in (*bounds["exclusions"], *axioms["impossible"], *presumed)
         ]
         self._singles = frozenset(each for each in self.exclusions if each.bit_count() == 1)
         self._excluding = self._index_exclusions()

@@ -40,7 +40,14 @@ def explorer_of(settings: Settings) -> Explorer:
         max_faults=room(settings.kinds, delay_ms=max(round(settings.delay * 1000), 1)),
         seed=settings.seed,
         time_limit=SOLVER_SECONDS,
+        place=None if settings.each_kind else _place,
     )
+
+
+def _place(fault: object) -> str | None:
+    """Return the point of a fault; a system that is down is down in one way."""
+    kind, _, point = str(fault).partition("@")
+    return None if kind in ("down", "shared") else point
 
 
 @dataclass(slots=True)
@@ -61,7 +68,7 @@ class Fold:
     _unproven: Unproven = field(default_factory=Unproven, init=False)
 
     def __post_init__(self) -> None:
-        self.kinds = Kinds(self.settings.kinds)
+        self.kinds = Kinds(self.settings.kinds, self.settings.alike)
         self.explorer = explorer_of(self.settings)
         self._know_points()
         if "error" in self.settings.kinds:
@@ -160,6 +167,10 @@ class Fold:
                 self.explorer.protect(faults)
             for pair in combinations(faults, 2):
                 self.explorer.exclude(pair, impossible=True)
+            if point not in self.around.unlike:
+                for one, other in self.kinds.alike_at(point):
+                    self.explorer.imply(one, other)
+                    self.explorer.imply(other, one)
 
     def _know_domains(self) -> None:
         if "error" not in self.settings.kinds:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
+from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.fit.native import native
-from ldfi.kinds import KINDS, LATE, FaultKind
+from ldfi.kinds import KINDS, LATE, FaultKind, alike_of
 
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """Those that are ``asked`` for."""
+    """Those that are ``asked`` for. ``alike``: which of them are assumed to do the same."""
 
     asked: tuple[FaultKind, ...]
+    alike: tuple[str, ...] = ()
 
     def at(self, point: str) -> list[str]:
         """List the faults that can be tried at a point."""
@@ -27,6 +30,37 @@ class Kinds:
     def stopping(self, point: str) -> list[str]:
         """List the faults that can be tried there and let no call through."""
         return [fault for fault in self.at(point) if not fault.startswith("delay@")]
+
+    def alike_at(self, point: str) -> list[tuple[str, str]]:
+        """List pairs of faults there of which either is assumed to do what the other does."""
+        possible = self.at(point)
+        groups = (
+            [fault for fault in possible if fault.partition("@")[0] in alike_of(each)]
+            for each in self.alike
+        )
+        return [pair for group in groups for pair in pairwise(group)]
+
+    def unlike(self, lessons: Iterable[Lesson]) -> frozenset[str]:
+        """Find the points at which an assumption is wrong: one kind hurt, and one that was taken as
+        alike was survived in its place, with all else the same."""
+        if not self.alike:
+            return frozenset()
+        known = list(lessons)
+        survived = [each.fired for each in known if each.succeeded and not each.degraded]
+        wrong: set[str] = set()
+        for harm in (each.fired for each in known if each.succeeded is False):
+            for good in survived:
+                stood_in = {fault: self._stand_in(fault, good) for fault in harm}
+                if None not in stood_in.values():
+                    wrong |= {f.partition("@")[2] for f, other in stood_in.items() if f != other}
+        return frozenset(wrong)
+
+    def _stand_in(self, fault: str, among: frozenset[str]) -> str | None:
+        """Find the fault itself among these, or one that is taken as alike."""
+        kind, _, point = fault.partition("@")
+        like = {other for each in self.alike if kind in alike_of(each) for other in alike_of(each)}
+        found = (f"{other}@{point}" for other in sorted(like))
+        return fault if fault in among else next((each for each in found if each in among), None)
 
     def widened(self, faults: Iterable[str]) -> frozenset[str]:
         """Add to each error and delay the other kinds that are asked for, so far as its point can

@@ -5,6 +5,7 @@ This is where the three rooms meet.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from ldfi.experiments.domain.campaign.doubt import agreed, borne_out, together
 from ldfi.experiments.domain.campaign.filing import Filing
 from ldfi.experiments.domain.campaign.fold import DOWN, Fold
 from ldfi.experiments.domain.campaign.grounds import Grounds, grounds
+from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings, surroundings
 from ldfi.experiments.domain.settings import Settings
@@ -52,7 +54,7 @@ class Knowledge:
     filing: Filing = field(default_factory=Filing, init=False)
 
     def __post_init__(self) -> None:
-        self._build(surroundings(self.traffic, self.lessons))
+        self._build(self._surroundings())
 
     @property
     def explorer(self) -> Explorer:
@@ -84,8 +86,23 @@ class Knowledge:
 
     def recheck(self) -> Hypothesis | None:
         """Draw a hypothesis that was inferred safe but never tried; None if there is none."""
+        alike = self._alike_untried()
+        if alike is not None:
+            return alike
         drawn = self.explorer.recheck()
         return None if drawn is None else _hypothesis(drawn)
+
+    def _alike_untried(self) -> Hypothesis | None:
+        """Draw a fault that is only assumed to be survived, as one that is taken as alike was; None
+        where as many were tried as are to be."""
+        pairs = [p for each in self.points for p in self._kinds.alike_at(each)]
+        assumed = {fault for pair in pairs for fault in pair}
+        tried = {fault for each in self.lessons for fault in each.injected}
+        again = sum(each.purpose == "recheck" and each.injected <= assumed for each in self.lessons)
+        untried = sorted(f for f in assumed - tried if self.explorer.judge({f}) == "safe")
+        if not untried or 2 * again >= self.settings.rechecks:
+            return None
+        return frozenset({random.Random(f"{self.settings.seed} alike {again}").choice(untried)})
 
     def superseded_soon(self, hypothesis: Hypothesis) -> bool:
         """Say whether the same with errors in place of delays is still open.
@@ -99,7 +116,7 @@ class Knowledge:
             else f"{kind}@{point}"
             for kind, _, point in (fault.partition("@") for fault in hypothesis)
         )
-        return weaker != hypothesis and self.explorer.judge(weaker) == "open"
+        return weaker != hypothesis and self._unknown(weaker)
 
     def knows(self, hypothesis: Hypothesis) -> bool:
         """Say whether all of it can be injected: its points and systems have been seen.
@@ -117,7 +134,12 @@ class Knowledge:
         rejected = any(
             each.purpose == "rejected" and each.injected <= hypothesis for each in self.lessons
         )
-        return not rejected and self.knows(hypothesis) and self.explorer.judge(hypothesis) == "open"
+        return not rejected and self.knows(hypothesis) and self._unknown(hypothesis)
+
+    def _unknown(self, hypothesis: Hypothesis) -> bool:
+        """Say whether nothing is known of it, and nothing presumed."""
+        told = self.explorer.judge(hypothesis)
+        return told == "open" and self.explorer.admissible(hypothesis)
 
     def by_system(self, faults: Hypothesis) -> Hypothesis:
         """Name the faults by the systems that are down where all errors of one are among them."""
@@ -150,7 +172,7 @@ class Knowledge:
         self.lessons = [*kept, lesson]
         if lesson.succeeded is False:
             self.hurt.add(lesson.injected)
-        around = surroundings(self.traffic, self.lessons)
+        around = self._surroundings()
         all_of_it = [*same, lesson]
         said = any(agreed(each, all_of_it) != agreed(each, same) for each in same)
         if replaced or said or around != self._around:
@@ -178,7 +200,7 @@ class Knowledge:
 
     def study_traffic(self) -> None:
         """Take in what the traffic has shown since the last time."""
-        around = surroundings(self.traffic, self.lessons)
+        around = self._surroundings()
         if around != self._around:
             self._build(around)
 
@@ -189,6 +211,13 @@ class Knowledge:
         self._fold = self._empty()
         for lesson in borne_out(self.lessons):
             self._fold.take(lesson)
+
+    @property
+    def _kinds(self) -> Kinds:
+        return Kinds(self.settings.kinds, self.settings.alike)
+
+    def _surroundings(self) -> Surroundings:
+        return surroundings(self.traffic, self.lessons, self._kinds)
 
     def _empty(self) -> Fold:
         fold = Fold(self.settings, self._around, self.protected)

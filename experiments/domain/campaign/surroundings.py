@@ -7,9 +7,10 @@ traffic and with later lessons, so it is gathered first, and lessons are learned
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.topology import Topology
@@ -27,6 +28,8 @@ class Surroundings:
     """Every point seen, in traffic or in experiments."""
     implications: frozenset[tuple[str, str]]
     """Pairs (delay, error) of points whose callers were seen to give up."""
+    unlike: frozenset[str]
+    """Points at which kinds that are assumed to be alike are not."""
     known_as: tuple[int, int]
     """Which topology, and how often it has changed."""
     topology: Topology = field(compare=False)
@@ -39,7 +42,7 @@ class Surroundings:
         return frozenset(delay.partition("@")[2] for delay, _ in self.implications)
 
 
-def surroundings(traffic: Traffic, lessons: Iterable[Lesson]) -> Surroundings:
+def surroundings(traffic: Traffic, lessons: Sequence[Lesson], kinds: Kinds) -> Surroundings:
     """Gather what traffic shows by now, and these lessons."""
     frequent = tuple(traffic.frequent())
     faults = {fault for relied_on, _, _ in frequent for fault in relied_on}
@@ -53,6 +56,7 @@ def surroundings(traffic: Traffic, lessons: Iterable[Lesson]) -> Surroundings:
         called=traffic.usually_called(),
         points=frozenset(fault.partition("@")[2] for fault in faults),
         implications=frozenset(implications),
+        unlike=kinds.unlike(lessons),
         known_as=(id(topology), topology.changes),
         topology=topology,
         traces=tuple(trace_id for _, _, trace_id in frequent),
