@@ -20,7 +20,8 @@ class Bounds:
     """How far one test is explored.
 
     ``max_size``: faults at once. ``kinds``: ``error``, ``delay`` and those of :mod:`ldfi.kinds`,
-    each at the points that can have it. ``delay``: seconds that a ``delay`` hangs where the caller
+    each at the points that can have it. ``each_kind``: where one hurts, its others are tried too,
+    in place of being presumed to hurt. ``delay``: seconds that a ``delay`` hangs where the caller
     sets no timeout or a longer one, and that a ``timeout`` lasts at most. ``protected``: patterns
     of points that are never injected into. ``time_limit``: seconds for all runs of the test; where
     it is over with something left to try, the test fails as inconclusive. ``seed``: the order of
@@ -29,6 +30,7 @@ class Bounds:
 
     max_size: int = 2
     kinds: tuple[FaultKind, ...] = ("error",)
+    each_kind: bool = False
     delay: float = 10.0
     protected: tuple[str, ...] = ()
     time_limit: float = 60.0

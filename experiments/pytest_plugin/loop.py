@@ -116,6 +116,7 @@ class _Search:
         settings = Settings(
             max_size=bounds.max_size,
             kinds=bounds.kinds,
+            each_kind=bounds.each_kind,
             max_union=MOST_AT_ONCE,
             seed=bounds.seed,
             rechecks=0,

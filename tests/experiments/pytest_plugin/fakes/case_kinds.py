@@ -24,7 +24,7 @@ STOCK = "http://stock/17"
 REVIEWS = "http://reviews/17"
 PATIENCE = 0.05
 
-every_kind = pytest.mark.ldfi(kinds=KINDS, max_size=1, time_limit=180.0)
+every_kind = pytest.mark.ldfi(kinds=KINDS, each_kind=True, max_size=1, time_limit=180.0)
 only_timeouts = pytest.mark.ldfi(kinds="timeout", max_size=1, delay=0.1)
 pytestmark = pytest.mark.httpx_mock(
     assert_all_responses_were_requested=False, can_send_already_matched_responses=True
