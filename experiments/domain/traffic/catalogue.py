@@ -163,9 +163,9 @@ class KnownClass:
         seen = self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         return 60 * seen / max(60.0, _remembered(now - self.first_seen))
 
-    def observe(self, observation: Observation, now: float) -> None:
-        """Take in one request of the class."""
-        self.traffic.observe(observation, now)
+    def observe(self, observation: Observation, now: float, *, near: bool = False) -> None:
+        """Take in one request of the class. ``near``: see :meth:`Traffic.observe`."""
+        self.traffic.observe(observation, now, near=near)
         self._weight = 1 + self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         self.last_seen = max(now, self.last_seen)
 
@@ -260,6 +260,10 @@ class ClassChange:
     vanished: frozenset[str] = frozenset()
 
 
+Place = tuple[int, int]
+"""Where something stands in a stream: partition and offset."""
+
+
 @dataclass(slots=True, eq=False)
 class _Entry:
     """Where requests enter: the current sample, and the classes known.
@@ -322,12 +326,13 @@ class Catalogue:
         return MappingProxyType(self._classes)
 
     def observe(
-        self, observation: Observation, now: float, at: tuple[int, int] | None = None
+        self, observation: Observation, now: float, at: Place | None = None, *, near: bool = False
     ) -> None:
         """Take in a request that nobody injected anything into. ``now``: Unix seconds.
 
         ``at``: partition and offset where it stands in a stream, if it comes from one. A class
         leaves out what it has counted already, as after a restart that reads some of it again.
+        ``near``: an experiment may have had a hand in it.
         """
         if now >= self._next_sweep:
             self.expire(now)
@@ -349,7 +354,7 @@ class Catalogue:
         if known is None and entry.asleep:
             known = self._woken(entry, lineage, now)
         if known is not None:
-            known.observe(observation, now)
+            known.observe(observation, now, near=near)
             if at is not None:
                 known.counted[at[0]] = at[1] + 1
         else:
