@@ -80,14 +80,18 @@ class Simulation:
             number, "treatment" if self._rng.random() < self._treated else "control"
         )
         enrolled = self._enrolled[arm]
-        if number not in enrolled:
+        again = number in enrolled
+        if not again:
             if len(self._enrolled["treatment"]) >= allowed:
                 return
             enrolled.add(number)
         self._numbers += 1
         fate = self._weather(f"d{number}", arm, at)
         if not fate.lost:
-            seen = _observation(arm, number, self._numbers, at, failed=fate.fails)
+            lineage = replace(
+                _lineage(arm, again), trace_id=f"{self._numbers:032x}", start=int(at * 1e9)
+            )
+            seen = Observation(lineage, Outcome(lineage.trace_id, f"d{number}", "", not fate.fails))
             heapq.heappush(self._reports, (at + fate.late, self._numbers, seen))
         if self._sky.counted:
             end = (at + fate.late, self._numbers, arm == "treatment", fate.fails)
@@ -168,17 +172,12 @@ def _tried(sky: Sky, rng: random.Random, settings: Settings, *how: Any) -> Ended
 
 
 @cache
-def _lineage(arm: Arm) -> Lineage:
+def _lineage(arm: Arm, again: bool) -> Lineage:
     fired = arm == "treatment"
     call = span("a", "root", fired="error") if fired else span("a", "root", would_fire="error")
-    spans = [span("root", kind="server"), call]
+    root = span("root", kind="server", again="true") if again else span("root", kind="server")
+    spans = [root, call]
     learned = learn(Trace.of("0" * 32, spans))
     if learned is None:
         raise AssertionError("these spans have a root")
     return replace(learned, experiment="e", arm=arm)
-
-
-def _observation(arm: Arm, device: int, number: int, begins: float, *, failed: bool) -> Observation:
-    trace_id = f"{number:032x}"
-    lineage = replace(_lineage(arm), trace_id=trace_id, start=int(begins * 1e9))
-    return Observation(lineage, Outcome(trace_id, f"d{device}", "", not failed))

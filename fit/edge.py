@@ -19,7 +19,7 @@ import math
 import time
 from collections.abc import Callable
 
-from ldfi.fit import baggage, runtime
+from ldfi.fit import arrival, baggage, runtime
 from ldfi.fit.allocation import mark_of
 from ldfi.fit.clock import steady
 from ldfi.fit.context import Arm, encode
@@ -87,7 +87,12 @@ class Edge:
         stamped = baggage.with_entry(header, self._stamp(active, lease, rule, arm))
         if len(stamped) > baggage.MAX_LENGTH:
             return header
-        return stamped if poll.allowances.admit(rule.experiment, arm, mark) else header
+        again = poll.allowances.knows(rule.experiment, arm, mark)
+        if not poll.allowances.admit(rule.experiment, arm, mark):
+            return header
+        if again:
+            arrival.note_again()
+        return stamped
 
     def _stamp(self, active: Runtime, lease: Lease, rule: Rule, arm: Arm) -> str:
         """Sign a context once per experiment, arm and lease, not once per request.

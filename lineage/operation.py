@@ -66,6 +66,12 @@ class Operation:
         return any(name == "edge" for name, _ in self.fields)
 
     @property
+    def again(self) -> bool:
+        """Whether it is not the first request of its device under its experiment, as the edge
+        says."""
+        return any(name == "again" for name, _ in self.fields)
+
+    @property
     def failure(self) -> str:
         """How it failed, if it did (:func:`ldfi.lineage.outcome.kind`)."""
         return outcome.kind(dict(self.fields))

@@ -137,16 +137,19 @@ class Edge:
         self.lease = read_lease(engine.board.lease(self.name, now), now)
         self.allowances.renew(self.lease.rules)
 
-    def claim(self, path: str, device: str, now: float) -> tuple[Rule, Arm] | None:
-        """Decide on one request: its experiment and arm, or None."""
+    def claim(self, path: str, device: str, now: float) -> tuple[Rule, Arm, bool] | None:
+        """Decide on one request: its experiment and arm, and whether the device was in it before;
+        None where it is in none."""
         if now >= self.lease.ends:
             return None
         claimed = self.lease.allocate({"method": "GET", "path": path}, device)
         if claimed is None:
             return None
         rule, arm = claimed
-        admitted = self.allowances.admit(rule.experiment, arm, mark_of(device))
-        return claimed if admitted else None
+        mark = mark_of(device)
+        again = self.allowances.knows(rule.experiment, arm, mark)
+        admitted = self.allowances.admit(rule.experiment, arm, mark)
+        return (rule, arm, again) if admitted else None
 
 
 class World:
@@ -268,8 +271,9 @@ class World:
         marks, would = {}, frozenset[str]()
         arm: Arm | None = None
         if claimed is not None:
-            rule, arm = claimed
+            rule, arm, again = claimed
             marks = {"experiment": rule.experiment, "arm": arm}
+            marks |= {"again": "true"} if again else {}
             chosen = frozenset(map(str, rule.faults))
             if arm == "treatment":
                 faults = chosen

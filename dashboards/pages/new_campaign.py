@@ -68,8 +68,8 @@ WHO: Final = _fields(
 )
 HOW: Final = _fields(
     *("strategy", "max_union", "rule", "delta", "alpha_harmful", "alpha_tolerated"),
-    *("min_samples", "fdr", "window", "settle", "apart", "delay", "guardrail", "min_traffic"),
-    *("min_consistency", "rechecks", "on_drift", "seed"),
+    *("min_samples", "fdr", "window", "settle", "apart", "delay", "steady", "guardrail"),
+    *("min_traffic", "min_consistency", "rechecks", "on_drift", "seed"),
 )
 CHECKS: Final = _fields("confirm", "verify", "each_kind")
 _TYPED: Final = tuple(field.name for field in (MAX_SIZE, *WHO, *HOW))

@@ -223,7 +223,7 @@ class Engine:
         if observation is None:
             return
         if not observation.lineage.experiment:
-            self.scheduler.pass_by(observation, now)
-            self.catalogue.observe(observation, now, at)
+            near = self.scheduler.pass_by(observation, now)
+            self.catalogue.observe(observation, now, at, near=near)
         elif not self.scheduler.observe(observation):
             self.dropped["unknown_experiment"] += 1

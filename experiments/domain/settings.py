@@ -86,6 +86,11 @@ class Thresholds:
             SETTINGS[each.name].check(getattr(self, each.name))
 
 
+STEADY: Final = 0.9
+"""Where nobody says otherwise no experiment starts or goes on in a class of whose bystanders a
+smaller share succeeds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings(Thresholds):
     """Bounds and care of a campaign. Times in seconds, shares of all devices.
@@ -306,6 +311,16 @@ class Settings(Thresholds):
     on_drift: Annotated[
         OnDrift, About("What becomes of a class whose lineage changes", "When a lineage changes")
     ] = "reopen"
+    steady: Annotated[
+        float,
+        About(
+            "Share of requests that must go right by themselves",
+            "Must go right by themselves",
+            "Of those nobody injects into; where fewer do nothing starts, and what runs stops.",
+            gt=0,
+            le=1,
+        ),
+    ] = STEADY
     guardrail: Annotated[
         float,
         About(

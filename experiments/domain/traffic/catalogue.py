@@ -79,6 +79,10 @@ LARGEST = 8
 too few requests to see why."""
 
 
+Place = tuple[int, int]
+"""Where something stands in a stream: partition and offset."""
+
+
 class Catalogue:
     """Request classes as learned from the traffic so far.
 
@@ -115,12 +119,13 @@ class Catalogue:
         return MappingProxyType(self._classes)
 
     def observe(
-        self, observation: Observation, now: float, at: tuple[int, int] | None = None
+        self, observation: Observation, now: float, at: Place | None = None, *, near: bool = False
     ) -> None:
         """Take in a request that nobody injected anything into. ``now``: Unix seconds.
 
         ``at``: partition and offset where it stands in a stream, if it comes from one. A class
         leaves out what it has counted already, as after a restart that reads some of it again.
+        ``near``: an experiment may have had a hand in it.
         """
         if now >= self._next_sweep:
             self.expire(now)
@@ -142,7 +147,7 @@ class Catalogue:
         if known is None and entry.asleep:
             known = self._woken(entry, lineage, now)
         if known is not None:
-            known.observe(observation, now)
+            known.observe(observation, now, near=near)
             if at is not None:
                 known.counted[at[0]] = at[1] + 1
         else:

@@ -138,9 +138,9 @@ class KnownClass:
         seen = self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         return 60 * seen / max(60.0, _remembered(now - self.first_seen))
 
-    def observe(self, observation: Observation, now: float) -> None:
-        """Take in one request of the class."""
-        self.traffic.observe(observation, now)
+    def observe(self, observation: Observation, now: float, *, near: bool = False) -> None:
+        """Take in one request of the class. ``near``: see :meth:`Traffic.observe`."""
+        self.traffic.observe(observation, now, near=near)
         self._weight = 1 + self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         self.last_seen = max(now, self.last_seen)
 
