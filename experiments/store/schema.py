@@ -38,7 +38,7 @@ class ExperimentRow(Base):
     ``active_class`` is the request class for as long as anything may still be injected, then NULL:
     being unique, it lets no two experiments run on one class, whoever arms them.
     ``members_charged`` is what the budgets count: all that were reserved, until the edges have
-    said how many they used.
+    said how many they used. ``draft``: of an armed one, the record it leaves if nobody ends it.
     """
 
     __tablename__ = "experiment"
@@ -66,6 +66,7 @@ class ExperimentRow(Base):
     ended_at: Mapped[float | None] = mapped_column(Float, index=True)
     comparison: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     lesson: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    draft: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     __table_args__ = (Index("experiment_by_class", "request_class", "ended_at"),)
 
 

@@ -14,10 +14,11 @@ from sqlalchemy import delete, select
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, chain, experiments
+from ldfi.experiments.store.arming import Armed
 from ldfi.experiments.store.evidence_file import Certified, evidence_file, version_of
 from ldfi.experiments.store.schema import ExperimentRow, HeadRow, RunRow
 from ldfi.proof import merkle
-from ldfi.proof.canonical import read
+from ldfi.proof.canonical import canonical, read
 from ldfi.proof.document import EvidenceFile
 from ldfi.proof.head import Head, SigningKey
 from ldfi.proof.record import RunRecord
@@ -70,6 +71,22 @@ def test_what_a_campaign_leaves_behind_is_borne_out(world: World, campaign: Camp
 
     assert (found.false, found.lacking) == ([], [])
     assert found.runs >= 5
+
+
+def test_every_experiment_on_a_certificate_carries_what_was_recorded(
+    world: World, campaign: Campaign
+) -> None:
+    with world.database.read() as session:
+        records = {row.experiment_id: read(row.document) for row in session.scalars(select(RunRow))}
+    carried = 0
+    for each in file_of(world, campaign)["classes"]:
+        for run in each["certificate"]["evidence"]:
+            assert ("proof" in run) == (run["origin"] == "injected")
+            if "proof" in run:
+                record = records[run["proof"]["experiment"]]
+                assert canonical({**run["proof"], "number": record["number"]}) == canonical(record)
+                carried += 1
+    assert carried >= 5
 
 
 def test_every_experiment_that_was_armed_has_a_record(world: World, campaign: Campaign) -> None:
@@ -256,6 +273,43 @@ def test_an_end_that_is_written_twice_leaves_one_record(database: Database) -> N
     with database.change(NOW) as change:
         experiments.end(change, order.experiment, 3, None)
     assert _sizes(database) == (1, 1, 1)
+
+
+def test_what_nobody_ended_leaves_a_record_and_to_drop_it_is_found(database: Database) -> None:
+    """Whoever can kill the service makes no run vanish."""
+    a_campaign(database)
+    database.keys = (KEY,)
+    orders = [an_order("e1"), an_order("e2"), an_order("e3", "GET /other")]
+    orders[1].experiment.version = orders[2].experiment.version = 2
+    try_arming(database, orders[0], WIDE)
+    end(database, orders[0], 3)
+    for each in orders[1:]:
+        assert isinstance(try_arming(database, each, WIDE, NOW + 1), Armed)
+    # When the process that ran two of them is killed, and somebody finds that out
+    with database.change(NOW + 60) as change:
+        assert sorted(experiments.close_abandoned(change)) == ["e2", "e3"]
+    with database.change(NOW + 90) as change:
+        assert experiments.close_abandoned(change) == []
+        # and it was only asleep, and ends what is closed
+        experiments.end(change, orders[1].experiment, 3, None)
+    # Then each left a record that holds together, of the version it was armed on
+    assert _sizes(database) == (3, 3, 3)
+    certified = [Certified("GET /", 2, {}), Certified("GET /other", 2, {})]
+    with database.read() as session:
+        document = evidence_file(session, certified, (KEY,), NOW + 7_200)
+    for each in document["classes"]:
+        each["certificate"] = None
+    against = Against(trusted(KEY), NOW + 7_200)
+    found = verify(EvidenceFile.from_json(document), against)
+    assert (found.false, found.runs) == ([], 2)
+    for leaf in EvidenceFile.from_json(document).leaves():
+        assert (leaf.record.state, leaf.record.verdict) == ("aborted", None)
+        assert (leaf.record.began, leaf.record.ended) == (NOW + 1, NOW + 60)
+        assert leaf.record.reason == "whoever ran it was gone"
+    # And to drop one is found
+    document["classes"][0]["runs"].clear()
+    found = verify(EvidenceFile.from_json(document), against)
+    assert found.false == ["GET / (version 2): 0 runs of 1 are here"]
 
 
 def test_what_was_never_armed_leaves_none(database: Database) -> None:
