@@ -240,6 +240,27 @@ class HeadRow(Base):
     document: Mapped[str] = mapped_column(Text)
 
 
+class RunCountRow(Base):
+    """How many runs there are of a class version. ``place``: its leaf in the tree over all of these
+    counts, from 0 on, as class versions came."""
+
+    __tablename__ = "run_count"
+    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    request_class: Mapped[str] = mapped_column(Text)
+    version: Mapped[int] = mapped_column(Integer)
+    runs: Mapped[int] = mapped_column(Integer)
+    __table_args__ = (Index("run_count_by_class", "request_class", "version", unique=True),)
+
+
+class CountNodeRow(Base):
+    """A node of that tree: its hash, by level and place. The leaves are on level 0."""
+
+    __tablename__ = "run_count_node"
+    level: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    hashed: Mapped[str] = mapped_column(String(64))
+
+
 class PositionRow(Base):
     """How far a partition of a stream has been taken in: ``next_offset`` is the first that may not
     have been. ``read_from``, not above it, is where reading has to begin so that what comes twice

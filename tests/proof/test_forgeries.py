@@ -488,3 +488,43 @@ def test_a_run_that_is_not_on_record_is_lacking() -> None:
 def test_a_head_goes_through_json_as_it_is() -> None:
     head = chain(random.Random(1), 5).head()
     assert Head.from_json(head.to_json()) == head
+
+
+def test_a_head_from_before_is_read_and_checked_as_ever() -> None:
+    """What it counts is in what is signed, in the order of names."""
+    made = chain(random.Random(1), 9)
+    now = made.head()
+    before = Head(now.size, now.root, now.time, now.runs).signed_by(made.keys)
+    written = before.to_json()
+    assert written["format"] == "ldfi-head/1"
+    assert [name for name, _, _ in written["runs"]] == sorted(name for name, _ in now.runs)
+    read = Head.from_json(written)
+    assert list(read.wrong(trusted(*made.keys))) == []
+    found = verify(
+        EvidenceFile.from_json(made.document(since=9)),
+        Against(trusted(*made.keys), now.time + 1, read),
+    )
+    assert (found.false, found.lacking) == ([], [])
+    written["runs"][0][2] += 1
+    written["size"] += 1
+    assert list(Head.from_json(written).wrong(trusted(*made.keys)))
+
+
+@pytest.mark.parametrize("how", ["more", "fewer", "dropped", "swapped", "moved"])
+def test_whatever_a_head_says_it_counts_is_what_was_signed(how: str) -> None:
+    made = chain(random.Random(1), 9)
+    written = made.head().to_json()
+    runs = written["runs"]
+    if how == "more":
+        runs[0][2] += 1
+    elif how == "fewer":
+        runs[0][2] -= 1
+        runs[1][2] += 1
+    elif how == "dropped":
+        del runs[-1]
+    elif how == "swapped":
+        runs[0], runs[1] = runs[1], runs[0]
+    else:
+        runs[0][1] += 7
+    said = list(Head.from_json(written).wrong(trusted(*made.keys)))
+    assert "the runs that it counts are not those that were signed" in said

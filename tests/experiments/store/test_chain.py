@@ -16,11 +16,11 @@ from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, chain, experiments
 from ldfi.experiments.store.arming import Armed
 from ldfi.experiments.store.evidence_file import Certified, evidence_file, version_of
-from ldfi.experiments.store.schema import ExperimentRow, HeadRow, RunRow
+from ldfi.experiments.store.schema import CountNodeRow, ExperimentRow, HeadRow, RunCountRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.canonical import canonical, read
 from ldfi.proof.document import EvidenceFile
-from ldfi.proof.head import Head, SigningKey
+from ldfi.proof.head import Head, SigningKey, counts_root
 from ldfi.proof.record import RunRecord
 from ldfi.proof.verify import Against, Examined, verify
 from ldfi.testing.world import PROGRAM, QUICK, World
@@ -112,6 +112,7 @@ def test_the_head_is_signed_at_each_end(world: World, campaign: Campaign) -> Non
 
     assert list(head.wrong(trusted(KEY))) == []
     assert head.size == count
+    assert head.counts == counts_root(head.runs)
     assert set(head.runs) == {(name, 1) for name in campaign.explorations}
 
 
@@ -132,7 +133,8 @@ def test_an_earlier_head_catches_a_chain_that_was_cut_back(
         runs = dict(kept.runs)
         runs[last.request_class, 1] -= 1
         root = merkle.root(kept.size - 1, chain.node_of(change.session))
-        shorter = Head(kept.size - 1, root, kept.time, runs).signed_by([KEY])
+        counts = counts_root(runs)
+        shorter = Head(kept.size - 1, root, kept.time, runs, counts=counts).signed_by([KEY])
         before.document = chain.written(shorter)
         change.session.execute(delete(RunRow).where(RunRow.leaf == kept.size - 1))
     try:
@@ -337,3 +339,35 @@ def test_runs_of_a_large_chain_are_proved(database: Database) -> None:
         for leaf, each in enumerate(made.records):
             path = merkle.inclusion(leaf, 37, node)
             assert merkle.included(each.leaf, leaf, 37, path, head.root)
+
+
+def test_a_head_from_before_is_counted_on(database: Database) -> None:
+    """What it lists is taken over when the next run ends, and nothing of it is lost."""
+    made = made_of(random.Random(4), 23)
+    database.keys = (KEY,)
+    with database.change(made.head().time) as change:
+        for each in made.records[:11]:
+            class_version = each.request_class, each.version
+            chain.append(change, class_version, partial(_as_it_is, each))
+        before = chain.head_of(change.session)
+        row = change.session.get_one(HeadRow, 1)
+        row.document = chain.written(
+            Head(before.size, before.root, before.time, before.runs).signed_by([KEY])
+        )
+        for table in (RunCountRow, CountNodeRow):
+            change.session.execute(delete(table))
+    with database.read() as session:
+        old = chain.head_of(session)
+        assert (old.counts, list(old.wrong(trusted(KEY)))) == (None, [])
+    with database.change(made.head().time) as change:
+        for each in made.records[11:]:
+            class_version = each.request_class, each.version
+            chain.append(change, class_version, partial(_as_it_is, each))
+    with database.read() as session:
+        head = chain.head_of(session)
+    assert list(head.wrong(trusted(KEY))) == []
+    assert (head.size, head.root, dict(head.runs)) == (
+        23,
+        made.head().root,
+        dict(made.head().runs),
+    )
