@@ -48,6 +48,8 @@ class Entry:
         said["traces"] = list(run.traces)
         if run.origin == "observed":
             return {**said, "count": run.count}
+        if run.proof is not None:
+            said["proof"] = dict(run.proof)
         return {
             **said,
             "injected": names_of(run.injected),

@@ -182,6 +182,7 @@ class Explorer:
         met: Iterable[Hashable] = (),
         caused: Iterable[tuple[Hashable, Hashable]] = (),
         traces: Iterable[str] = (),
+        proof: Mapping[str, Any] | None = None,
     ) -> None:
         """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again.
 
@@ -189,15 +190,18 @@ class Explorer:
         closed, and less than that if more faults never help. ``fired``: those of the faults that
         took effect, all if None. ``blame``: the faults suspected of the failure. ``met``:
         faults that were possible in it, to be tried from now on. ``caused``: pairs of faults of
-        which the one was seen to bring the other about, as evidence for :meth:`imply`. Raises
-        InvalidRecord for a bad run with a support.
+        which the one was seen to bring the other about, as evidence for :meth:`imply`. ``proof``:
+        what shows that it took place, for the certificate. Raises InvalidRecord for a bad run with
+        a support.
         """
         if succeeded is False and support is not None:
             raise InvalidRecord("a failed run has no support; give the faults that fired")
         injected = frozenset(injected)
         took_effect = injected if fired is None else frozenset(fired)
         relied_on = frozenset(support) if succeeded and support is not None else None
-        run = Run("injected", took_effect, relied_on, succeeded, injected, tuple(caused))
+        run = Run(
+            "injected", took_effect, relied_on, succeeded, injected, tuple(caused), proof=proof
+        )
         self._language.learn(injected)
         self._language.learn(met)
         self._suspects.acquit(self._language.variables(injected), self._language.expand(injected))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
 from ldfi.experiments.domain.campaign.kinds import Kinds
@@ -21,10 +21,14 @@ from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.evidence import VERSION
 from ldfi.fit.faults import Fault
 from ldfi.kinds import FaultKind
 from ldfi.lineage.blame import blame
+from ldfi.lineage.digest import digest
 from ldfi.lineage.lineage import Lineage
+from ldfi.proof.outcome import OutcomeRecord
+from ldfi.proof.record import Rested
 
 Passed = bool | None
 """None: the run says nothing (it was skipped, say)."""
@@ -53,13 +57,16 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Run:
     """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request.
-    ``degraded``: it said that it accepts an answer from which something is missing."""
+    ``degraded``: it said that it accepts an answer from which something is missing. ``began``,
+    ``ended``: Unix seconds."""
 
     passed: Passed
     lineage: Lineage
     error: str = ""
     asked: Asked | None = None
     degraded: bool = False
+    began: float = 0.0
+    ended: float = 0.0
 
 
 Execute = Callable[[tuple[Fault, ...]], Run]
@@ -99,6 +106,10 @@ class Explored:
     """Runs that failed although no fault had fired."""
     points: list[str] = field(default_factory=list)
     good: Run | None = None
+    records: list[OutcomeRecord] = field(default_factory=list)
+    """Every run under faults, as what the certificate rests on."""
+    certificate: dict[str, Any] | None = None
+    """None where there was nothing to explore."""
 
 
 def explore(
@@ -110,6 +121,7 @@ def explore(
 
 class _Search:
     def __init__(self, name: str, execute: Execute, bounds: Bounds) -> None:
+        self._name = name
         self._execute = execute
         self._bounds = bounds
         self._traffic = Traffic()
@@ -166,14 +178,17 @@ class _Search:
         self._traffic.observe(Observation(undisturbed, outcome), lineage.start / 1e9)
 
     def _try(self, plan: Plan) -> None:
-        run = self._run(self._exploration.knowledge.expand(plan.hypothesis))
+        injected = self._exploration.knowledge.expand(plan.hypothesis)
+        run = self._run(injected)
         lineage = run.lineage
         self._fired |= lineage.fired
         if not lineage.fired and run.passed:
             self._observe(lineage)
         if not lineage.fired and run.passed is False:
             self._result.unexplained += 1
-        self._exploration.learn(self._lesson(plan, run))
+        lesson, records = self._lesson(plan, run), self._result.records
+        records.append(_record(self._name, len(records) + 1, injected, run, lesson))
+        self._exploration.learn(replace(lesson, proof=records[-1].proof()))
 
     def _lesson(self, plan: Plan, run: Run) -> Lesson:
         lineage = run.lineage
@@ -216,9 +231,9 @@ class _Search:
         found = [faults for faults, _ in known.findings()]
         result.findings = [self._finding(faults) for faults in sorted(found, key=sorted)]
         result.refuted = [each for each, is_ in exploration.states.items() if is_ == "refuted"]
-        certificate = known.explorer.certificate()
+        result.certificate = known.explorer.certificate().data
         result.never_fired = [
-            frozenset(each["faults"]) for each in certificate.data["inconclusive"]
+            frozenset(each["faults"]) for each in result.certificate["inconclusive"]
         ]
         result.unfired = [each for each in result.never_fired if not self._has_fired(each)]
         result.open = known.explorer.open_count()
@@ -251,6 +266,33 @@ class _Search:
         likest = min(self._failed, key=lambda each: (len(each ^ fired), sorted(each)))
         run = self._failed[likest]
         return Finding(faults, injected, run, self._exploration.states.get(faults) == "open")
+
+
+def _record(
+    test: str, number: int, injected: Iterable[Fault], run: Run, lesson: Lesson
+) -> OutcomeRecord:
+    """Write down one run of a test under faults. ``number``: which one it is, from 1 on."""
+    trace = run.lineage.trace_id
+    outcome = {True: "passed", False: "failed", None: "skipped"}[run.passed]
+    letter = "T" if run.passed is False else "t"
+    return OutcomeRecord(
+        experiment=f"{test} #{number}",
+        request_class=test,
+        version=VERSION,
+        number=number,
+        purpose=lesson.purpose,
+        hypothesis=tuple(sorted(lesson.injected)),
+        faults=tuple(map(str, injected)),
+        outcome=outcome,
+        verdict={True: "tolerated", False: "harmful", None: "inconclusive"}[lesson.succeeded],
+        reason=run.error,
+        began=run.began,
+        ended=max(run.began, run.ended),
+        fired=tuple(sorted(run.lineage.fired)),
+        relied_on=tuple(sorted(lesson.relied_on)),
+        degraded=lesson.degraded,
+        traces=Rested.on([(trace, letter, digest(run.lineage.trace))], (trace,)),
+    )
 
 
 def points_of(hypotheses: Iterable[frozenset[str]], kinds: Collection[FaultKind]) -> str:

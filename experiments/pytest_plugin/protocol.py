@@ -50,7 +50,7 @@ class _Tries:
 
     def run(self, faults: tuple[Fault, ...]) -> Run:
         """Run the test once. Raises _BrokenFixture."""
-        item = self._item
+        item, began = self._item, time.time()
         recorder = self._process.next_run()
         self.reports, self.faults, called = [], faults, None
         with _anew(item, faults):
@@ -66,7 +66,7 @@ class _Tries:
         passed = _passed(called)
         lineage = recorder.lineage(failed=passed is False)
         degraded = item.stash[PRESENT].was_degraded
-        return Run(passed, lineage, _error(called), recorder.asked, degraded)
+        return Run(passed, lineage, _error(called), recorder.asked, degraded, began, time.time())
 
     def phase(self, when: Any, **arguments: Any) -> pytest.CallInfo[None]:
         """Run one of pytest's three phases, not reported to anybody yet."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.evidence import class_evidence
 from ldfi.experiments.pytest_plugin.loop import Explored, Finding
 from ldfi.lineage.outline import Outline, Row, outline, side_by_side
 
@@ -29,7 +30,10 @@ def document_of(
     broken_teardowns: int,
     keep: Keep,
 ) -> Document:
-    """Write all that is known of a test, as JSON. ``keep`` writes scenario files."""
+    """Write all that is known of a test, as JSON. ``keep`` writes scenario files.
+
+    ``evidence`` goes into a file of its own, that of the session.
+    """
     return {
         "test": test,
         "verdict": explored.verdict,
@@ -48,6 +52,11 @@ def document_of(
         "open": explored.open,
         "unexplained": explored.unexplained,
         "broken_teardowns": broken_teardowns,
+        "evidence": (
+            None
+            if explored.certificate is None
+            else class_evidence(test, explored.certificate, explored.records)
+        ),
     }
 
 

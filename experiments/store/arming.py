@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.campaign.recording import draft_of
 from ldfi.experiments.domain.gates.facts import BudgetLeft, Facts, touches
 from ldfi.experiments.domain.gates.guards import BUDGET, objection
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
@@ -138,6 +139,7 @@ def _put(change: Change, order: Order, members: int) -> None:
     row.armed_at, row.lease_until = change.now, order.lease_until
     row.members_reserved = row.members_charged = members
     row.approved_by = experiment.approved_by
+    row.draft = draft_of(experiment, change.now)
     row.allocation = {
         "salt": experiment.id,
         "treatment": settings.treatment,

@@ -116,12 +116,16 @@ class Fold:
                 fired=self.with_tokens(lesson.fired),
                 support=None if lesson.degraded else relied_on,
                 met=relied_on if lesson.degraded else (),
-                caused=sorted(lesson.implications),
+                caused=self._caused(lesson),
                 traces=lesson.traces,
+                proof=lesson.proof,
             )
         elif lesson.succeeded is None:
             self.explorer.record(
-                injected=lesson.injected, succeeded=None, caused=sorted(lesson.implications)
+                injected=lesson.injected,
+                succeeded=None,
+                caused=self._caused(lesson),
+                proof=lesson.proof,
             )
         else:
             self.traces.setdefault(lesson.fired, lesson.traces)
@@ -131,8 +135,9 @@ class Fold:
                 succeeded=False,
                 fired=self.with_tokens(lesson.fired),
                 blame=frozenset(blame) or None,
-                caused=sorted(lesson.implications),
+                caused=self._caused(lesson),
                 traces=lesson.traces,
+                proof=lesson.proof,
             )
 
     def _know_nature(self) -> None:
@@ -202,6 +207,14 @@ class Fold:
 
     def _relied_on(self, relied_on: frozenset[str], survived: frozenset[str]) -> frozenset[str]:
         return self._within_bounds(self.kinds.relied_on(relied_on, survived))
+
+    def _caused(self, lesson: Lesson) -> list[tuple[str, str]]:
+        """List what brought what about, of the kinds that are asked for. Of no other may the solver
+        hear: it would take to be survived what no clause holds."""
+        whole = (
+            each for each in lesson.implications if self._within_bounds(frozenset(each)) >= {*each}
+        )
+        return sorted(whole)
 
     def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
         kinds = (*self.settings.kinds, "shared")

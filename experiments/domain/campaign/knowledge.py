@@ -110,9 +110,10 @@ class Knowledge:
         A delay that makes its call fail implies the error, so if the error hurts as well, that is
         the finding.
         """
+        errors = "error" in self.settings.kinds  # else nobody tries them
         weaker = frozenset(
             f"error@{point}"
-            if kind == "delay" and point in self._around.given_up
+            if errors and kind == "delay" and point in self._around.given_up
             else f"{kind}@{point}"
             for kind, _, point in (fault.partition("@") for fault in hypothesis)
         )

@@ -11,8 +11,8 @@ about the hypothesis; but where bystanders were hurt in it, that is a suspicion.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ldfi.experiments.domain.judging.bystanders import Spread
@@ -66,6 +66,8 @@ class Lesson:
     lead: frozenset[str] = frozenset()
     rules: int = RULES
     """Those by which it was drawn."""
+    proof: Mapping[str, Any] | None = field(default=None, compare=False)
+    """What its verdict came from, as the record of the run has it; None of runs from before."""
 
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""
@@ -85,6 +87,7 @@ class Lesson:
             "degraded": self.degraded,
             "lead": sorted(self.lead),
             "rules": self.rules,
+            **({"proof": dict(self.proof)} if self.proof is not None else {}),
         }
 
     @classmethod
@@ -106,6 +109,7 @@ class Lesson:
             degraded=data.get("degraded", False),
             lead=frozenset(data.get("lead", ())),
             rules=data.get("rules", 1),
+            proof=data.get("proof"),
         )
 
 

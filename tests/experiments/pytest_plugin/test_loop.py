@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,10 +12,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.evidence import class_evidence
 from ldfi.experiments.pytest_plugin.loop import Execute, Explored, Run, exhaustive, explore
 from ldfi.fit.faults import Fault
 from ldfi.lineage.lineage import learn
 from ldfi.lineage.span import Trace
+from ldfi.proof.carried import carried
+from ldfi.proof.document import FORMAT, EvidenceFile
+from ldfi.proof.verify import Against, Examined, verify
 from ldfi.testing.programs import Call, Step, faults_of, points_of
 from ldfi.testing.programs import Run as Simulated
 from ldfi.testing.spans import TRACE
@@ -100,6 +105,41 @@ def test_the_same_seed_gives_the_same_runs(program: Call, seed: int) -> None:
         return log
 
     assert tried() == tried()
+
+
+@settings(max_examples=30)
+@given(programs(points=5), st.integers(0, 3), st.booleans())
+def test_what_the_runs_leave_behind_bears_the_certificate_out(
+    program: Call, seed: int, flaky: bool
+) -> None:
+    assume(points_of(program))
+    assume(Simulated(frozenset()).execute(program).good)
+    count = itertools.count(seed)
+
+    def execute(faults: tuple[Fault, ...]) -> Run:
+        run = simulated(program, frozenset(map(str, faults)))
+        by_chance = flaky and bool(faults) and next(count) % 4 == 0
+        return replace(run, passed=False, error="by chance") if by_chance else run
+
+    explored = explore("t", execute, Bounds(seed=seed))
+    assume(explored.records)
+    entry = class_evidence("t", explored.certificate or {}, explored.records)
+
+    def examined() -> Examined:
+        document = {"format": FORMAT, "head": None, "grown": [], "classes": [entry]}
+        whole = EvidenceFile.from_json(json.loads(json.dumps(document)))
+        return verify(whole, Against((), 0.0))
+
+    found = examined()
+    assert found.false == []
+    assert "nobody has signed it" in found.lacking
+    assert not any("on record" in each for each in found.lacking)
+    assert len(explored.records) == found.runs <= explored.runs
+    held = carried(explored.certificate or {})
+    assert (held.wrong, held.whole) == ((), held.experiments)
+    # And when one is dropped, that shows: the others are not numbered on, or a run has no record
+    del entry["runs"][seed % len(entry["runs"])]
+    assert examined() != found
 
 
 def test_few_runs_are_needed() -> None:
