@@ -30,6 +30,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.replays.intervals import share_interval
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.lineage.lineage import Lineage, learn
@@ -234,5 +235,8 @@ def _row(site: Site, rows: Mapping[str, ExperimentRow], *, over: bool) -> Row:
         "one at least": round(total["any"] / max(1, total["treated"]), 4),
         "least of a class": round(min(shares.values(), default=0.0), 4),
         "classes < 95 %": sum(share < 0.95 for share in shares.values()),
+        "of them beyond chance": sum(
+            share_interval(each["meant"], each["treated"]).high < 0.95 for each in of_class.values()
+        ),
         "verdicts": dict(Counter(str(row.verdict) for row in rows.values())),
     }
