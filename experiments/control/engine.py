@@ -37,6 +37,7 @@ from ldfi.lineage.assembly import FATES, Assembler, concerns
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.lineage import learn, learn_in_full, unusable
 from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.unfinished import so_far
 
 _log = logging.getLogger("ldfi")
 
@@ -126,10 +127,9 @@ class Engine:
 
     def signs(self, now: float) -> Signs:
         """Say who ails, by the traces that are whole and by the newest of those that are not: one
-        with a failed call may wait long for what will never come."""
-        open_traces = self._assembler.newest(LOOKED_AT_OPEN)
-        found = [(heard, learn_in_full(trace)) for heard, trace in open_traces]
-        return self.vitals.signs(now, [(at, each) for at, each in found if each is not None])
+        with a failed call may wait long for what will never come, and its root comes last."""
+        found = (learn_in_full(so_far(t)) for t in self._assembler.newest(LOOKED_AT_OPEN))
+        return self.vitals.signs(now, [each for each in found if each is not None])
 
     def receive_spans(self, spans: Iterable[Span], now: float) -> None:
         """Spans have arrived, in any order."""
@@ -194,7 +194,7 @@ class Engine:
         """Take a trace that was handed over."""
         lineage = learn(trace)
         if lineage is not None:
-            self.vitals.observe(lineage, now)
+            self.vitals.observe(lineage, now if trace.heard is None else trace.heard)
         if lineage is not None and self.replays.take(lineage, now):
             return  # nobody's experiment, and evidence of nothing
         reason = unusable(trace, lineage)
