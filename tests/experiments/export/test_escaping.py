@@ -122,7 +122,7 @@ def test_a_shell_runs_two_requests_and_nothing_else(target: str | None) -> None:
             env = {"PATH": f"{place}/bin:/usr/bin:/bin", "RECORD": str(record)}
             env |= {"LDFI_DEVICE": "me"} | ({} if target else {"LDFI_TARGET": given_target})
             done = subprocess.run(
-                ["sh", str(script)], cwd=place, env=env, capture_output=True, check=False
+                ["/bin/sh", str(script)], cwd=place, env=env, capture_output=True, check=False
             )
             assert done.returncode == 0, done.stderr
             assert {each.name for each in Path(place).iterdir()} == {"bin", "script.sh", "record"}
