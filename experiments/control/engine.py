@@ -32,6 +32,7 @@ from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.store import Database, classes
 from ldfi.experiments.telemetry import instruments
+from ldfi.experiments.telemetry.clock import CLOCK, Clock
 from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.lineage.assembly import FATES, Assembler, concerns
 from ldfi.lineage.expectations import Expectations
@@ -67,7 +68,9 @@ class Engine:
         waiting: Waiting = AT_ONCE,
         limits: Limits | None = None,
         outcomes: OutcomeSource = "devices",
+        clock: Clock = CLOCK,
     ) -> None:
+        self._clock = clock
         self.dropped: Counter[str] = Counter()
         self.spans = 0
         self.outcomes = 0
@@ -173,22 +176,34 @@ class Engine:
         self._join.expire(now)
         self.scheduler.advance(now)
         self.ticked_at = now
+        self.board.tick(now)
 
     async def run(self) -> None:
         """Tick until cancelled. A tick that fails is logged; the next one comes all the same."""
-        due = time.time()
+        due, steps = time.monotonic(), self._clock.steps
         while True:
-            started = time.time()
+            started = time.monotonic()
             instruments.TICK_LAG_SECONDS.observe(max(0.0, started - due))
+            now = self._clock.now()
             try:
+                if steps != self._clock.steps:
+                    self._disarm_for_a_step(now)
+                    steps = self._clock.steps
                 with instruments.TICK_SECONDS.time():
-                    self.tick(started)
+                    self.tick(now)
             except Exception:  # noqa: BLE001 - the next one may do better
                 instruments.TICKS_FAILED.inc()
                 _log.exception("a tick failed; everything armed is disarmed")
                 self.board.clear()
-            due = max(time.time(), started + TICK_SECONDS)
-            await asyncio.sleep(due - time.time())
+            due = max(time.monotonic(), started + TICK_SECONDS)
+            await asyncio.sleep(due - time.monotonic())
+
+    def _disarm_for_a_step(self, now: float) -> None:
+        """Disarm everything, for the machine's clock was set: nobody knows what else goes by it."""
+        reason = f"the machine's clock was set by {self._clock.last_step:+.0f} s"
+        _log.warning("%s: everything armed is disarmed", reason)
+        self.board.clear()
+        self.scheduler.switch.disarm(reason, now)
 
     def _learn(self, trace: Trace, now: float) -> None:
         """Take a trace that was handed over."""

@@ -83,6 +83,12 @@ RECORDS_DROPPED: Final = _counter(
     "Records that the database cannot hold as they are, by what they are of. The audit says why.",
     ["record"],
 )
+CLOCK_STEPS: Final = _counter(
+    "ldfi_clock_steps_total", "How often the machine's clock was set while this process ran."
+)
+CLOCK_SKEW: Final = _gauge(
+    "ldfi_clock_skew_seconds", "By how much the machine's clock is ahead of this process's time."
+)
 HTTP_REQUESTS: Final = _counter(
     "ldfi_http_requests_total",
     "Requests answered; `route` is the template of the path, `none` where nothing is at the path.",
