@@ -12,8 +12,8 @@ import pytest
 GO = Path(__file__).parents[2] / "ldfi" / "fit" / "go"
 
 
-def built(command: str, folder: Path) -> Path:
-    """Build ``cmd/COMMAND``. Skip on a laptop without Go, fail in CI."""
+def built(command: str, folder: Path, package: str = "") -> Path:
+    """Build ``cmd/COMMAND``, or a package. Skip on a laptop without Go, fail in CI."""
     go = shutil.which("go")
     if go is None:
         why = "Go is not installed"
@@ -22,7 +22,7 @@ def built(command: str, folder: Path) -> Path:
         pytest.skip(why)
     made = folder / command
     subprocess.run(
-        [go, "build", "-o", str(made), f"./cmd/{command}"],
+        [go, "build", "-o", str(made), package or f"./cmd/{command}"],
         cwd=GO.resolve(),
         env={**os.environ, "GOFLAGS": "-buildvcs=false"},
         check=True,
