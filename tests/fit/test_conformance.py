@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,13 +19,15 @@ from ldfi.fit.conformance.checks import HOST_KEYS
 from ldfi.fit.conformance.host import met
 from tests.fit.golang import built
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+JS = (ROOT / "ldfi" / "fit" / "js" / "index.js").as_uri()
 
 
 @contextmanager
 def listening(words: Sequence[str], folder: Path, **more: str) -> Iterator[str]:
     """A host as a process of its own, which says its port."""
-    named = {"FIT_KEYS": HOST_KEYS, "OTEL_SERVICE_NAME": "conformance"}
+    named = {"FIT_KEYS": HOST_KEYS, "OTEL_SERVICE_NAME": "conformance", "FIT_JS": JS}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **named, **more}
     with subprocess.Popen(
         words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
@@ -48,7 +51,17 @@ def proxy(folder: Path) -> list[str]:
     return [*go(folder), "--proxy"]
 
 
-@pytest.mark.parametrize("words", [python, go, proxy])
+def node(folder: Path) -> list[str]:
+    found = shutil.which("node")
+    if found is None:
+        if os.environ.get("CI"):
+            pytest.fail("node is not installed, and CI has to run this test")
+        pytest.skip("node is not installed")
+    script = (HERE / "js" / "conformance.mjs").as_posix()
+    return [str(found), script]
+
+
+@pytest.mark.parametrize("words", [python, go, proxy, node])
 def test_every_implementation_conforms(
     words: Callable[[Path], list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
