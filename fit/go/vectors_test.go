@@ -131,7 +131,10 @@ func TestPointVectors(t *testing.T) {
 			Caller, Method, Host, Path, Template, Name, Hash string
 			Port                                             *int
 		}
-		Hashes []struct{ Name, Hash string }
+		RPC     []struct{ Caller, Method, Peer, Name, Hash string }
+		DB      []struct{ Caller, Statement, Peer, Name, Hash string }
+		Message []struct{ Caller, Operation, System, Destination, Name, Hash string }
+		Hashes  []struct{ Name, Hash string }
 	}
 	vectors(t, "points.json", &all)
 	if len(all.HTTP) < 50 {
@@ -145,6 +148,22 @@ func TestPointVectors(t *testing.T) {
 		name := HTTPPoint(vector.Caller, vector.Method, vector.Host, port, vector.Path, vector.Template)
 		if name != vector.Name || PointHash(name) != vector.Hash {
 			t.Errorf("%s (%s), want %s (%s)", name, PointHash(name), vector.Name, vector.Hash)
+		}
+	}
+	for _, vector := range all.RPC {
+		if name := RPCPoint(vector.Caller, vector.Method, vector.Peer); name != vector.Name {
+			t.Errorf("%s, want %s", name, vector.Name)
+		}
+	}
+	for _, vector := range all.DB {
+		if name := DatabasePoint(vector.Caller, vector.Statement, vector.Peer); name != vector.Name {
+			t.Errorf("%s, want %s", name, vector.Name)
+		}
+	}
+	for _, vector := range all.Message {
+		name := MessagePoint(vector.Caller, vector.Operation, vector.System, vector.Destination)
+		if name != vector.Name {
+			t.Errorf("%s, want %s", name, vector.Name)
 		}
 	}
 	for _, vector := range all.Hashes {

@@ -21,7 +21,10 @@ const CallerKey = "x-ldfi-caller"
 
 // Envoy's own words where nothing listens at the upstream.
 const envoyRefused = "upstream connect error or disconnect/reset before headers. reset reason: " +
-	"remote connection failure, transport failure reason: delayed connect error: Connection refused"
+	"remote connection failure"
+
+// longestHold is what the filter that ldfi exports lets us ask for, and Envoy no more than that.
+const longestHold = time.Hour
 
 // Processor is an external processor (ext_proc) for Envoy and Istio. It looks at the headers of requests
 // and answers at once: to go on, or with the answer that the caller gets.
@@ -128,7 +131,7 @@ func hold(stream extproc.ExternalProcessor_ProcessServer, fault *fit.Fault, pati
 	if fault.Kind == fit.Timeout {
 		longest = patience
 	}
-	more := durationpb.New(longest + time.Second)
+	more := durationpb.New(min(longest+time.Second, longestHold))
 	if err := stream.Send(&extproc.ProcessingResponse{OverrideMessageTimeout: more}); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 
 import { current, edge, failureContext, install, scenarioOf } from '../index.js'
 import { within } from '../request.js'
-import { verify } from '../runtime.js'
+import { service as serviceName, verify } from '../runtime.js'
 import { contextOf, contextOfKinds, FIT_KEYS } from './support/sign.js'
 
 const unhooked = globalThis.fetch
@@ -22,7 +22,10 @@ async function served(handler) {
   return `http://127.0.0.1:${server.address().port}`
 }
 
+const witness = () => {} // OpenTelemetry is not here: whoever listens makes it proof
+
 before(async () => {
+  subscribe('fit.fault', witness)
   process.env.FIT_KEYS = FIT_KEYS
   assert.equal(install('node'), true)
   callee = await served((request, response) => response.end('fine'))
@@ -60,6 +63,29 @@ async function ask(url, baggage, query = '', headers = {}) {
   const response = await unhooked(`${url}/${query}`, { headers: { ...(baggage && { baggage }), ...headers } })
   return response.json()
 }
+
+test('without OpenTelemetry, and with nobody listening, nothing is injected', async () => {
+  const value = contextOf([['e', point]])
+  unsubscribe('fit.fault', witness)
+  const unseen = await ask(service, `fit=${value}`)
+  subscribe('fit.fault', witness)
+  assert.deepEqual(unseen, { seen: [200], baggage: `fit=${value}`, experiment: 'e7c1' })
+  assert.deepEqual((await ask(service, `fit=${value}`)).seen, [503])
+})
+
+test('the name is read from either variable of OpenTelemetry', async () => {
+  for (const [variables, name] of [
+    [{ OTEL_SERVICE_NAME: 'a', OTEL_RESOURCE_ATTRIBUTES: 'service.name=b' }, 'a'],
+    [{ OTEL_RESOURCE_ATTRIBUTES: 'x=y, service.name=my%20shop' }, 'my shop'],
+    [{ OTEL_RESOURCE_ATTRIBUTES: 'x=y' }, 'unknown_service'],
+  ]) {
+    for (const known of ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES']) delete process.env[known]
+    Object.assign(process.env, variables)
+    install()
+    assert.equal(serviceName(), name)
+  }
+  install('node')
+})
 
 test('a request without a context goes through', async () => {
   assert.deepEqual(await ask(service), { seen: [200] })
