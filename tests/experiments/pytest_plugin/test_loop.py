@@ -117,7 +117,7 @@ def test_delays_are_found_where_they_are_asked_for() -> None:
     program = Call("root", (Step("optional", (Call("ratings"),)),))
 
     for kinds, expected in ((("error",), set()), (("error", "delay"), {"delay@ratings"})):
-        found = found_by(explore("t", running(program), Bounds(kinds=kinds)))  # type: ignore[arg-type]
+        found = found_by(explore("t", running(program), Bounds(kinds=kinds)))
         assert set().union(*found) == expected
 
 
