@@ -61,6 +61,11 @@ def _put(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Callable[[], None
     return lambda: _restore(owner, name, wrapper)
 
 
+def beneath(owner: Any, name: str) -> Any:
+    """Return the function that OpenTelemetry may have wrapped there."""
+    return _innermost(owner, name)[1]
+
+
 def when_taken_out(undo: Callable[[], None]) -> None:
     """Remember how to undo something."""
     _undo.append(undo)

@@ -52,6 +52,9 @@ def _sync(original: Any) -> Any:
 
 
 def _name(service: str, pool: Any, _conn: Any, method: str, url: str, _options: Any) -> str:
+    known = http.known_as(service)
+    if known is not None:
+        return known
     if url.startswith("/"):
         path = url.partition("?")[0]
         return http_point(service, method, pool.host, pool.port, path, http.template())

@@ -8,6 +8,7 @@ import pytest
 
 from tests.experiments.pytest_plugin.test_plugin import Session
 
+pytestmark = pytest.mark.timeout(400)  # whoever is first waits for a whole session of pytest
 FAKES = Path(__file__).parent / "fakes"
 
 
@@ -91,7 +92,6 @@ THROUGH = (
 )
 
 
-@pytest.mark.timeout(300)  # the first waits for the whole session
 @pytest.mark.parametrize("fake", THROUGH)
 def test_failures_of_every_kind_are_found_through_a_fake_and_told_apart(
     of_kinds: Session, fake: str
@@ -124,3 +124,13 @@ def test_a_fault_that_cannot_fire_through_a_fake_makes_the_test_fail(
     assert document["verdict"] == "inconclusive"
     assert document["reason"].startswith("no fault has fired at app>http:GET:reviews/*, app>")
     assert of_kinds.outcomes[name] == ["failure"]
+
+
+@pytest.mark.parametrize("fake", ["respx", "pytest_httpx"])
+def test_a_fallback_in_a_transport_is_no_false_alarm_whatever_the_kind(
+    of_kinds: Session, fake: str
+) -> None:
+    document = of_kinds.documents[f"case_kinds.py::test_fallback_{fake}"]
+
+    assert (document["verdict"], document["findings"]) == ("tolerated", []), of_kinds.output
+    assert len(document["points"]) == 2

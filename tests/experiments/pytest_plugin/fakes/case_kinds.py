@@ -81,6 +81,22 @@ async def by_aiohttp(patience: float | None = PATIENCE) -> None:
             assert await stock.read() == b"ok"
 
 
+class Fallback(httpx.BaseTransport):
+    """Asks another host where the first one fails: an application's own transport."""
+
+    def __init__(self, inner: httpx.BaseTransport) -> None:
+        self.inner = inner
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        with suppress(httpx.TransportError):
+            answer = self.inner.handle_request(request)
+            if answer.status_code < 500:
+                return answer
+        url = request.url.copy_with(host="reviews")
+        timeouts = {"timeout": request.extensions["timeout"]}
+        return self.inner.handle_request(httpx.Request(request.method, url, extensions=timeouts))
+
+
 class Answer(aiohttp.ClientResponse):
     """aioresponses 0.7.9 does not know what aiohttp 3.14 asks for."""
 
@@ -184,6 +200,20 @@ async def test_aioresponses() -> None:
 @pytest.mark.usefixtures("by_vcrpy")
 async def test_vcrpy_aiohttp() -> None:
     await by_aiohttp()
+
+
+@pytest.mark.ldfi(kinds=("refused", "reset", "timeout", "status:500"), max_size=1)
+@pytest.mark.usefixtures("by_respx")
+def test_fallback_respx() -> None:
+    with httpx.Client(transport=Fallback(httpx.HTTPTransport()), timeout=PATIENCE) as client:
+        assert client.get(STOCK).raise_for_status().text == "ok"
+
+
+@pytest.mark.ldfi(kinds=("refused", "reset", "timeout", "status:500"), max_size=1)
+@pytest.mark.usefixtures("by_pytest_httpx")
+def test_fallback_pytest_httpx() -> None:
+    with httpx.Client(transport=Fallback(httpx.HTTPTransport()), timeout=PATIENCE) as client:
+        assert client.get(STOCK).raise_for_status().text == "ok"
 
 
 @only_timeouts
