@@ -7,7 +7,7 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -29,8 +29,9 @@ SOLVER_SECONDS = 2.0
 """The longest the service may stand still for one hypothesis: well within a lease."""
 
 
-def explorer_of(settings: Settings) -> Explorer:
-    """Make the explorer of a class by the campaign's settings.
+def explorer_of(settings: Settings, shown: Collection[FaultKind] = ()) -> Explorer:
+    """Make the explorer of a class by the campaign's settings. ``shown``: kinds that are tried
+    besides, as nature has shown them.
 
     Whatever the cap, it unites no more than a failure context carries.
     """
@@ -38,7 +39,9 @@ def explorer_of(settings: Settings) -> Explorer:
         max_size=settings.max_size,
         strategy=settings.strategy,
         max_union=settings.max_union,
-        max_faults=room(_written(settings.kinds), delay_ms=max(round(settings.delay * 1000), 1)),
+        max_faults=room(
+            _written([*settings.kinds, *shown]), delay_ms=max(round(settings.delay * 1000), 1)
+        ),
         seed=settings.seed,
         time_limit=SOLVER_SECONDS,
         place=None if settings.each_kind else _place,
@@ -75,8 +78,12 @@ class Fold:
     _unproven: Unproven = field(default_factory=Unproven, init=False)
 
     def __post_init__(self) -> None:
-        self.kinds = Kinds(self.settings.kinds, self.settings.alike, self.around.proxied)
-        self.explorer = explorer_of(self.settings)
+        self.kinds = Kinds(
+            self.settings.kinds, self.settings.alike, self.around.proxied, dict(self.around.shown)
+        )
+        self.explorer = explorer_of(
+            self.settings, {kind for _, kinds in self.around.shown for kind in kinds}
+        )
         self._know_points()
         if "error" in self.settings.kinds:
             for delay, error in sorted(self.around.implications):

@@ -7,8 +7,8 @@ in its own right, for a kind that was survived proves itself and no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
@@ -28,15 +28,19 @@ def _meant(asked: tuple[FaultKind, ...], point: str, proxied: bool) -> tuple[Fau
 @dataclass(frozen=True, slots=True)
 class Kinds:
     """Those that are ``asked`` for. ``alike``: which of them are assumed to do the same.
-    ``proxied``: the points before which a proxy stands."""
+    ``proxied``: the points before which a proxy stands. ``shown``: by point, what nature has shown
+    there, which is tried there as well."""
 
     asked: tuple[FaultKind, ...]
     alike: tuple[str, ...] = ()
     proxied: frozenset[str] = frozenset()
+    shown: Mapping[str, tuple[FaultKind, ...]] = field(default_factory=dict)
 
     def of(self, point: str) -> tuple[FaultKind, ...]:
         """List the kinds that are tried at a point."""
-        return _meant(self.asked, point, point in self.proxied)
+        asked = _meant(self.asked, point, point in self.proxied)
+        shown = self.shown.get(point, ())
+        return (*asked, *(kind for kind in shown if kind not in asked)) if shown else asked
 
     def at(self, point: str) -> list[str]:
         """List the faults that can be tried at a point."""

@@ -15,7 +15,9 @@ from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.domain.traffic.shown import shown
 from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.kinds import FaultKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Surroundings:
     """Points at which kinds that are assumed to be alike are not."""
     proxied: frozenset[str]
     """Points before which a proxy stands, which answers for a dependency that is dead."""
+    shown: tuple[tuple[str, tuple[FaultKind, ...]], ...]
+    """By point, the kinds of failure that nature has shown there and that can be injected."""
     known_as: tuple[int, int]
     """Which topology, and how often it has changed."""
     topology: Topology = field(compare=False)
@@ -62,6 +66,7 @@ def surroundings(traffic: Traffic, lessons: Sequence[Lesson], settings: Settings
         implications=frozenset(implications),
         unlike=Kinds(settings.kinds, settings.alike).unlike(lessons),
         proxied=_proxied(frequent, settings.proxied),
+        shown=tuple(sorted(shown(failures for _, failures, _ in frequent).items())),
         known_as=(id(topology), topology.changes),
         topology=topology,
         traces=tuple(trace_id for _, _, trace_id in frequent),

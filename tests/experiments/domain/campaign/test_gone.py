@@ -10,6 +10,7 @@ from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import NATURAL_EVIDENCE, Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
+from ldfi.experiments.domain.traffic.shown import shown_often
 from ldfi.fit.faults import Fault
 from ldfi.testing.spans import lineage, span
 
@@ -128,3 +129,26 @@ def test_an_experiment_that_is_asked_for_says_what_it_injects(
     asked = NewExperiment.model_validate(document)
     (hypothesis,) = asked.definition().hypotheses
     assert hypothesis == {injected}
+
+
+def test_what_nature_has_shown_at_a_point_is_tried_there_without_being_asked() -> None:
+    # Given that pairs are tried, and that one point was seen to answer 500 without harm
+    knowledge = known(traffic_of(status="500"), max_size=2, kinds=("error",))
+    assert set(knowledge.fold.kinds.of(ONE)) == {"refused", "status:500"}
+    assert knowledge.fold.kinds.of(OTHER) == ("refused",)
+
+    hypotheses = {frozenset(map(str, each)) for each in knowledge.explorer.open_hypotheses()}
+
+    # Then it is proved by itself, and tried together with others
+    assert {f"status:500@{ONE}"} not in hypotheses
+    assert knowledge.explorer.judge({f"status:500@{ONE}"}) == "safe"
+    assert knowledge.explorer.judge({f"status:500@{ONE}", f"refused@{OTHER}"}) == "open"
+
+
+def test_what_nature_shows_is_told_the_commonest_first() -> None:
+    seen = [
+        (frozenset({f"status:500@{ONE}"}), 3),
+        (frozenset({f"reset@{ONE}", f"grpc:13@{RPC}"}), 5),
+        (frozenset({f"status:404@{ONE}", f"failed@{OTHER}", f"sql:lost@{OTHER}"}), 1),
+    ]
+    assert shown_often(seen) == {ONE: ("reset", "status:500", "status:404")}
