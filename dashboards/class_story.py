@@ -16,8 +16,10 @@ from ldfi.dashboards.phrases import (
     said_together,
 )
 from ldfi.dashboards.roles import ROLES, Role, roles_of
+from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
+from ldfi.experiments.domain.traffic.shown import shown_often
 from ldfi.lineage.classes import CONSISTENT
 from ldfi.lineage.varieties import varieties
 
@@ -86,6 +88,8 @@ class ClassStory:
     roles: Counter[Role]
     proved: tuple[Proved, ...]
     more_proved: int
+    shown: tuple[str, ...]
+    """How calls failed by themselves, by point: tried there without being asked."""
     stand: Stand
     looks: tuple[Look, ...]
 
@@ -112,6 +116,10 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
             for each in survived[:SHOWN]
         ),
         more_proved=max(0, len(survived) - SHOWN),
+        shown=tuple(
+            f"{said_point(point, callees)} {', '.join(map(happens, kinds))}"
+            for point, kinds in shown_often((e.failed, e.requests) for e in survived).items()
+        ),
         stand=stand_of(certificate, callees),
         looks=tuple(known.looks),
     )

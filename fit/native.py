@@ -82,6 +82,18 @@ def native(kind: FaultKind, point: str) -> bool:
     return family(kind) in families(parsed)
 
 
+def gone(point: str, *, proxied: bool = False) -> FaultKind:
+    """Say what a dead dependency looks like at the point of this name: what ``error`` asks for.
+
+    Nothing listens any more: the connection is refused; where a proxy stands before it
+    (``proxied``), the proxy answers 503. Where that is no kind of its own, ``error`` is what the
+    library makes of it.
+    """
+    if Point.parse(point).kind != "http":
+        return "error"
+    return "status:503" if proxied else "refused"
+
+
 def check_native(kind: FaultKind, point: str) -> None:
     """Raise ValueError, with what the point can have, for a kind that it cannot."""
     if not native(kind, point):

@@ -160,7 +160,8 @@ class Language:
 
         An excluded fault is meant wherever it comes from: domains that contain it count, and
         stronger faults that cause it. A variable that by itself brings a whole exclusion about is
-        exempt: it was named as a whole.
+        exempt: it was named as a whole; but several of these are not proposed together, where each
+        is one of the exclusion.
         """
         key = self.version, self.restrictions
         if self._forbidden[0] != key:
@@ -171,6 +172,8 @@ class Language:
                     for fault in exclusion
                 ]
                 whole = functools.reduce(operator.and_, sources)
+                if len(exclusion) > 1 and not self.variables(exclusion) & ~whole:
+                    together.add(self.variables(exclusion))  # each of them brings about the others
                 parts = [list(members(source & ~whole)) for source in sources]
                 if len(parts) > 1:
                     together.update(map(mask_of, itertools.product(*parts)))

@@ -16,6 +16,7 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.domain.traffic.shown import shown_often
 from ldfi.experiments.domain.traffic.vitals import Sign
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
@@ -268,6 +269,11 @@ class ClassView(View):
     last_seen: float
     support: list[str]
     shared: dict[str, list[str]] = Field(description="Systems that several points reach.")
+    shown: dict[str, list[str]] = Field(
+        {},
+        description="By point, how its calls failed by themselves, the commonest kind first: "
+        "campaigns try them there without being asked.",
+    )
     not_looked_at: dict[str, str] = Field(
         {}, description="What happens in its requests and is no part of their outcome, and why."
     )
@@ -293,6 +299,12 @@ class ClassView(View):
             shared={
                 system: sorted(points)
                 for system, points in sorted(traffic.topology.shared().items())
+            },
+            shown={
+                point: list(kinds)
+                for point, kinds in shown_often(
+                    (each.failed, each.requests) for each in traffic.survived()
+                ).items()
             },
             not_looked_at=traffic.not_looked_at(),
         )

@@ -20,6 +20,8 @@ OnDrift = Literal["reopen", "pause", "ignore"]
 Profile = Literal["staging", "production"]
 
 _MANY: Final = 1_000_000_000
+_LISTS: Final = ("kinds", "alike", "proxied")
+"""The settings of several values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,15 @@ class Settings(Thresholds):
             "Kinds taken as alike",
             "An assumption; certificates name it, and rechecks try it.",
             reads=alike_of,
+        ),
+    ] = ()
+    proxied: Annotated[
+        tuple[str, ...],
+        About(
+            "Points before which a proxy stands: an error there is its answer 503",
+            "Behind a proxy",
+            "Patterns with *; those where traffic has shown it are known anyway.",
+            reads=str.strip,
         ),
     ] = ()
     strategy: Annotated[
@@ -349,7 +360,7 @@ class Settings(Thresholds):
 
     def to_json(self) -> dict[str, Any]:
         """Return every setting by its name, as JSON can hold it."""
-        return {**asdict(self), "kinds": list(self.kinds), "alike": list(self.alike)}
+        return {**asdict(self), **{name: list(getattr(self, name)) for name in _LISTS}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -360,7 +371,7 @@ class Settings(Thresholds):
         """
         flat = {**data, **data.get("thresholds", {})}
         flat.pop("thresholds", None)
-        for name in ("kinds", "alike"):
+        for name in _LISTS:
             if name in flat:
                 flat[name] = tuple(flat[name])
         if flat.get("promql") is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
 from itertools import combinations
 
 from hypothesis import given, settings
@@ -21,7 +23,7 @@ def place(fault: object) -> str:
     return str(fault).partition("@")[2]
 
 
-def places(faults: Set) -> list[str]:
+def places(faults: Iterable[object]) -> list[str]:
     return sorted(map(place, faults))
 
 
@@ -162,3 +164,40 @@ def test_what_is_presumed_for_no_reason_is_refused() -> None:
         document["axioms"]["bounds"]["presumed"] = [*entries, {"faults": faults, "of": of}]
         said = check(document)
         assert any(problem in each for each in said), said
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 200), st.sampled_from(STRATEGIES), st.sampled_from(["none", "right"]))
+def test_kinds_that_are_alike_are_never_tried_at_one_place_together(
+    seed: int, strategy: str, blame: str
+) -> None:
+    # Given places that fail whatever the kind, and kinds that are taken as alike
+    chance = random.Random(seed)
+    hurt = [chance.sample(PLACES, chance.randint(1, 2)) for _ in range(2)]
+    explorer = Explorer(max_size=2, strategy=strategy, place=place)
+    for one, other in apart():
+        explorer.exclude({one, other}, impossible=True)
+        explorer.imply(one, other)
+        explorer.imply(other, one)
+    explorer.observe(FAULTS)
+    # When it is explored
+    while (proposal := explorer.propose()) is not None:
+        faults = frozenset(map(str, proposal))
+        assert len(set(map(place, faults))) == len(faults)
+        touched = set(map(place, faults))
+        harm = next((each for each in hurt if touched.issuperset(each)), None)
+        if harm is None:
+            failed = frozenset(f for f in FAULTS if place(f) in touched)
+            explorer.record(injected=faults, succeeded=True, support=set(FAULTS) - failed)
+        else:
+            blamed = [f for f in faults if place(f) in harm]
+            explorer.record(
+                injected=faults, succeeded=False, blame=blamed if blame == "right" else None
+            )
+    # Then each is found once
+    minimal = [each for each in hurt if not any(set(o) < set(each) for o in hurt)]
+    assert {tuple(places(each)) for each in explorer.findings} == {
+        tuple(sorted(each)) for each in minimal
+    }
+    document = explorer.certificate().data
+    assert check(document) == [] and Oracle(document).wrong() == []

@@ -14,7 +14,6 @@ from ldfi.experiments.domain.campaign.doubt import agreed, borne_out, together
 from ldfi.experiments.domain.campaign.filing import Filing
 from ldfi.experiments.domain.campaign.fold import DOWN, Fold
 from ldfi.experiments.domain.campaign.grounds import Grounds, grounds
-from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings, surroundings
 from ldfi.experiments.domain.settings import Settings
@@ -37,6 +36,7 @@ class Knowledge:
     otherwise a new one is merely added. ``traffic`` may be replaced by what the class's traffic is
     from now on; what was learned before still counts. ``protected``: patterns of points that nobody
     may inject into. ``open``: how many minimal hypotheses are open, as of the last proposal.
+    ``fold``: what all lessons amount to.
     ``hurt``: every set that ever hurt, though that may have been found to be wrong.
     """
 
@@ -48,7 +48,7 @@ class Knowledge:
     lessons: list[Lesson] = field(default_factory=list, init=False)
     hurt: set[Hypothesis] = field(default_factory=set, init=False)
     _around: Surroundings = field(init=False)
-    _fold: Fold = field(init=False)
+    fold: Fold = field(init=False)
     _grounds: Grounds | None = field(default=None, init=False)
     _left_out: set[str] = field(default_factory=set, init=False)
     filing: Filing = field(default_factory=Filing, init=False)
@@ -59,7 +59,7 @@ class Knowledge:
     @property
     def explorer(self) -> Explorer:
         """Return what all lessons have been taught to."""
-        return self._fold.explorer
+        return self.fold.explorer
 
     @property
     def grounds(self) -> Grounds:
@@ -67,7 +67,7 @@ class Knowledge:
         if self._grounds is None:
             doubted = self.settings.rechecks > 0
             self._grounds = grounds(
-                self.lessons, self.hurt, self._fold, self._empty, doubted=doubted
+                self.lessons, self.hurt, self.fold, self._empty, doubted=doubted
             )
         return self._grounds
 
@@ -95,7 +95,7 @@ class Knowledge:
     def _alike_untried(self) -> Hypothesis | None:
         """Draw a fault that is only assumed to be survived, as one that is taken as alike was; None
         where as many were tried as are to be."""
-        pairs = [p for each in self.points for p in self._kinds.alike_at(each)]
+        pairs = [p for each in self.points for p in self.fold.kinds.alike_at(each)]
         assumed = {fault for pair in pairs for fault in pair}
         tried = {fault for each in self.lessons for fault in each.injected}
         again = sum(each.purpose == "recheck" and each.injected <= assumed for each in self.lessons)
@@ -110,10 +110,10 @@ class Knowledge:
         A delay that makes its call fail implies the error, so if the error hurts as well, that is
         the finding.
         """
-        errors = "error" in self.settings.kinds  # else nobody tries them
+        gone, tried = self.fold.kinds.gone, self.fold.kinds.at
         weaker = frozenset(
-            f"error@{point}"
-            if errors and kind == "delay" and point in self._around.given_up
+            gone(point)
+            if kind == "delay" and point in self._around.given_up and gone(point) in tried(point)
             else f"{kind}@{point}"
             for kind, _, point in (fault.partition("@") for fault in hypothesis)
         )
@@ -128,7 +128,7 @@ class Knowledge:
         points = {each.partition("@")[2] for each in hypothesis if not each.startswith(DOWN)}
         down = {each for each in hypothesis if each.startswith(DOWN)}
         seen = all(point in self.points or topology.knows(point) for point in points)
-        return seen and down <= self._fold.domains.keys()
+        return seen and down <= self.fold.domains.keys()
 
     def tries(self, hypothesis: Hypothesis) -> bool:
         """Say whether it may be tried and would be news: neither rejected nor known."""
@@ -143,9 +143,11 @@ class Knowledge:
         return told == "open" and self.explorer.admissible(hypothesis)
 
     def by_system(self, faults: Hypothesis) -> Hypothesis:
-        """Name the faults by the systems that are down where all errors of one are among them."""
-        down = {name for name in self._fold.domains if self._fold.errors(name) <= faults}
-        errors = frozenset().union(*(self._fold.errors(name) for name in down))
+        """Name the faults by the systems that are down where all errors of one are among them, and
+        errors by what they are at their points."""
+        faults = frozenset(map(self.fold.kinds.meant, faults))
+        down = {name for name in self.fold.domains if self.fold.errors(name) <= faults}
+        errors = frozenset().union(*(self.fold.errors(name) for name in down))
         return (faults - errors) | down
 
     def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
@@ -157,8 +159,8 @@ class Knowledge:
         faults: dict[str, Fault] = {}
         for variable in sorted(hypothesis, reverse=True):
             if variable.startswith(DOWN):
-                for point in self._fold.domains[variable]:
-                    faults.setdefault(point, Fault(point, "error"))
+                for point in self.fold.domains[variable]:
+                    faults.setdefault(point, Fault.parse(self.fold.kinds.gone(point)))
             else:
                 fault = Fault.parse(variable)
                 if fault.kind == "delay" or fault.point not in faults:
@@ -181,7 +183,7 @@ class Knowledge:
         else:
             self._grounds = None
             self.filing.changes += 1
-            self._fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
+            self.fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
 
     def leave_out(self, variables: Iterable[str]) -> None:
         """Never propose these from now on."""
@@ -209,16 +211,12 @@ class Knowledge:
         """Know nothing, and learn everything: what traffic shows, then lesson by lesson."""
         self._around, self._grounds = around, None
         self.filing.changes += 1
-        self._fold = self._empty()
+        self.fold = self._empty()
         for lesson in borne_out(self.lessons):
-            self._fold.take(lesson)
-
-    @property
-    def _kinds(self) -> Kinds:
-        return Kinds(self.settings.kinds, self.settings.alike)
+            self.fold.take(lesson)
 
     def _surroundings(self) -> Surroundings:
-        return surroundings(self.traffic, self.lessons, self._kinds)
+        return surroundings(self.traffic, self.lessons, self.settings)
 
     def _empty(self) -> Fold:
         fold = Fold(self.settings, self._around, self.protected)
@@ -233,8 +231,8 @@ class Knowledge:
 
     def judge(self, points: Iterable[str]) -> Judgement:
         """Say what is known of these points failing, all at once."""
-        errors = frozenset(f"error@{point}" for point in points)
-        return self.explorer.judge(self._fold.with_tokens(errors))
+        errors = frozenset(map(self.fold.kinds.gone, points))
+        return self.explorer.judge(self.fold.with_tokens(errors))
 
     def superseded(self, faults: Hypothesis) -> bool:
         """Say whether less than all of these was found to hurt."""
@@ -244,7 +242,7 @@ class Knowledge:
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """Return the minimal failing sets found so far, each with exemplar traces."""
         found = map(_hypothesis, self.explorer.findings)
-        return [(faults, self._fold.traces.get(self.injected(faults), ())) for faults in found]
+        return [(faults, self.fold.traces.get(self.injected(faults), ())) for faults in found]
 
     def statement(self) -> Statement:
         """Copy what the certificate is to say, so that it can be written while more is learned."""
@@ -267,7 +265,7 @@ class Knowledge:
     def _brought_about(self, hypothesis: Hypothesis) -> Hypothesis:
         injected = self.injected(hypothesis)
         late = {p for p in self._around.given_up if f"delay@{p}" in injected}
-        return injected | {f"error@{point}" for point in late}
+        return injected | frozenset(map(self.fold.kinds.gone, late))
 
 
 def _hypothesis(faults: Iterable[object]) -> Hypothesis:

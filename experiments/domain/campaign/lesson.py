@@ -19,6 +19,7 @@ from ldfi.experiments.domain.judging.bystanders import Spread
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.fit.native import gone
 from ldfi.lineage.blame import blame
 from ldfi.lineage.lineage import Lineage
 
@@ -92,9 +93,19 @@ class Lesson:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Lesson:
-        """Read what :meth:`to_json` wrote."""
+        """Read what :meth:`to_json` wrote.
+
+        What an ``error`` over HTTP was when the record was made, it still is on record. A system
+        that was down then is one of which each point had that; today its calls are refused.
+        """
+        injected = frozenset(data["injected"])
+        former = frozenset(each for each in data["fired"] if _former(each))
+        if former:
+            injected = frozenset(f for f in injected if not f.startswith("down@")) | (
+                former if any(f.startswith("down@") for f in injected) else frozenset()
+            )
         return cls(
-            injected=frozenset(data["injected"]),
+            injected=injected,
             succeeded=data["succeeded"],
             fired=frozenset(data["fired"]),
             relied_on=frozenset(data["relied_on"]),
@@ -144,6 +155,12 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         implications=implications,
         purpose=experiment.purpose,
     )
+
+
+def _former(fault: str) -> bool:
+    """Tell an error over HTTP, as it was injected before that was a refused connection."""
+    kind, _, point = fault.partition("@")
+    return kind == "error" and gone(point) != "error"
 
 
 def _suspicious(experiment: Experiment) -> bool:

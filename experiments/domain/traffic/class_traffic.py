@@ -47,8 +47,9 @@ STEADY_SECONDS = 600.0
 RATE_OUTCOMES, RATE_SECONDS = 10, 60.0
 """Outcomes, over so many seconds, that it takes to say how many come; or else a full house."""
 
-RULES = 2
-"""Which rules made a record. Under the first ones every failure was taken for an error."""
+RULES = 3
+"""Which rules made a record. Under the first ones every failure was taken for an error, under the
+second an answer 503 for one."""
 
 MOST = 1_000
 """Different groups, and different supports of one, that are kept. Traffic without structure must

@@ -175,14 +175,16 @@ def test_a_test_file_does_what_any_other_does(this: Scenario) -> None:
 @cases
 def test_yaml_and_json_say_what_was_meant(this: Scenario) -> None:
     plain = this.model_copy(update={"expect": Expected()})
-    documents: list[Any] = [chaostoolkit.experiment(made(plain), "http://x")]
+    documents: list[Any] = [
+        chaostoolkit.experiment(made(plain), "http://x"),
+        envoy.listener(this.title, "ldfi-proxy", 9002),
+        istio.envoy_filter(this.title, "ldfi-proxy", 9002, None, {"app": this.title}),
+    ]
     try:
         faults = proxy_faults(this.injected(), 1000)
     except Exception:  # noqa: BLE001 - not every point can be exported
         faults = []
     if faults:
-        documents.append(envoy.http_filters(faults, "ratings", 5))
-        documents.append(istio.virtual_service(faults, "ratings", None, {"app": "api"}))
         documents += chaosmesh.resources(this, faults, "default", ("app", "ratings"), 80)
     written = yaml.safe_dump_all(documents, sort_keys=False, width=10**6)
     assert list(yaml.safe_load_all(written)) == documents

@@ -161,6 +161,23 @@ def test_delays_are_found_where_they_are_asked_for() -> None:
         assert set().union(*found) == expected
 
 
+def test_every_kind_can_be_asked_for() -> None:
+    # Given what is done without when it is refused, but not when it answers an error
+    ratings, layout = "api>http:GET:ratings/", "api>http:GET:layout/"
+    steps = (
+        Step("optional", (Call(ratings),), masks=("refused",)),
+        Step("critical", (Call(layout),)),
+    )
+    bounds = Bounds(max_size=1, kinds=("status:500", "sql:lost"))
+
+    explored = explore("t", running(Call("root", steps)), bounds)
+
+    assert found_by(explored) == {
+        frozenset({f"status:500@{ratings}"}),
+        frozenset({f"status:500@{layout}"}),
+    }
+
+
 def test_what_is_protected_is_never_tried() -> None:
     tried: set[str] = set()
 
