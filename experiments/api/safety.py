@@ -26,7 +26,7 @@ from ldfi.experiments.api.views import (
 )
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.evidence import knowledge_of
-from ldfi.experiments.domain.gates.gate import gate as gate_of
+from ldfi.experiments.domain.gates.gate import gating
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
@@ -197,7 +197,13 @@ async def gate(
         with db.read() as session:
             known.append(knowledge_of(session, each))
     windows = engine.scheduler.state.windows
-    return GateView.of(gate_of(down, windows, known, spare, engine.present(clock.now())))
+    judging = gating(down, windows, known, spare, engine.present(clock.now()))
+    while True:
+        try:
+            next(judging)
+        except StopIteration as done:
+            return GateView.of(done.value)
+        await asyncio.sleep(0)
 
 
 @router.post("/maintenance/{window_id}/close")
