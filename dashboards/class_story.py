@@ -20,8 +20,6 @@ from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
 from ldfi.experiments.domain.traffic.shown import shown_often
-from ldfi.lineage.classes import CONSISTENT
-from ldfi.lineage.varieties import varieties
 
 SHOWN = 12
 """Open hypotheses, and failures seen in traffic, that are spelt out."""
@@ -103,7 +101,7 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
         known=known,
         predicate=said_predicate(known.predicate),
         differs=said_difference(known.predicate),
-        varieties=_varieties(known) if known.unfit_for() and known.consistency < CONSISTENT else (),
+        varieties=_varieties(known),
         graph=class_graph(known.traffic, roles),
         roles=Counter({role: [*roles.values()].count(role) for role in ROLES}),
         proved=tuple(
@@ -126,7 +124,7 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
 
 
 def _varieties(known: KnownClass) -> tuple[WayToGo, ...]:
-    found = varieties(known.traffic.supports())
+    found = known.varieties()
     if len(found) < 2:
         return ()
     common = frozenset.intersection(*(each.support for each in found))

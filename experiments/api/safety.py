@@ -25,8 +25,8 @@ from ldfi.experiments.api.views import (
     WhatIfView,
 )
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.evidence import knowledge_of
-from ldfi.experiments.domain.gates.gate import gating
+from ldfi.experiments.control.evidence import knowledge_beside
+from ldfi.experiments.domain.gates.gate import gate as gate_of
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import what_if
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
@@ -191,19 +191,9 @@ async def gate(
 
     By what is known, and by how things are: what fails now counts as down.
     """
-    known = []
-    for each in _classes(engine, None):
-        await asyncio.sleep(0)  # the watch goes on in between
-        with db.read() as session:
-            known.append(knowledge_of(session, each))
-    windows = engine.scheduler.state.windows
-    judging = gating(down, windows, known, spare, engine.present(clock.now()))
-    while True:
-        try:
-            next(judging)
-        except StopIteration as done:
-            return GateView.of(done.value)
-        await asyncio.sleep(0)
+    known = [await knowledge_beside(db, each) for each in _classes(engine, None)]
+    windows, present = list(engine.scheduler.state.windows), engine.present(clock.now())
+    return GateView.of(await asyncio.to_thread(gate_of, down, windows, known, spare, present))
 
 
 @router.post("/maintenance/{window_id}/close")
@@ -249,9 +239,8 @@ async def whatif(
     alone."""
     answers = []
     for known in _classes(engine, request_class):
-        await asyncio.sleep(0)  # the watch goes on in between
-        with db.read() as session:
-            answer = what_if(knowledge_of(session, known), down)
+        knowledge = await knowledge_beside(db, known)
+        answer = await asyncio.to_thread(what_if, knowledge, down)
         if answer is not None:
             answers.append(WhatIfView.of(answer))
     return answers

@@ -252,6 +252,13 @@ class FindingView(View):
     tracker_url: str | None = Field(description="Where people work on it.")
 
 
+class VarietyView(View):
+    """One way in which requests of a class go."""
+
+    requests: int = Field(description="How many of those that were seen went so.")
+    support: list[str] = Field(description="What they rely on.")
+
+
 class ClassView(View):
     """A request class: its predicate in words, its traffic, and what it usually relies on."""
 
@@ -276,6 +283,12 @@ class ClassView(View):
     )
     not_looked_at: dict[str, str] = Field(
         {}, description="What happens in its requests and is no part of their outcome, and why."
+    )
+
+    varieties: list[VarietyView] = Field(
+        [],
+        description="Of a class that may not be explored: the ways in which its requests go. "
+        "A replay can choose one, a live experiment cannot.",
     )
 
     @classmethod
@@ -307,6 +320,10 @@ class ClassView(View):
                 ).items()
             },
             not_looked_at=traffic.not_looked_at(),
+            varieties=[
+                VarietyView(requests=each.requests, support=sorted(each.support))
+                for each in known.varieties()
+            ],
         )
 
 

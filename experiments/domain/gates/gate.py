@@ -10,7 +10,7 @@ forbid every upgrade.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,38 +50,13 @@ def gate(
     Nothing is taken to be safe that is not proved: not a name that no class is known to call, and
     nothing while a window is open that does not say what is down.
     """
-    judging = gating(step, windows, known, spare, present)
-    while True:
-        try:
-            next(judging)
-        except StopIteration as done:
-            judged: Gate = done.value
-            return judged
-
-
-def gating(
-    step: Sequence[str],
-    windows: Sequence[Maintenance],
-    known: Iterable[Knowledge],
-    spare: int = 1,
-    present: Present | None = None,
-) -> Generator[None, None, Gate]:
-    """Judge as :func:`gate` does, a class at a time, so that others get their turn in between."""
-    concerned = []
-    for each in known:
-        yield
-        if points_named(step, each):
-            concerned.append(each)
+    every = list(known)
+    concerned = [each for each in every if points_named(step, each)]
     signs = tuple(_of_these(concerned, present))
     failing = (sign.name for sign in signs if sign.state == "failing")
     named = (name for window in windows for name in window.down)
     down = tuple(dict.fromkeys([*step, *named, *failing]))
-    answers = []
-    for each in concerned:
-        yield
-        answer = what_if(each, down)
-        if answer is not None:
-            answers.append(answer)
+    answers = [each for each in (what_if(one, down) for one in concerned) if each is not None]
     refused = [reason for each in answers for reason in _against(each, spare)]
     unknown = [
         f"no request class is known to call {name}"
@@ -96,9 +71,7 @@ def gating(
     unknown += [reason for each in answers for reason in _unproved(each, spare)]
     if present is not None:
         refused += _ill(concerned, present)
-        for each in concerned:
-            yield
-            unknown += _unsure(each, down, present)
+        unknown += _unsure(concerned, down, present)
     verdict: GateVerdict = "refused" if refused else "unknown" if unknown else "safe"
     return Gate(verdict, down, tuple(refused or unknown), tuple(answers), signs)
 
@@ -120,12 +93,13 @@ def _ill(concerned: Sequence[Knowledge], present: Present) -> Iterator[str]:
             yield reason
 
 
-def _unsure(known: Knowledge, down: Sequence[str], present: Present) -> Iterator[str]:
-    silent = unheard(known, present)
-    if silent is not None:
-        yield silent
-    else:
-        yield from doubts(known, points_named(down, known), present)
+def _unsure(concerned: Sequence[Knowledge], down: Sequence[str], present: Present) -> Iterator[str]:
+    for each in concerned:
+        silent = unheard(each, present)
+        if silent is not None:
+            yield silent
+        else:
+            yield from doubts(each, points_named(down, each), present)
 
 
 def _against(answer: WhatIf, spare: int) -> list[str]:

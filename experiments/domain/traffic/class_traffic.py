@@ -70,6 +70,9 @@ class _Group:
         self.counts[relied_on] += count
         self.exemplars.setdefault(relied_on, trace_id)
 
+    def copy(self) -> _Group:
+        return _Group(self.counts.copy(), dict(self.exemplars), self._rest)
+
     def _folded(self, relied_on: Faults) -> Faults:
         """Count it; what there is no room for is counted as the union of it all.
 
@@ -163,6 +166,20 @@ class Traffic:
             self._learn(observation.lineage, 1)
         elif not observation.outcome.success and self.good >= NATURAL_EVIDENCE:
             self.suspected.learn(observation.lineage, self.usual_support)
+
+    def copy(self) -> Traffic:
+        """Copy it as it stands, for whoever goes over it in a thread while more comes in."""
+        return Traffic(
+            self.good,
+            self.topology.copy(),
+            self.suspected.copy(),
+            {failed: group.copy() for failed, group in self._groups.items()},
+            self._undisturbed.copy(),
+            self._aside.copy(),
+            self.spells.copy(),
+            self._newest.copy(),
+            self._recent.copy(),
+        )
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
         """List frequent supports: (faults relied on, natural failures, exemplar trace) of each."""

@@ -18,6 +18,7 @@ from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.fit.predicate import Condition, Predicate
 from ldfi.lineage.classes import CONSISTENT, RequestClass, left_out, why_unfit
 from ldfi.lineage.drift import Reliance, Watch
+from ldfi.lineage.varieties import Variety, varieties
 
 RECENT = 600.0
 """Seconds over which the rate of a class is averaged."""
@@ -132,6 +133,13 @@ class KnownClass:
     def unfit_for(self, min_consistency: float = CONSISTENT) -> str | None:
         """Why it may not be explored where this consistency is the least allowed; None: it may."""
         return why_unfit(self.predicate, self.sample, self.consistency, min_consistency) or None
+
+    def varieties(self) -> tuple[Variety, ...]:
+        """Tell the ways in which its requests go, where it may not be explored because nothing
+        known on arrival tells them apart."""
+        if self.unfit_for() is None or self.consistency >= CONSISTENT:
+            return ()
+        return varieties(self.traffic.supports())
 
     def rate(self, now: float) -> float:
         """Count requests per minute, over about the last ten."""

@@ -14,7 +14,7 @@ to others must not pass for nature.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 LENGTH: Final = 200
@@ -75,6 +75,10 @@ class Spells:
         self._failed |= later._failed
         for device in list(self._failed)[:-FAILING]:
             del self._failed[device]
+
+    def copy(self) -> Spells:
+        """Copy it as it stands."""
+        return Spells(deque(map(replace, self._pieces), maxlen=PIECES), self._failed.copy())
 
     def worst(self, now: float) -> Spell:
         """Give the spell in which most failed, of those of late; all there is where that is less

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.gates.gate import gate, gating
+from ldfi.experiments.domain.gates.gate import gate
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import points_named
 from ldfi.experiments.domain.settings import Settings
@@ -123,17 +123,3 @@ def test_what_passes_is_survived_and_so_is_one_failure_more(
         assert all(survives(program, {*down, p}) or not survives(program, {p}) for p in further)
     if answer.verdict == "refused":
         assert not all(survives(program, {*down, *more}) for more in ({p} for p in further | down))
-
-
-def test_others_get_their_turn_between_classes(store: Knowledge) -> None:
-    """However many classes there are, one at a time is looked at; the answer is the same."""
-    many = [store] * 50
-    judging, turns = gating(["playlist"], [], many), 0
-    while True:
-        try:
-            next(judging)
-        except StopIteration as done:
-            assert done.value == gate(["playlist"], [], many)
-            break
-        turns += 1
-    assert turns >= len(many)
