@@ -64,6 +64,10 @@ RECENT = 600.0
 SPEAKS = 20
 """Good requests of a sample from which on it has a say in how consistent a class is."""
 
+YOUNG = 10
+"""One part in so many of the room is for entries that have no class yet: whoever asks for one path
+after another displaces no more classes than that."""
+
 LARGEST = 8
 """How many times larger a sample may be than usual: where a class scatters of which each sample has
 too few requests to see why."""
@@ -162,6 +166,11 @@ class KnownClass:
         """Count requests per minute, over about the last ten."""
         seen = self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         return 60 * seen / max(60.0, _remembered(now - self.first_seen))
+
+    def travelled(self, now: float) -> float:
+        """Say how much it is used, to be held against others: good requests there were, and those
+        of an hour at the present rate."""
+        return self.traffic.good + 60 * self.rate(now)
 
     def observe(self, observation: Observation, now: float) -> None:
         """Take in one request of the class."""
@@ -285,6 +294,11 @@ class _Entry:
     began: dict[int, int] = field(default_factory=dict)
     """While it has no class: partitions of a stream → the offset of its first request there."""
 
+    def begin(self, now: float, due: int) -> None:
+        """Begin another sample."""
+        self.opened, self.due = now, due
+        self.shapes, self.requests = Shapes(self.size, spans=False), 0
+
 
 class Catalogue:
     """Request classes as learned from the traffic so far.
@@ -294,7 +308,7 @@ class Catalogue:
     ``min_sample``: requests at which an entry is looked at for the first time. ``dropped`` counts
     requests that could not be used: ``too_many_classes``, ``no_class`` (its entry's known classes
     do not hold it, until the next sample is complete), ``forgotten`` (their entry gave way to
-    another before it had enough of them).
+    another before it had enough of them); and entries that were ``displaced``, with classes.
     """
 
     def __init__(self, *, sample: int = 500, max_classes: int = 2_000, min_sample: int = 20):
@@ -354,7 +368,7 @@ class Catalogue:
                 known.counted[at[0]] = at[1] + 1
         else:
             entry.topology.learn(lineage)
-            self._count_unused(entry)
+            self.dropped.update(() if entry.first else ("no_class",))
         if entry.first and entry.requests >= entry.due and self._folded(where, entry):
             return
         self._review(entry, now)
@@ -399,7 +413,7 @@ class Catalogue:
                 self._remove(entry, known)
                 entry.asleep.append((known.predicate, known.version))
             if gone:  # or the sample would bring back what has just been forgotten
-                self._begin(entry, now)
+                entry.begin(now, self._min_sample)
                 entry.first = False
             if not entry.classes and now - entry.last_seen >= EXPIRY:
                 del self._entries[where]
@@ -487,24 +501,23 @@ class Catalogue:
         if entry is not None:
             return entry
         if len(self._entries) >= self._max_classes:
-            if not self._young:
-                return None
-            oldest = next(iter(self._young))
-            del self._young[oldest]
-            self.dropped["forgotten"] += self._entries.pop(oldest).requests
+            if len(self._young) < max(1, self._max_classes // YOUNG):
+                self._displace(now)
+            else:
+                oldest = next(iter(self._young))
+                del self._young[oldest]
+                self.dropped["forgotten"] += self._entries.pop(oldest).requests
         entry = self._entries[where] = _opened(now, self._min_sample, self._sample)
         return entry
 
-    def _begin(self, entry: _Entry, now: float) -> None:
-        """Begin another sample."""
-        entry.opened, entry.due = now, self._min_sample
-        entry.shapes, entry.requests = Shapes(entry.size, spans=False), 0
-
-    def _count_unused(self, entry: _Entry) -> None:
-        if len(self._classes) >= self._max_classes:
-            self.dropped["too_many_classes"] += 1
-        elif not entry.first:
-            self.dropped["no_class"] += 1
+    def _displace(self, now: float, besides: _Entry | None = None) -> None:
+        """Forget the classes of the entry that is travelled least."""
+        where = _least_travelled(self._entries, now, besides)
+        if where is not None:
+            entry = self._entries.pop(where)
+            for known in list(entry.classes):
+                self._remove(entry, known)
+            self.dropped["displaced"] += 1
 
     def _review(self, entry: _Entry, now: float) -> None:
         """Look at a sample, if it is time."""
@@ -540,7 +553,7 @@ class Catalogue:
                 self._create(entry, part, now)
         if few and entry.size < LARGEST * self._sample:
             entry.size *= 2
-        self._begin(entry, now)
+        entry.begin(now, self._min_sample)
 
     def _divide(self, entry: _Entry, found: Sequence[RequestClass], now: float) -> None:
         """Let these be the classes of an entry. Those that it has already are kept."""
@@ -559,6 +572,8 @@ class Catalogue:
         self, entry: _Entry, found: RequestClass, now: float, version: int = 1
     ) -> KnownClass | None:
         """Add a class that was not known; None where there is no room for another one."""
+        if len(self._classes) >= self._max_classes:
+            self._displace(now, besides=entry)
         if len(self._classes) >= self._max_classes:
             return None
         known = _known(found, _free_name(found, self._classes), entry, version, now)
@@ -585,6 +600,15 @@ class Catalogue:
             for each in self._classes.values():
                 each.take_over(known)
         self._changes.append(ClassChange("expired", known))
+
+
+def _least_travelled(
+    entries: Mapping[Entry, _Entry], now: float, besides: _Entry | None
+) -> Entry | None:
+    """Find the entry whose classes are travelled least; None where no other one has any."""
+    grown = [(w, e) for w, e in entries.items() if e.classes and e is not besides]
+    used = {where: sum(known.travelled(now) for known in entry.classes) for where, entry in grown}
+    return min(used, key=used.__getitem__, default=None)
 
 
 def _opened(now: float, due: int, size: int) -> _Entry:
