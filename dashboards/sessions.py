@@ -48,9 +48,11 @@ class Session:
 
 
 class Sessions:
-    """Makes and reads the cookies of one application. ``key``: its secret."""
+    """Makes and reads the cookies of one application. ``key``: its secret. ``secure``: people
+    reach it over TLS, whatever the connection that a proxy hands on says."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, *, secure: bool = False) -> None:
+        self._secure = secure
         self._key = hmac.digest(key, b"dashboards: sessions", "sha256")
         self._signer = URLSafeTimedSerializer(
             self._key, salt=COOKIE, signer_kwargs={"digest_method": hashlib.sha256}
@@ -69,7 +71,7 @@ class Sessions:
             max_age=LASTS,
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            secure=self._secure or request.url.scheme == "https",
         )
         return self._session(who, number)
 

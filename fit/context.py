@@ -44,6 +44,9 @@ ENTRY: Final = "fit"
 MAX_LENGTH: Final = 4096 - len("fit=")
 """Characters of a value. OpenTelemetry's SDKs drop any entry that with its name exceeds 4,096."""
 DEFAULT_DELAY_MS: Final = 10_000
+LONGEST: Final = 3_660
+"""Seconds ahead that an expiry may lie: an hour, which is the most that anybody asks for, and a
+minute for clocks that differ. Whoever gets hold of a signed context cannot use it for years."""
 
 _ARMS: dict[str, Arm] = {"t": "treatment", "c": "control"}
 _SHAPE = re.compile(
@@ -127,5 +130,7 @@ def decode(keys: Keys, value: str, now: float) -> FailureContext:
     expires = int(match["expiry"])
     if expires <= now:
         raise ExpiredContext(f"failure context expired {now - expires:.0f} s ago")
+    if expires - now > LONGEST:
+        raise ExpiredContext(f"failure context is said to be good for {expires - now:.0f} s")
     injections = read(match["version"], match["faults"])
     return FailureContext(match["experiment"], _ARMS[match["arm"]], expires, injections)

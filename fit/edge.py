@@ -24,6 +24,7 @@ from ldfi.fit.allocation import mark_of
 from ldfi.fit.clock import steady
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.features import Features
+from ldfi.fit.halt import LocalHalt
 from ldfi.fit.poll import RulesPoll
 from ldfi.fit.rules import Lease, Rule, chosen
 from ldfi.fit.runtime import Runtime
@@ -39,6 +40,7 @@ class Edge:
 
     def __init__(self, poll: RulesPoll | None) -> None:
         self._poll = poll
+        self._halt = LocalHalt()
         self._signed: tuple[Lease | None, dict[tuple[str, Arm, int, str], str]] = (None, {})
 
     def wanted(self) -> frozenset[str]:
@@ -76,7 +78,7 @@ class Edge:
             return header
         poll.start()
         lease = poll.lease()
-        if not lease.rules or not device:
+        if not lease.rules or not device or self._halt.holds():
             return header
         mark = mark_of(device)
         claims = lease.claims(mark)

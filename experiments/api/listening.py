@@ -25,7 +25,7 @@ KEPT: Final = 256
 """Descriptors that are not for connections: files, the database, brokers, other services."""
 
 
-class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type] # one of two, by what there is
+class PatientConnection(AutoHTTPProtocol):  # type: ignore[misc,valid-type] # one of two, by what there is
     """One connection. One that has no request under way *idles*: when there are ``most``, the one
     that has idled longest gives way to a new one; where none idles, the new one is closed."""
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from starlette.types import ASGIApp
 
 from ldfi.experiments.api.app import create_app
-from ldfi.experiments.api.listening import Connection, room
+from ldfi.experiments.api.listening import PatientConnection, room
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.processes import end_with_parent
@@ -81,10 +81,10 @@ def check_extras(config: Config) -> None:
 
 def _answer(app: ASGIApp, config: Config) -> None:
     """Listen until we are told to end."""
-    Connection.most = room()
+    PatientConnection.most = room()
     uvicorn.run(
         app,
-        http=Connection,
+        http=PatientConnection,
         ws="none",
         host=config.host,
         port=config.port,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,8 @@ class Database:
         parsed = make_url(url)
         self.keys = keys
         self._sqlite = parsed.get_backend_name() == "sqlite"
+        if self._sqlite and parsed.database not in {None, "", ":memory:"}:
+            _make_ours(Path(str(parsed.database)))
         self.engine = create_engine(
             parsed,
             pool_pre_ping=not self._sqlite,
@@ -160,6 +163,12 @@ _POSTGRESQL = {
         for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
     ),
 }
+
+
+def _make_ours(file: Path) -> None:
+    """Let nobody else read a file that is new: it holds digests of tokens, and who was exposed."""
+    with suppress(OSError):  # SQLite says what is wrong, and in better words
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _tune_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:

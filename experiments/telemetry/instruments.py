@@ -83,6 +83,8 @@ RECORDS_DROPPED: Final = _counter(
     "Records that the database cannot hold as they are, by what they are of. The audit says why.",
     ["record"],
 )
+for _record in ("class", "notification", "certificate", "lesson"):
+    RECORDS_DROPPED.labels(_record)  # so that each is there before the first
 CLOCK_STEPS: Final = _counter(
     "ldfi_clock_steps_total", "How often the machine's clock was set while this process ran."
 )

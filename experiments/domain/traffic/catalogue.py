@@ -74,6 +74,10 @@ EXPIRY = 7 * DAY
 SWEEP = 3_600.0
 """Seconds between two looks for classes to forget."""
 
+YOUNG = 10
+"""One part in so many of the room is for entries that have no class yet: whoever asks for one path
+after another displaces no more classes than that."""
+
 LARGEST = 8
 """How many times larger a sample may be than usual: where a class scatters of which each sample has
 too few requests to see why."""
@@ -91,7 +95,7 @@ class Catalogue:
     ``min_sample``: requests at which an entry is looked at for the first time. ``dropped`` counts
     requests that could not be used: ``too_many_classes``, ``no_class`` (its entry's known classes
     do not hold it, until the next sample is complete), ``forgotten`` (their entry gave way to
-    another before it had enough of them).
+    another before it had enough of them); and entries that were ``displaced``, with classes.
     """
 
     def __init__(self, *, sample: int = 500, max_classes: int = 2_000, min_sample: int = 20):
@@ -152,7 +156,7 @@ class Catalogue:
                 known.counted[at[0]] = at[1] + 1
         else:
             entry.topology.learn(lineage)
-            self._count_unused(entry)
+            self.dropped.update(() if entry.first else ("no_class",))
         if entry.first and entry.requests >= entry.due and self._folded(where, entry):
             return
         self._review(entry, now)
@@ -287,22 +291,26 @@ class Catalogue:
         if entry is not None:
             return entry
         if len(self._entries) >= self._max_classes:
-            if not self._young:
-                return None
-            oldest = next(iter(self._young))
-            del self._young[oldest]
-            self.dropped["forgotten"] += self._entries.pop(oldest).requests
+            if len(self._young) < max(1, self._max_classes // YOUNG):
+                self._displace(now)
+            else:
+                oldest = next(iter(self._young))
+                del self._young[oldest]
+                self.dropped["forgotten"] += self._entries.pop(oldest).requests
         return self._opened(where, now)
 
     def _opened(self, where: Entry, now: float) -> Entrance:
         entry = self._entries[where] = Entrance.opened_at(now, self._min_sample, self._sample)
         return entry
 
-    def _count_unused(self, entry: Entrance) -> None:
-        if len(self._classes) >= self._max_classes:
-            self.dropped["too_many_classes"] += 1
-        elif not entry.first:
-            self.dropped["no_class"] += 1
+    def _displace(self, now: float, besides: Entrance | None = None) -> None:
+        """Forget the classes of the entry that is travelled least."""
+        where = _least_travelled(self._entries, now, besides)
+        if where is not None:
+            entry = self._entries.pop(where)
+            for known in list(entry.classes):
+                self._remove(entry, known)
+            self.dropped["displaced"] += 1
 
     def _review(self, entry: Entrance, now: float) -> None:
         """Look at a sample, if it is time."""
@@ -358,6 +366,8 @@ class Catalogue:
     ) -> KnownClass | None:
         """Add a class that was not known; None where there is no room for another one."""
         if len(self._classes) >= self._max_classes:
+            self._displace(now, besides=entry)
+        if len(self._classes) >= self._max_classes:
             return None
         known = KnownClass.of(
             found, _free_name(found, self._classes), entry.topology, entry.opened, version, now
@@ -381,6 +391,15 @@ class Catalogue:
             for each in self._classes.values():
                 each.take_over(known)
         self._changes.append(ClassChange("expired", known))
+
+
+def _least_travelled(
+    entries: Mapping[Entry, Entrance], now: float, besides: Entrance | None
+) -> Entry | None:
+    """Find the entry whose classes are travelled least; None where no other one has any."""
+    grown = [(w, e) for w, e in entries.items() if e.classes and e is not besides]
+    used = {where: sum(known.travelled(now) for known in entry.classes) for where, entry in grown}
+    return min(used, key=used.__getitem__, default=None)
 
 
 def _taught(observation: Observation) -> frozenset[str] | None:

@@ -146,6 +146,11 @@ class KnownClass:
         seen = self._weight * math.exp(min(0.0, self.last_seen - now) / RECENT)
         return 60 * seen / max(60.0, _remembered(now - self.first_seen))
 
+    def travelled(self, now: float) -> float:
+        """Say how much it is used, to be held against others: good requests there were, and those
+        of an hour at the present rate."""
+        return self.traffic.good + 60 * self.rate(now)
+
     def observe(self, observation: Observation, now: float, *, near: bool = False) -> None:
         """Take in one request of the class. ``near``: see :meth:`Traffic.observe`."""
         self.traffic.observe(observation, now, near=near)

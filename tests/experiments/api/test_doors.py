@@ -175,7 +175,7 @@ def test_strangers_do_not_use_up_the_attempts_of_those_who_have_a_token(app: Fas
         assert client.get("/api/v1/status", headers=bearer(token)).is_success
 
 
-class Impatient(listening.Connection):
+class Impatient(listening.PatientConnection):
     """With little room, and little time."""
 
     seconds = 1.0
@@ -201,7 +201,7 @@ def test_silent_connections_give_way_and_are_closed(app: FastAPI) -> None:
 
 
 def test_headers_without_end_are_cut_off(app: FastAPI) -> None:
-    with served(app, http=listening.Connection) as url:
+    with served(app, http=listening.PatientConnection) as url:
         where = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
         with socket.create_connection(where) as talker:
             talker.settimeout(SECONDS)
@@ -215,7 +215,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(
     app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routes, "BODY_SECONDS", 0.3)
-    with served(app, http=listening.Connection) as url:
+    with served(app, http=listening.PatientConnection) as url:
         where = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
         with socket.create_connection(where) as slow:
             slow.settimeout(SECONDS)
