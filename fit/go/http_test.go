@@ -27,12 +27,26 @@ import (
 // breaking is a server that answers, and can do what servers do when they fail.
 type breaking struct {
 	*httptest.Server
-	do func(http.ResponseWriter, *http.Request)
+	mutex sync.Mutex
+	do    http.HandlerFunc
+}
+
+// become has the server do something else, and returns what it did.
+func (b *breaking) become(do http.HandlerFunc) (before http.HandlerFunc) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	before, b.do = b.do, do
+	return before
 }
 
 func newBreaking(t *testing.T) *breaking {
 	server := &breaking{do: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }}
-	server.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { server.do(w, r) }))
+	server.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server.mutex.Lock()
+		do := server.do
+		server.mutex.Unlock()
+		do(w, r)
+	}))
 	t.Cleanup(server.Close)
 	return server
 }
@@ -114,10 +128,9 @@ func TestWhatCallersSeeIsWhatReallyHappens(t *testing.T) {
 			if each.really == nil {
 				url = closed.URL
 			}
-			fine := server.do
-			server.do = each.really
+			fine := server.become(each.really)
 			really := seen(&http.Client{Transport: each.base(), Timeout: each.timeout}, context.Background(), url)
-			server.do = fine
+			server.become(fine)
 			really = strings.ReplaceAll(really, strings.TrimPrefix(url, "http://"), "ADDRESS")
 			value := fittest.Sign('t', fittest.Fault{How: each.how, Point: server.point()})
 			client := &http.Client{Transport: service.Transport(each.base()), Timeout: each.timeout}
