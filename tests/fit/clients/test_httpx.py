@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 
 import httpx
 import pytest
@@ -106,5 +107,5 @@ def test_a_transport_of_the_applications_own_is_above_the_point_in_tests_as_in_p
                 answer = client.get(f"{server}/titles/17")
             assert (answer.status_code, answer.request.url.path) == (200, "/titles/17")
             with requests_made.request(f"{kind}@{first}", f"{kind}@{second}", delay_ms=1_000):
-                both = seen(lambda client=client: client.get(f"{server}/titles/17"))()
+                both = seen(partial(client.get, f"{server}/titles/17"))()
             assert isinstance(both, httpx.TransportError) or both.status_code >= 500
