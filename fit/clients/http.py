@@ -16,23 +16,18 @@ PASSED: Final = "ldfi.passed"
 
 Rule = Callable[[str], str | None]
 """(service) → the point's name, or None where the URL names it."""
-_rule: ContextVar[Rule | None] = ContextVar("fit-http-name", default=None)
+rule: ContextVar[Rule | None] = ContextVar("fit-http-name", default=None)
+"""What the library above calls the calls that are going on; read where every call passes."""
 
 
 @contextmanager
-def called(rule: Rule) -> Iterator[None]:
+def called(name: Rule) -> Iterator[None]:
     """Name the calls of a block by this rule."""
-    token = _rule.set(rule)
+    token = rule.set(name)
     try:
         yield
     finally:
-        _rule.reset(token)
-
-
-def known_as(service: str) -> str | None:
-    """Return what the library above calls this call; None where the URL names it."""
-    rule = _rule.get()
-    return None if rule is None else rule(service)
+        rule.reset(token)
 
 
 def template() -> str:

@@ -52,8 +52,8 @@ def _sync(original: Any) -> Any:
 
 
 def _name(service: str, pool: Any, _conn: Any, method: str, url: str, _options: Any) -> str:
-    known = http.known_as(service)
-    if known is not None:
+    rule = http.rule.get()
+    if rule is not None and (known := rule(service)):
         return known
     if url.startswith("/"):
         path = url.partition("?")[0]
