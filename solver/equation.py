@@ -221,6 +221,11 @@ class Equation:
                 found.append(Violation("known-safe set failed", doubtful))
         return found
 
+    @property
+    def state(self) -> tuple[int, ...]:
+        """Return what changes whenever something is known anew, or restricted."""
+        return self.version, *self.language.state
+
     def refresh(self) -> None:
         """Translate all evidence anew if domains or implications have changed."""
         if self._translated == self.language.version:

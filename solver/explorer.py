@@ -305,14 +305,10 @@ class Explorer:
 
     def _now(self) -> Hypotheses:
         self._equation.refresh()
-        if self._snapshot is None or self._snapshot[0] != self._version:
+        if self._snapshot is None or self._snapshot[0] != self._equation.state:
             now = with_presumed(self._language, self._equation, self.max_size, self._place)
-            self._snapshot = self._version, now
+            self._snapshot = self._equation.state, now
         return self._snapshot[1]
-
-    @property
-    def _version(self) -> tuple[int, ...]:
-        return self._equation.version, *self._language.state
 
     def _lot(self, what: str) -> random.Random:
         """Draw by lot, differently each time until something is learned."""

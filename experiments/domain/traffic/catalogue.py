@@ -148,8 +148,8 @@ class Catalogue:
         if not observation.outcome.degraded:
             entry.shapes.add(lineage, observation.outcome.success)
         known = entry.class_of(lineage.features)
-        if known is None and entry.asleep:
-            known = self._woken(entry, lineage, now)
+        if known is None and (woken := entry.wake(lineage)) is not None:
+            known = self._create(entry, woken[0], now, woken[1])
         if known is not None:
             known.observe(observation, now, near=near)
             if at is not None:
@@ -378,11 +378,6 @@ class Catalogue:
         tell_apart(known, self._classes.values())
         self._changes.append(ClassChange("created", known))
         return known
-
-    def _woken(self, entry: Entrance, lineage: Lineage, now: float) -> KnownClass | None:
-        """Bring back the class of a request that had expired: its evidence begins anew."""
-        woken = entry.wake(lineage)
-        return self._create(entry, woken[0], now, woken[1]) if woken else None
 
     def _remove(self, entry: Entrance, known: KnownClass) -> None:
         entry.classes.remove(known)
