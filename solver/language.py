@@ -172,8 +172,8 @@ class Language:
                     for fault in exclusion
                 ]
                 whole = functools.reduce(operator.and_, sources)
-                if len(exclusion) > 1 and not self.variables(exclusion) & ~whole:
-                    together.add(self.variables(exclusion))  # each of them brings about the others
+                if len(exclusion) > 1:  # by name it is out, though one may bring the others about
+                    together.add(self.variables(exclusion))
                 parts = [list(members(source & ~whole)) for source in sources]
                 if len(parts) > 1:
                     together.update(map(mask_of, itertools.product(*parts)))

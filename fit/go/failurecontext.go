@@ -19,6 +19,11 @@ const (
 	hashLength    = 8
 	maxExperiment = 64
 	maxExpiry     = 12 // digits
+
+	// longest is how far ahead an expiry may lie: an hour, which is the most that anybody asks
+	// for, and a minute for clocks that differ. Whoever gets hold of a signed context cannot use
+	// it for years.
+	longest = 3660 * time.Second
 )
 
 // What a reader finds wrong with a context that it must not obey; [Decode] wraps one of them.
@@ -74,6 +79,9 @@ func Decode(keys *Keys, value string, now time.Time) (*FailureContext, error) {
 	}
 	if !expires.After(now) {
 		return nil, fmt.Errorf("%w: it ended at %d", ErrExpired, expires.Unix())
+	}
+	if expires.Sub(now) > longest {
+		return nil, fmt.Errorf("%w: it is said to be good until %d", ErrExpired, expires.Unix())
 	}
 	injections, err := byPoint(faults)
 	if err != nil {

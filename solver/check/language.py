@@ -122,14 +122,7 @@ class Vocabulary:
         reaches = [self.reach(number) for number in members(variables)]
         self.effort.spend(len(exclusions) * len(reaches))
         return any(
-            _completes(reaches, exclusion) or self._says_it_twice(exclusion, variables)
-            for exclusion in exclusions
-        )
-
-    def _says_it_twice(self, exclusion: int, variables: int) -> bool:
-        """Tell whether all of it is among these, and each of it brings about the rest."""
-        return not exclusion & ~variables and not any(
-            exclusion & ~self.reach(number) for number in members(exclusion)
+            _completes(reaches, exclusion) or not exclusion & ~variables for exclusion in exclusions
         )
 
     def admissible(self, variables: int) -> bool:

@@ -166,6 +166,30 @@ def test_what_is_presumed_for_no_reason_is_refused() -> None:
         assert any(problem in each for each in said), said
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 200), st.sampled_from(STRATEGIES))
+def test_what_a_kind_brings_about_is_not_named_beside_it(seed: int, strategy: str) -> None:
+    """Or one experiment has two names, and somebody who rejects the one is asked the other."""
+    chance = random.Random(seed)
+    explorer = Explorer(max_size=2, strategy=strategy, seed=seed)
+    for one, other in apart():
+        explorer.exclude({one, other}, impossible=True)
+        explorer.imply(one, other)
+    explorer.observe(FAULTS)
+    while (proposal := explorer.propose()) is not None:
+        faults = frozenset(map(str, proposal))
+        assert len(set(map(place, faults))) == len(faults)
+        if chance.random() < 0.2:
+            explorer.exclude(faults)
+        elif len(faults) > chance.randrange(1, 4):
+            explorer.record(injected=faults, succeeded=False)
+        else:
+            places_hit = set(map(place, faults))
+            left = {each for each in FAULTS if place(each) not in places_hit}
+            explorer.record(injected=faults, succeeded=True, support=left)
+    assert check(explorer.certificate().data) == []
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 200), st.sampled_from(STRATEGIES), st.sampled_from(["none", "right"]))
 def test_kinds_that_are_alike_are_never_tried_at_one_place_together(

@@ -57,7 +57,7 @@ class Oracle:
             if self.whole([fault]) <= self.down:
                 return False
         for each in together:
-            if each <= faults and len(each) > 1 and all(each <= self.reach(f) for f in each):
+            if each <= faults and len(each) > 1:
                 return False
             parts = [self.reach(fault) for fault in faults if not each <= self.reach(fault)]
             if each <= Set().union(*parts):

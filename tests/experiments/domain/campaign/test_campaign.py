@@ -213,17 +213,16 @@ def shared_database(faults: Faults) -> tuple[list[Span], bool]:
     """Two optional services answer less without their database, and their caller, who has a
     replacement for a service that fails, takes what they say at its word."""
     spans, degraded = [], 0
+    fails = {point: kind for kind, _, point in (fault.partition("@") for fault in faults)}
     for at, service in enumerate(("bookmarks", "history"), start=1):
         point = f"api>http:GET:{service}/rows"
-        down = f"error@{point}" in faults
-        times = (10 * at, 10 * at + 9)
-        fired = "error" if down else ""
-        spans.append(span(service, "root", at=times, failed=down, point=point, fired=fired))
-        if not down:
+        fired, times = fails.get(point, ""), (10 * at, 10 * at + 9)
+        spans.append(span(service, "root", at=times, failed=bool(fired), point=point, fired=fired))
+        if not fired:
             query = f"{service}>http:POST:db/query"
-            broken = f"error@{query}" in faults
+            fired, name = fails.get(query, ""), f"{service}-db"
+            broken = bool(fired)
             degraded += broken
-            fired, name = "error" if broken else "", f"{service}-db"
             spans.append(span(name, service, failed=broken, point=query, fired=fired, peer="db"))
     good = degraded < 2
     return [*spans, span("root", kind="server", at=(0, 99), failed=not good)], good

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, Exploration, Plan
@@ -456,6 +456,21 @@ HISTORIES = int(os.environ.get("LDFI_HISTORIES", "40"))
 """How many are drawn; ``make soak-properties`` draws many more, and others each time."""
 
 
+GIVES_UP_BEFORE_A_FALLBACK = Call(
+    "root",
+    (
+        Step(
+            "fallback",
+            (
+                Call("p0", impatient=True),
+                Call("p1", (Step("optional", (Call("p2", impatient=True),)),)),
+            ),
+        ),
+    ),
+)
+"""A delay of ``p0`` makes it fail. Both were proposed by name, and rejecting that said nothing."""
+
+
 def same(one: Exploration, other: Exploration) -> None:
     """Whether two explorations know the same, and go on alike."""
     assert one.states == other.states
@@ -472,6 +487,7 @@ def same(one: Exploration, other: Exploration) -> None:
     st.integers(0, 3),
     st.sampled_from([("error",), ("error", "delay")]),
 )
+@example(GIVES_UP_BEFORE_A_FALLBACK, 27, 0, ("error", "delay"))
 def test_lessons_learned_again_give_what_was_known(
     program: Call, seed: int, lies: int, kinds: tuple[str, ...]
 ) -> None:

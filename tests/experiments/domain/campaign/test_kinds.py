@@ -40,10 +40,10 @@ def test_a_kind_that_a_library_cannot_have_silences_no_other(
 
 
 def test_each_kind_is_tried_where_it_can_happen() -> None:
-    kinds = Kinds(("error", "refused", "sql:deadlock", "timeout"))
+    kinds = Kinds(("error", "refused", "sql:deadlock", "empty"))
 
     # An error over HTTP is a refused connection, and that is tried once
-    assert kinds.at(HTTP) == [f"refused@{HTTP}", f"timeout@{HTTP}"]
+    assert kinds.at(HTTP) == [f"refused@{HTTP}", f"empty@{HTTP}"]
     assert kinds.at(SELECT) == [f"error@{SELECT}", f"sql:deadlock@{SELECT}"]
 
 
