@@ -90,8 +90,10 @@ def _change(interval: object) -> str:
     ends = _ends(interval)
     if ends is None or ends[0] is None:
         return ""
-    low, high = ("∞" if each is None else f"{100 * each:+.1f}" for each in ends[1:])
-    return f"{100 * ends[0]:+.1f} % ({low} to {high})"
+    low, high = ends[1:]
+    if low is None or high is None:
+        return f"{100 * ends[0]:+.1f} % (too few requests to say how sure)"
+    return f"{100 * ends[0]:+.1f} % ({100 * low:+.1f} to {100 * high:+.1f})"
 
 
 def _ends(interval: object) -> list[float | None] | None:
