@@ -9,6 +9,7 @@ import httpx
 from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind
 
+from ldfi.experiments.elsewhere.stamp import DEVICE_HEADER
 from ldfi.experiments.pytest_plugin.loop import Asked
 from ldfi.experiments.pytest_plugin.recorder import ENTRY, Recorder, present
 from ldfi.fit import attributes, passage
@@ -26,9 +27,9 @@ def _sync(original: Any) -> Any:
         if recorder is None:
             return original(client, request)  # type: ignore[no-any-return]
         if _enters(recorder, client, request):
-            with recorder.span("request", SpanKind.INTERNAL, {ENTRY: True}) as span:
+            with _entry(recorder, request) as span:
                 _set_out(recorder, span, request)
-                return original(client, request)  # type: ignore[no-any-return]
+                return _answered(span, original(client, request))
         with _call(recorder, request) as span:
             _set_out(recorder, span, request)
             answer = passage.through(httpx_transports.SITE, span, request)
@@ -43,9 +44,9 @@ def _async(original: Any) -> Any:
         if recorder is None:
             return await original(client, request)  # type: ignore[no-any-return]
         if _enters(recorder, client, request):
-            with recorder.span("request", SpanKind.INTERNAL, {ENTRY: True}) as span:
+            with _entry(recorder, request) as span:
                 _set_out(recorder, span, request)
-                return await original(client, request)  # type: ignore[no-any-return]
+                return _answered(span, await original(client, request))
         with _call(recorder, request) as span:
             _set_out(recorder, span, request)
             fault = passage.through_async(httpx_transports.ASYNC_SITE, span, request)
@@ -56,9 +57,20 @@ def _async(original: Any) -> Any:
 
 
 def _enters(recorder: Recorder, client: Any, request: httpx.Request) -> bool:
-    """Tell whether the test itself calls an application in this process: TestClient,
-    ASGITransport."""
-    return recorder.outermost and hasattr(client._transport_for_url(request.url), "app")
+    """Tell whether the test itself calls an application: in this process (TestClient,
+    ASGITransport), or a service elsewhere."""
+    if not recorder.outermost:
+        return False
+    transport = client._transport_for_url(request.url)
+    if hasattr(transport, "app"):
+        return True
+    over_a_socket = isinstance(transport, httpx.HTTPTransport | httpx.AsyncHTTPTransport)
+    return over_a_socket and recorder.asked_by_the_test()
+
+
+def _entry(recorder: Recorder, request: httpx.Request) -> Any:
+    asked = {"http.request.method": request.method, "url.full": str(request.url)}
+    return recorder.span("request", SpanKind.INTERNAL, {ENTRY: True, **asked})
 
 
 def _call(recorder: Recorder, request: httpx.Request) -> Any:
@@ -87,6 +99,17 @@ def _set_out(recorder: Recorder, span: trace.Span, request: httpx.Request) -> No
             ),
         )
     propagate.inject(request.headers)
+    if recorder.stamp is not None and recorder.within_test(span):
+        about = span.get_span_context()
+        known = request.headers.get
+        request.headers.update(
+            recorder.stamp.headers(
+                f"{about.trace_id:032x}",
+                f"{about.span_id:016x}",
+                known(DEVICE_HEADER),
+                known("baggage", ""),
+            )
+        )
 
 
 def _answered(span: trace.Span, response: httpx.Response) -> httpx.Response:

@@ -14,6 +14,7 @@ from math import comb
 from typing import Final, Literal
 
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
+from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
@@ -22,6 +23,7 @@ from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.fit.faults import Fault
+from ldfi.fit.points import Point
 from ldfi.lineage.blame import blame
 from ldfi.lineage.lineage import Lineage
 
@@ -36,6 +38,13 @@ MOST_AT_ONCE: Final = 200
 """Faults that one run unites at most: so many fit into a failure context, whatever their kind."""
 MOST_GOOD: Final = 10
 """Runs without faults at most: a test may call something else each time."""
+NO_CALL: Final = "no call was seen that could fail"
+FEW: Final = 6
+"""Sets of faults up to which they are tried one by one: no union could save anything."""
+RECHECKS: Final = 2
+"""Sets inferred to be safe that are tried all the same."""
+OPEN: Final = 20
+"""Open hypotheses that are named at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +61,17 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Run:
     """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request.
-    ``degraded``: it said that it accepts an answer from which something is missing."""
+    ``degraded``: it said that it accepts an answer from which something is missing. ``errors``: how
+    many of its own requests were answered with an error. ``unseen``: why the run is no evidence
+    although the test came to its end; spans are missing."""
 
     passed: Passed
     lineage: Lineage
     error: str = ""
     asked: Asked | None = None
     degraded: bool = False
+    errors: int = 0
+    unseen: str = ""
 
 
 Execute = Callable[[tuple[Fault, ...]], Run]
@@ -90,8 +103,14 @@ class Explored:
     """Failed once, and passed when tried again."""
     never_fired: list[frozenset[str]] = field(default_factory=list)
     open: int = 0
+    open_sets: list[frozenset[str]] = field(default_factory=list)
+    """Some of what is left open."""
+    ignored: list[str] = field(default_factory=list)
+    """Faults (``kind@point``) that a call has met and that did not fire: nobody injects there."""
     exhaustive: int = 0
-    """Runs that trying all sets of faults of at most ``max_size`` would take."""
+    """Runs that trying all sets of faults of at most ``max_size``, and every system that is down as
+    a whole, would take; looking at runs without faults and confirming what is found included, as in
+    ``runs``."""
     unexplained: int = 0
     """Runs that failed although no fault had fired."""
     points: list[str] = field(default_factory=list)
@@ -99,38 +118,76 @@ class Explored:
 
 
 def explore(
-    name: str, execute: Execute, bounds: Bounds, hurry: Callable[[], bool] = lambda: False
+    name: str,
+    execute: Execute,
+    bounds: Bounds,
+    hurry: Callable[[], bool] = lambda: False,
+    doubt: Callable[[], str] = lambda: "",
 ) -> Explored:
-    """Find the minimal failing sets of a test. ``hurry`` says when the time is over."""
-    return _Search(name, execute, bounds).go(hurry)
+    """Find the minimal failing sets of a test. ``hurry`` says when the time is over, ``doubt`` why
+    runs may have shown less than there was, where that came out later."""
+    explored = _Search(name, execute, bounds).go(hurry)
+    because = doubt()
+    if explored.verdict == "tolerated" and because:
+        explored.verdict, explored.reason = "inconclusive", because
+    return explored
 
 
 class _Search:
     def __init__(self, name: str, execute: Execute, bounds: Bounds) -> None:
         self._execute = execute
         self._bounds = bounds
+        self._name = name
         self._traffic = Traffic()
-        settings = Settings(
-            max_size=bounds.max_size,
-            kinds=bounds.kinds,
-            max_union=MOST_AT_ONCE,
-            seed=bounds.seed,
-            rechecks=0,
-        )
-        self._exploration = Exploration(Knowledge(name, settings, self._traffic, bounds.protected))
         self._failed: dict[frozenset[str], Run] = {}
         self._result = Explored("tolerated")
+        self._looks = 0
+        self._errors = 0
+        self._unseen = ""
 
     def go(self, hurry: Callable[[], bool]) -> Explored:
         result = self._result
         if not self._look():
             return result
+        self._looks = result.runs
+        self._exploration = self._begun()
         hurried = False
         while not hurried and (plan := self._exploration.plan()) is not None:
+            if plan.purpose in {"recheck", "repeat"} and result.runs >= self._exhaustive():
+                break
             self._try(plan)
             hurried = hurry()
         self._conclude(hurried)
         return result
+
+    def _begun(self) -> Exploration:
+        """Begin with what runs without faults have shown. Where few sets are possible, each is
+        tried by itself: that never costs more than trying everything."""
+        bounds = self._bounds
+        settings = Settings(
+            max_size=bounds.max_size,
+            kinds=bounds.kinds,
+            max_union=MOST_AT_ONCE,
+            seed=bounds.seed,
+            rechecks=RECHECKS,
+        )
+        knowledge = Knowledge(self._name, settings, self._traffic, bounds.protected)
+        if exhaustive(len(self._points(knowledge)), bounds) <= FEW:
+            settings = replace(settings, strategy="smallest")
+            knowledge = Knowledge(self._name, settings, self._traffic, bounds.protected)
+        return Exploration(knowledge)
+
+    def _points(self, known: Knowledge) -> list[str]:
+        protected = self._bounds.protected
+        return sorted(point for point in known.points if matching(protected, [point]) is None)
+
+    def _exhaustive(self) -> int:
+        known = self._exploration.knowledge
+        points = self._points(known)
+        shared = self._traffic.topology.shared().values()
+        larger = sum(len(each.intersection(points)) > self._bounds.max_size for each in shared)
+        again = 2 * len(self._result.refuted) + len(known.findings())
+        return self._looks + exhaustive(len(points), self._bounds) + larger + again
 
     def _look(self) -> bool:
         """Run the test without faults until it shows nothing new; whether it can be explored."""
@@ -142,12 +199,16 @@ class _Search:
                 result.good = run
                 result.reason = run.error
                 return False
+            if run.unseen:
+                result.verdict, result.reason = "inconclusive", run.unseen
+                return False
             result.good = result.good or run
+            self._errors = max(self._errors, run.errors)
             self._observe(run.lineage)
             quiet = quiet + 1 if run.lineage.called <= seen else 1
             seen |= run.lineage.called
         if not seen:
-            result.verdict, result.reason = "inconclusive", "no call was seen that could fail"
+            result.verdict, result.reason = "inconclusive", NO_CALL
         return bool(seen)
 
     def _observe(self, lineage: Lineage) -> None:
@@ -161,13 +222,27 @@ class _Search:
         self._traffic.observe(Observation(undisturbed, outcome), lineage.start / 1e9)
 
     def _try(self, plan: Plan) -> None:
-        run = self._run(self._exploration.knowledge.expand(plan.hypothesis))
+        known = self._exploration.knowledge
+        faults = known.expand(plan.hypothesis)
+        run = self._run(faults)
+        if run.unseen:
+            self._unseen = run.unseen
+            run = replace(run, passed=None)
+        elif ignored := _ignored(faults, run.lineage):
+            self._leave_out(plan, ignored)
         lineage = run.lineage
         if not lineage.fired and run.passed:
             self._observe(lineage)
         if not lineage.fired and run.passed is False:
             self._result.unexplained += 1
         self._exploration.learn(self._lesson(plan, run))
+
+    def _leave_out(self, plan: Plan, ignored: frozenset[str]) -> None:
+        """Try no more what a call has met and nobody carried out: there is no injector."""
+        known = self._exploration.knowledge
+        down = {each for each in plan.hypothesis if each.startswith(DOWN)}
+        known.leave_out(ignored | {each for each in down if ignored & known.injected([each])})
+        self._result.ignored = sorted({*self._result.ignored, *ignored})
 
     def _lesson(self, plan: Plan, run: Run) -> Lesson:
         lineage = run.lineage
@@ -186,7 +261,7 @@ class _Search:
                 survived=lineage.survived,
                 implications=implications,
                 purpose=plan.purpose,
-                degraded=run.degraded,
+                degraded=run.degraded or run.errors > self._errors,
             )
         self._failed[lineage.fired] = run
         return Lesson(
@@ -215,18 +290,31 @@ class _Search:
             frozenset(each["faults"]) for each in certificate.data["inconclusive"]
         ]
         result.open = known.explorer.open_count()
-        result.points = sorted(
-            point for point in known.points if matching(self._bounds.protected, [point]) is None
-        )
-        result.exhaustive = exhaustive(len(result.points), self._bounds)
+        result.open_sets = [
+            frozenset(map(str, each)) for each in known.explorer.open_hypotheses(OPEN)
+        ]
+        result.points = self._points(known)
+        result.exhaustive = self._exhaustive()
         if result.findings:
             result.verdict = "harmful"
-        elif result.open > len(result.never_fired):
-            result.verdict = "inconclusive"
-            result.reason = (
-                f"{result.open} hypotheses are left open"
-                f" {'when the time was over' if hurried else 'that the solver did not get to'}"
+        elif result.ignored or result.open or result.never_fired:
+            result.verdict, result.reason = "inconclusive", self._left(hurried)
+
+    def _left(self, hurried: bool) -> str:
+        """Say why it cannot be said that nothing hurts."""
+        result = self._result
+        if result.ignored:
+            services = sorted({Point.parse(_point(each)).caller for each in result.ignored})
+            return (
+                f"no injector in {', '.join(services)}: calls there met faults that were meant for"
+                " them, and none fired"
             )
+        if result.open > len(result.never_fired):
+            when = "when the time was over" if hurried else "that the solver did not get to"
+            return f"{result.open} hypotheses are left open {when}"
+        if self._unseen:
+            return self._unseen
+        return "what was to fail in some runs was never called in them"
 
     def _finding(self, faults: frozenset[str]) -> Finding:
         injected = self._exploration.knowledge.expand(faults)
@@ -234,6 +322,17 @@ class _Search:
         likest = min(self._failed, key=lambda each: (len(each ^ fired), sorted(each)))
         run = self._failed[likest]
         return Finding(faults, injected, run, self._exploration.states.get(faults) == "open")
+
+
+def _ignored(faults: tuple[Fault, ...], lineage: Lineage) -> frozenset[str]:
+    """Find the faults whose point was called in a run, and that nobody carried out."""
+    fired = {_point(each) for each in lineage.fired}
+    met = lineage.called - fired
+    return frozenset(str(each) for each in faults if each.point in met and not each.first)
+
+
+def _point(fault: str) -> str:
+    return fault.partition("@")[2]
 
 
 def exhaustive(points: int, bounds: Bounds) -> int:

@@ -76,7 +76,6 @@ def error(*hosts: str) -> list[str]:
         ("test_protected", []),
         ("test_delays", [["delay@app>http:GET:pricecache/*", "delay@app>http:GET:pricing/*"]]),
         ("test_delays_outlasted", []),
-        ("test_fixture", []),
         ("test_parametrized[one]", [error("one/")]),
         ("test_parametrized[two]", [error("two/")]),
         ("test_decorated", [["error@app>cache:get:homecache"]]),
@@ -125,11 +124,39 @@ def test_unmarked_tests_run_as_ever(session: Session, test: str) -> None:
         ("test_calls_nothing", ["failure"], "inconclusive", "no call was seen that could fail"),
         ("test_skipped", ["skipped"], "inconclusive", ""),
         ("test_expected_to_fail", ["skipped"], "harmful", ""),
-        ("test_skips_under_faults", [], "tolerated", "no run told anything about app>http:GET:a/"),
+        (
+            "test_fixture",
+            ["failure"],
+            "inconclusive",
+            "no run told anything about app>http:GET:pricing/* fails",
+        ),
+        (
+            "test_skips_under_faults",
+            ["failure"],
+            "inconclusive",
+            "no run told anything about app>http:GET:a/",
+        ),
         ("test_out_of_time", ["failure"], "inconclusive", "open when the time was over"),
         ("test_teardown_that_asks_too_much", [], "tolerated", "teardown failed in 1 runs"),
         ("test_fails_by_chance", [], "tolerated", "failed once, but not again, when"),
-        ("test_cached", [], "tolerated", "no run told anything about app>http:GET:a/"),
+        (
+            "test_cached",
+            ["failure"],
+            "inconclusive",
+            "what was to fail in some runs was never called in them",
+        ),
+        (
+            "test_nothing_but_its_own_request",
+            ["failure"],
+            "inconclusive",
+            "that request is the test's own, not a dependency",
+        ),
+        (
+            "test_nothing_but_its_own_request_by_httpx",
+            ["failure"],
+            "inconclusive",
+            "start the services with the fixture ldfi_services",
+        ),
     ],
 )
 def test_troubles_are_told_apart(
@@ -162,7 +189,7 @@ def test_the_summary_says_how_many_runs_it_took(session: Session) -> None:
     pair = session.tests["test_pair"]
 
     assert (
-        f"test_pair: found 1 in {pair['runs']} runs; trying all of size ≤ 2 takes 3"
+        f"test_pair: found 1 in {pair['runs']} runs; trying all of size ≤ 2 takes 6"
         in session.output
     )
     runs = sum(each["runs"] for each in session.tests.values())

@@ -137,12 +137,30 @@ def real_server() -> Iterator[str]:
         server.shutdown()
 
 
+def needs_one(server: str) -> bool:
+    """Something of the application's that asks other services."""
+    with requests.Session() as session:
+        session.trust_env = False
+        needed = session.get(f"{server}/needed").status_code == 200
+        session.get(f"{server}/optional")
+        return needed
+
+
 def test_requests_over_a_socket(real_server: str) -> None:
     """A library that only ``fit`` and OpenTelemetry know."""
+    assert needs_one(real_server)
+
+
+def test_nothing_but_its_own_request(real_server: str) -> None:
+    """What the test itself asks of another process is no dependency."""
     with requests.Session() as session:
         session.trust_env = False
         assert session.get(f"{real_server}/needed").status_code == 200
-        session.get(f"{real_server}/optional")
+
+
+def test_nothing_but_its_own_request_by_httpx(real_server: str) -> None:
+    with httpx.Client(trust_env=False) as client:
+        assert client.get(f"{real_server}/needed").status_code == 200
 
 
 @pytest.mark.anyio
