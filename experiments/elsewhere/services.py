@@ -72,16 +72,18 @@ class Services:
     def start(self, *services: Service) -> None:
         """Start services, all at once, and wait until each is ready. What answers at the port of
         one is used as it is. Raises ServiceFailed."""
+        self._started = [each for each in self._started if each[1].poll() is None]
+        launched = []
         for service in services:
             self.names[f"127.0.0.1:{service.port}"] = service.name
             if _listens(service.port):
                 self.found.append(service)
             else:
-                self._started.append((service, self._launched(service)))
+                launched.append((service, self._launched(service)))
+                self._started.append(launched[-1])
         until = time.monotonic() + self.seconds
-        for service, process in self._started:
-            if service in services:
-                self._await(service, process, until)
+        for service, process in launched:
+            self._await(service, process, until)
 
     def close(self) -> None:
         """Stop what was started; what ran already goes on."""

@@ -41,7 +41,7 @@ MOST_GOOD: Final = 10
 NO_CALL: Final = "no call was seen that could fail"
 FEW: Final = 6
 """Sets of faults up to which they are tried one by one: no union could save anything."""
-RECHECKS: Final = 2
+RECHECKS: Final = 1
 """Sets inferred to be safe that are tried all the same."""
 OPEN: Final = 20
 """Open hypotheses that are named at most."""
@@ -142,6 +142,7 @@ class _Search:
         self._failed: dict[frozenset[str], Run] = {}
         self._result = Explored("tolerated")
         self._looks = 0
+        self._rechecked = 0
         self._errors = 0
         self._unseen = ""
 
@@ -152,13 +153,21 @@ class _Search:
         self._looks = result.runs
         self._exploration = self._begun()
         hurried = False
-        while not hurried and (plan := self._exploration.plan()) is not None:
-            if plan.purpose in {"recheck", "repeat"} and result.runs >= self._exhaustive():
-                break
+        while not hurried and (plan := self._exploration.plan() or self._recheck()) is not None:
             self._try(plan)
             hurried = hurry()
         self._conclude(hurried)
         return result
+
+    def _recheck(self) -> Plan | None:
+        """Choose what was inferred to be safe and is tried all the same, when nothing else is left;
+        never more than trying everything would take. What one run has shown is not repeated, as in
+        a campaign: a test says the same each time, or it is flaky."""
+        if self._rechecked >= RECHECKS or self._result.runs >= self._exhaustive():
+            return None
+        drawn = self._exploration.knowledge.recheck()
+        self._rechecked += 1
+        return None if drawn is None else Plan(drawn, "recheck")
 
     def _begun(self) -> Exploration:
         """Begin with what runs without faults have shown. Where few sets are possible, each is
@@ -169,7 +178,7 @@ class _Search:
             kinds=bounds.kinds,
             max_union=MOST_AT_ONCE,
             seed=bounds.seed,
-            rechecks=RECHECKS,
+            rechecks=0,
         )
         knowledge = Knowledge(self._name, settings, self._traffic, bounds.protected)
         if exhaustive(len(self._points(knowledge)), bounds) <= FEW:
