@@ -9,7 +9,8 @@ requests that a rule claims reaches the points it is about, and what deciding co
 
 In one request of fifty some call fails and something else stands in for it, and the session is
 answered from a cache now and then, so that nothing is quite as regular as it was planted. A second
-part has traces whose names say nothing: six ways to go under one root operation.
+part has traces whose names say nothing: six ways to go under one root operation. A third runs
+campaigns over learned classes (``--only hits``, :mod:`benchmarks.reached`).
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchmarks.arriving import at_the_edge, entry, scope_of
 from benchmarks.generated_application import KINDS, Application, Asked, Kind
 from benchmarks.outcome import Row, Target, at_least, at_most, say
+from benchmarks.reached import campaign
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit import asgi
-from ldfi.fit.features import Features
 from ldfi.fit.predicate import Predicate
-from ldfi.lineage.attributes import wanted
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation
@@ -39,6 +40,8 @@ from ldfi.lineage.shapes import Shapes
 from ldfi.lineage.span import Span, Trace
 
 CHOSEN = "header.x-device-type,header.x-plan,baggage.plan"
+WATCHED = 20_000
+"""Requests that are watched before a campaign, at most."""
 EXACT = 0.99
 """Share of a kind's requests that its class must have, and of the class's that must be its."""
 
@@ -61,7 +64,7 @@ def run_of(kind: Kind, asked: Asked, rng: random.Random) -> Lineage:
         p for p in sorted(kind.points) if not (p.endswith("/session") and rng.random() < 0.03)
     ]
     lost = rng.choice(points) if rng.random() < 0.02 else ""
-    spans = [Span("0" * 32, "root", None, 0, 1000, _entry(asked))]
+    spans = [Span("0" * 32, "root", None, 0, 1000, entry(asked))]
     for at, point in enumerate(points):
         status = 2 if point == lost else 1
         what = operation("edge", "call", "client", status, False, (("point", point),))
@@ -69,38 +72,6 @@ def run_of(kind: Kind, asked: Asked, rng: random.Random) -> Lineage:
     run = learn(Trace.of("0" * 32, spans))
     assert run is not None
     return run
-
-
-def _entry(asked: Asked) -> Any:
-    said = {"http.request.method": asked.method, "url.path": asked.path, **asked.span}
-    if asked.query:
-        said["url.query"] = asked.query
-    if "user-agent" in asked.headers:
-        said["user_agent.original"] = asked.headers["user-agent"]
-    if "x-plan" in asked.headers:
-        said["http.request.header.x-plan"] = asked.headers["x-plan"]
-    if "baggage" in asked.headers:
-        said["baggage.plan"] = asked.headers["baggage"].removeprefix("plan=")
-    known = wanted("server")
-    fields = [(known[name][0], known[name][1](said[name])) for name in said if name in known]
-    return operation("edge", "request", "server", 1, False, tuple(fields))
-
-
-def scope_of(asked: Asked) -> dict[str, Any]:
-    """Make the ASGI scope of a request."""
-    headers = [(name.encode(), value.encode()) for name, value in asked.headers.items()]
-    return {
-        "type": "http",
-        "method": asked.method,
-        "path": asked.path,
-        "query_string": asked.query.encode(),
-        "headers": [(b"host", b"www.example.org"), (b"accept", b"*/*"), *headers],
-    }
-
-
-def at_the_edge(asked: Asked) -> Features:
-    """Read the features as the middleware does."""
-    return asgi._features(scope_of(asked), body=asked.body or None)
 
 
 def learned(application: Application, count: int, seed: int) -> Found:
@@ -212,20 +183,46 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object on the last line")
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--only", choices=("classes", "hits"), help="one part of it")
+    parser.add_argument("--seconds", type=int, default=1_200, help="of a campaign, simulated")
     given = parser.parse_args()
     os.environ["FIT_FEATURES"] = CHOSEN
+    tables: dict[str, list[Row]] = {}
+    held: dict[str, Target] = {}
+    if given.only != "hits":
+        held |= _learning(given, tables)
+    if given.only != "classes":
+        watched = min(given.requests, WATCHED)
+        found: list[Row] = [{"seed": n, **campaign(n, watched, given.seconds)} for n in given.seeds]
+        tables["campaigns"] = found
+        held |= reach(found)
+    return 0 if say(tables, held, as_json=given.json) else 1
+
+
+def _learning(given: argparse.Namespace, tables: dict[str, list[Row]]) -> dict[str, Target]:
     rows, costs = list[Row](), list[float]()
     for seed in given.seeds:
         found = learned(Application.of(seed), given.requests, seed + 1_000)
         rows.append({"seed": seed, **judged(found, given.requests // 5, seed + 2_000)})
         costs.append(deciding(found, 2_000, rules=10))
     varieties = [silent(seed) for seed in given.seeds]
-    met = say(
-        {"applications": rows, "varieties": varieties},
-        targets(rows, varieties, max(costs)),
-        as_json=given.json,
-    )
-    return 0 if met else 1
+    tables |= {"applications": rows, "varieties": varieties}
+    return targets(rows, varieties, max(costs))
+
+
+def reach(rows: Sequence[Row]) -> dict[str, Target]:
+    """Hold what campaigns reached against what is promised."""
+    return {
+        "treated requests that reach the points meant": at_least(
+            min(float(str(row["reached"])) for row in rows), 0.95
+        ),
+        "classes where fewer than 95 % do, beyond chance": at_most(
+            max(int(str(row["of them beyond chance"])) for row in rows), 0
+        ),
+        "classes in which a campaign treated somebody, the fewest": at_least(
+            min(int(str(row["tried"])) for row in rows), 0.95 * KINDS
+        ),
+    }
 
 
 def targets(rows: Sequence[Row], varieties: Sequence[Row], cost: float) -> dict[str, Target]:

@@ -8,9 +8,10 @@ there are, signs failure contexts itself, and judges the answers as a device wou
 only a failure brings to light (fallbacks) are found on the way, until no new one appears. Besides
 pairs it tries each shared peer as a whole and large random unions without a known failing set.
 
-``delay@p`` counts as ``error@p`` where both fail: the caller's timeout makes one of the other.
-A set that fails is tried again, one request at a time. Failing every time it is a failing set and
-is reduced to a minimal one; never again, it was the machine (``noise``); sometimes, ``unstable``.
+``delay@p`` counts as an error at p (``refused@p`` over HTTP) where both fail: the caller's timeout
+makes one of the other. A set that fails is tried again, one request at a time.
+Failing every time it is a failing set and is reduced to a minimal one; never again, it was the
+machine (``noise``); sometimes, ``unstable``.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ from ldfi.fit import attributes
 from ldfi.fit.context import encode
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
+from ldfi.fit.native import gone
 from ldfi.fit.points import Point
 from ldfi.fit.scenario import scenario_of
-from ldfi.kinds import KINDS
+from ldfi.kinds import FaultKind
 
 Faults = frozenset[Fault]
 
@@ -199,7 +201,7 @@ class Oracle:
 
     def faults(self) -> list[Fault]:
         """List every fault of every point seen so far."""
-        return [Fault(point, kind) for point in sorted(self.points) for kind in KINDS]
+        return [Fault(point, kind) for point in sorted(self.points) for kind in kinds(point)]
 
     def minimal(self) -> set[Faults]:
         """List the minimal failing sets, with ``delay`` written as ``error`` where that fails
@@ -221,7 +223,7 @@ class Oracle:
         """List peers with more than one caller, as errors at every point of theirs."""
         peers: dict[str, set[Fault]] = {}
         for point in self.points:
-            peers.setdefault(Point.parse(point).peer, set()).add(Fault(point, "error"))
+            peers.setdefault(Point.parse(point).peer, set()).add(Fault(point, gone(point)))
         return {peer: frozenset(s) for peer, s in peers.items() if peer and len(s) > 1}
 
     def union(self) -> Faults:
@@ -231,7 +233,7 @@ class Oracle:
         self.chance.shuffle(points)
         bias = self.chance.choice((0.0, 0.5, 1.0))
         for point in points:
-            kind = KINDS[1] if self.chance.random() < bias else KINDS[0]
+            kind = kinds(point)[self.chance.random() < bias]
             larger = united | {Fault(point, kind)}
             if not any(contains(larger, other) for other in known):
                 united = larger
@@ -241,9 +243,14 @@ class Oracle:
 DEVICES = fleet(400)
 
 
+def kinds(point: str) -> tuple[FaultKind, FaultKind]:
+    """List the ways in which a campaign lets a point fail by default."""
+    return gone(point), "delay"
+
+
 def as_errors(faults: Faults) -> Faults:
     """Make the same points fail at once."""
-    return frozenset(Fault(fault.point, "error") for fault in faults)
+    return frozenset(Fault(fault.point, gone(fault.point)) for fault in faults)
 
 
 def contains(faults: Faults, smaller: Faults) -> bool:

@@ -10,9 +10,9 @@ A request is *explained by the step* when it fails with the step and what was wr
 was asked for, as far as that is still wrong, and does not without the step.
 
 - ``harmful``: steps let through that lose such a request.
-- ``blind``: steps let through when something had become wrong or well again less than :data:`SEEN`
-  seconds before, so that no trace could show it yet: they count nowhere else. ``hurt blindly``:
-  those of them that lose such a request.
+- ``blind``: steps let through when something had died less than :data:`DEAD` seconds before, or
+  had begun to lag or become well again less than :data:`SEEN`, so that no trace could show it yet:
+  they count nowhere else. ``hurt blindly``: those of them that lose such a request.
 - ``refused`` (and ``unknown``): steps not let through, of those that would have lost none.
 - ``ill``: steps let through while requests failed already: whoever would have lost nothing more by
   the step must wait all the same.
@@ -50,9 +50,11 @@ TAKES: Final = 6.0
 """How long a schedule lasts, and how long what is taken down stays so."""
 ASKED: Final = 2
 """How often somebody asks in a schedule."""
+DEAD: Final = 0.5
+"""Seconds until requests have met what has died: the world goes on by as much."""
 SEEN: Final = 2.0
-"""Seconds until traces show what is wrong: they are whole half a second after their last span, and
-the world goes on by as much."""
+"""Seconds until it is told that something lags, by more slow calls than chance explains, or is
+well again: twenty calls in a row."""
 USUAL: Final = 100
 LAGS: Final = (300, 700)
 """How long a node takes to answer, and by how much longer one that lags: no caller gives up."""
@@ -135,10 +137,10 @@ class Incident:
     end: float
     lag: int = 0
 
-    @property
-    def moments(self) -> tuple[float, float]:
-        """Return when something changes by it."""
-        return self.begin, self.end
+    def fresh(self, at: float) -> bool:
+        """Tell whether it has begun or ended so recently that nobody can know."""
+        begun = SEEN if self.lag else DEAD
+        return at - begun < self.begin <= at or at - SEEN < self.end <= at
 
 
 @dataclass
@@ -211,9 +213,7 @@ class Town:
         """Ask for one step, and take it if it is let through."""
         at = self.world.now
         wrong = self.fate.wrong(at)
-        fresh = any(
-            at - SEEN < moment <= at for each in self.fate.incidents for moment in each.moments
-        )
+        fresh = any(each.fresh(at) for each in self.fate.incidents)
         harm = self._harm(node, at, wrong)
         verdict = self.ask(node).verdict
         if verdict == "safe":

@@ -37,10 +37,22 @@ SETTINGS: Final = Settings(
     treatment=0.01, control=0.1, window=120.0, settle=8.0, members=200, confirm=False
 )
 ELSEWHERE: Final = PromqlOutcome("failed", "all")
-PER_SECOND: Final = 30.0
-"""Requests under the experiment, in both arms."""
-DEVICES: Final = 2_000
-"""Devices in both arms."""
+MOST: Final = 10
+"""Experiments of one slot, those included that were called off."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """``per_second``: requests under the experiment, in both arms; ``devices``: in both arms."""
+
+    per_second: float = 30.0
+    devices: int = 2_000
+
+
+MANY: Final = Crowd(60.0, 16_000)
+PATIENT: Final = replace(SETTINGS, window=600.0, members=1_000)
+"""With so many devices and so much time there is traffic enough for a verdict also where one in
+five fails by itself."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +74,8 @@ def settings_for(sky: Sky, settings: Settings) -> Settings:
 class Simulation:
     """One experiment, its devices, and the reports that are under way."""
 
-    def __init__(self, sky: Sky, rng: random.Random, experiment: Experiment) -> None:
-        self.experiment = experiment
+    def __init__(self, sky: Sky, rng: random.Random, experiment: Experiment, crowd: Crowd) -> None:
+        self.experiment, self._devices = experiment, crowd.devices
         self._rng, self._sky, self._weather = rng, sky, sky.weather(rng)
         self._treated = SETTINGS.treatment / (SETTINGS.treatment + SETTINGS.control)
         self._arms: dict[int, Arm] = {}
@@ -75,19 +87,23 @@ class Simulation:
 
     def request(self, at: float, allowed: int) -> None:
         """Have some device ask, unless it may not be admitted."""
-        number = self._rng.randrange(DEVICES)
+        number = self._rng.randrange(self._devices)
         arm = self._arms.setdefault(
             number, "treatment" if self._rng.random() < self._treated else "control"
         )
         enrolled = self._enrolled[arm]
-        if number not in enrolled:
+        again = number in enrolled
+        if not again:
             if len(self._enrolled["treatment"]) >= allowed:
                 return
             enrolled.add(number)
         self._numbers += 1
         fate = self._weather(f"d{number}", arm, at)
         if not fate.lost:
-            seen = _observation(arm, number, self._numbers, at, failed=fate.fails)
+            lineage = replace(
+                _lineage(arm, again), trace_id=f"{self._numbers:032x}", start=int(at * 1e9)
+            )
+            seen = Observation(lineage, Outcome(lineage.trace_id, f"d{number}", "", not fate.fails))
             heapq.heappush(self._reports, (at + fate.late, self._numbers, seen))
         if self._sky.counted:
             end = (at + fate.late, self._numbers, arm == "treatment", fate.fails)
@@ -116,6 +132,7 @@ def run(
     level: float = 1.0,
     purpose: Purpose = "explore",
     opening: Opening | None = None,
+    crowd: Crowd = Crowd(),
 ) -> Ended:
     """Run one experiment to its end."""
     fault = Fault("a", "error")
@@ -127,15 +144,15 @@ def run(
     )
     experiment.arm(0.0, level)
     experiment.taken()
-    simulation = Simulation(sky, rng, experiment)
-    now, begins, stops = 0.0, rng.expovariate(PER_SECOND), math.inf
+    simulation = Simulation(sky, rng, experiment, crowd)
+    now, begins, stops = 0.0, rng.expovariate(crowd.per_second), math.inf
     allowed = experiment.admission(0.0)
     while True:
         now += STEP
         while begins < now:
             if begins < stops:
                 simulation.request(begins, allowed)
-            begins += rng.expovariate(PER_SECOND)
+            begins += rng.expovariate(crowd.per_second)
         simulation.report(now, stopped=now >= stops)
         if experiment.review(now):
             stops = now + EDGE
@@ -160,25 +177,25 @@ def finding(sky: Sky, rng: random.Random, level: float) -> Ended:
 
 
 def _tried(sky: Sky, rng: random.Random, settings: Settings, *how: Any) -> Ended:
-    for _ in range(MAX_TRIES):
-        ended = run(sky, rng, settings, *how)
-        if ended.verdict != "inconclusive":
+    """Try it as a campaign does: anew where it was called off, and three times where it was
+    inconclusive. An incident comes once."""
+    ended = run(sky, rng, settings, *how)
+    inconclusive, later = int(ended.verdict == "inconclusive"), replace(sky, incident=False)
+    for _ in range(MOST - 1):
+        if ended.verdict in {"harmful", "tolerated"} or inconclusive == MAX_TRIES:
             break
+        ended = run(later, rng, settings, *how)
+        inconclusive += ended.verdict == "inconclusive"
     return ended
 
 
 @cache
-def _lineage(arm: Arm) -> Lineage:
+def _lineage(arm: Arm, again: bool) -> Lineage:
     fired = arm == "treatment"
     call = span("a", "root", fired="error") if fired else span("a", "root", would_fire="error")
-    spans = [span("root", kind="server"), call]
+    root = span("root", kind="server", again="true") if again else span("root", kind="server")
+    spans = [root, call]
     learned = learn(Trace.of("0" * 32, spans))
     if learned is None:
         raise AssertionError("these spans have a root")
     return replace(learned, experiment="e", arm=arm)
-
-
-def _observation(arm: Arm, device: int, number: int, begins: float, *, failed: bool) -> Observation:
-    trace_id = f"{number:032x}"
-    lineage = replace(_lineage(arm), trace_id=trace_id, start=int(begins * 1e9))
-    return Observation(lineage, Outcome(trace_id, f"d{device}", "", not failed))

@@ -70,9 +70,9 @@ class Site:
         self.world: World
 
     def befall(self, device: str, arm: Arm | None, now: float) -> Fate:
-        """Tell the fate of a request; the weather begins anew with each experiment, but for an
-        incident, which comes once in a campaign."""
-        name, since = self._armed or ("", now)
+        """Tell the fate of a request. The weather begins anew with each experiment, goes on between
+        them, and an incident comes once in a campaign."""
+        name, since = self._armed or ("", 0.0)
         fate = self._befalls(device, arm, now - since)
         if arm is not None and self.sky.counted:
             treated = arm == "treatment"

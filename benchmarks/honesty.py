@@ -10,6 +10,8 @@ in both arms; outcomes counted elsewhere.
 - ``no effect``: 1, 5, 10, 20 % fail in both arms. How often that is called harmful (by what one
   experiment must prove alone, at α = 0.001), how often it becomes a finding (two slots), how often
   it is tolerated.
+- ``enough traffic``: the same at 10 and 20 %, with more devices and a longer window: what is
+  tolerated there. Where one in five fails by itself two hundred treated devices do not suffice.
 - ``effect``: control fails at 2 %, treated at 95 %: how often that becomes a finding, at the first
   level of e-LOND and at the thousandth.
 - ``lost because of it``: some of the treated crash and never report, or more of their reports are
@@ -42,7 +44,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks import honest_worlds
-from benchmarks.honest_experiments import Ended, finding, run
+from benchmarks.honest_experiments import MANY, PATIENT, Ended, finding, run
 from benchmarks.outcome import Row, Target, at_least, at_most, say
 from benchmarks.weather import Sky
 from ldfi.experiments.domain.judging.comparison import differ
@@ -58,11 +60,18 @@ THOUSANDTH: Final = 1_000
 CHUNK: Final = 50
 """Experiments in one piece of work."""
 FULL: Final = 4.0
-RUNS, FINDINGS, EFFECTS, CRASHES, WORLDS = 520, 320, 2_000, 600, 300
+RUNS, FINDINGS, EFFECTS, CRASHES, WORLDS, ENOUGH = 520, 320, 2_000, 600, 300, 300
 """Experiments in a cell of each kind, in the plain run: 10,000 that may become findings."""
 
 Kind = Literal[
-    "no effect", "finding", "effect", "lost", "service", "service effect", "service lost"
+    "no effect",
+    "enough traffic",
+    "finding",
+    "effect",
+    "lost",
+    "service",
+    "service effect",
+    "service lost",
 ]
 
 SKIES: Final[Mapping[str, Callable[[float], Sky]]] = {
@@ -110,6 +119,8 @@ class Cell:
             return honest_worlds.ended(self.sky, rng, count, confirm=self.kind == "service")
         if self.kind in {"finding", "effect"}:
             return [finding(self.sky, rng, self.level) for _ in range(count)]
+        if self.kind == "enough traffic":
+            return [run(self.sky, rng, PATIENT, crowd=MANY) for _ in range(count)]
         return [run(self.sky, rng) for _ in range(count)]
 
 
@@ -123,6 +134,9 @@ def cells(scale: float) -> Iterator[Cell]:
         for rate in RATES:
             yield Cell("no effect", weather, under(rate), count(RUNS))
             yield Cell("finding", weather, under(rate), count(FINDINGS), ALPHA)
+        for rate in RATES if weather in SUFFICES else ():
+            if rate not in STEADY_RATES and not under(rate).counted:
+                yield Cell("enough traffic", weather, under(rate), count(ENOUGH))
         for rate in STEADY_RATES:
             yield Cell("service", weather, under(rate), count(WORLDS / len(STEADY_RATES)))
     for name, level in levels().items():
@@ -176,6 +190,17 @@ def no_effect(name: str, alone: list[Ended], slots: list[Ended]) -> Row:
         "findings": sum(each.verdict == "harmful" for each in slots),
         "tolerated": sum(each.verdict == "tolerated" for each in alone) / len(alone),
         "treated": mean(each.treated for each in alone),
+    }
+
+
+def enough(name: str, ended: list[Ended]) -> Row:
+    """Count what is tolerated where nothing differs, and there is traffic enough to tell."""
+    return {
+        "weather": name,
+        "runs": len(ended),
+        **bound("harmful", ended, "harmful"),
+        "tolerated": sum(each.verdict == "tolerated" for each in ended) / len(ended),
+        "treated": mean(each.treated for each in ended),
     }
 
 
@@ -235,7 +260,9 @@ def tables_of(results: Results) -> dict[str, list[Row]]:
         each_of[cell.kind, cell.weather, cell.sky.rate] = ended
         if cell.kind == "finding" and cell.sky.rate in STEADY_RATES:
             steady[cell.weather] += ended
-    tables: dict[str, list[Row]] = {"each rate": [], "no effect": [], "effect": [], "lost": []}
+    tables = dict[str, list[Row]]()
+    for name in ("each rate", "enough", "no effect", "effect", "lost"):
+        tables[name] = []
     services: list[Row] = []
     for weather in SKIES:
         for rate in RATES:
@@ -243,6 +270,10 @@ def tables_of(results: Results) -> dict[str, list[Row]]:
             tables["each rate"].append(no_effect(f"{weather}, {rate:.0%} fail", *found))
         alone = all_of["no effect", weather]
         tables["no effect"].append(no_effect(weather, alone, all_of["finding", weather]))
+        for rate in RATES:
+            ended = each_of.get(("enough traffic", weather, rate), [])
+            if ended:
+                tables["enough"].append(enough(f"{weather}, {rate:.0%} fail", ended))
         services.append(through(weather, all_of["service", weather], steady[weather]))
     for (kind, name), ended in all_of.items():
         if kind in {"effect", "lost"}:
@@ -267,9 +298,14 @@ def targets_of(tables: Mapping[str, list[Row]]) -> dict[str, Target]:
         targets[f"harmful: {name}"] = at_most(_of(row, "harmful"), ALPHA)
         targets[f"harmful, upper bound: {name}"] = at_most(_of(row, "harmful, at most"), BOUND)
         targets[f"findings: {name}"] = at_most(_of(row, "findings"), 0)
+    steady = {f"{name}, {rate:.0%} fail" for name in SUFFICES for rate in STEADY_RATES}
     for row in tables["each rate"]:
-        if any(str(row["weather"]).startswith(f"{each}, ") for each in SUFFICES):
+        if str(row["weather"]) in steady:
             targets[f"tolerated: {row['weather']}"] = at_least(_of(row, "tolerated"), 0.95)
+    for row in tables["enough"]:
+        targets[f"tolerated: {row['weather']}, enough traffic"] = at_least(
+            _of(row, "tolerated"), 0.95
+        )
     for row in tables["effect"]:
         targets[f"found: {row['level']}"] = at_least(_of(row, "found"), 0.999)
     for row in tables["lost"]:

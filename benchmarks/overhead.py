@@ -37,10 +37,15 @@ from yarl import URL
 from benchmarks.outcome import Target, at_most, say
 from ldfi.fit.clients import (
     aiohttp,
+    aiokafka,
+    asyncpg,
+    botocore,
+    confluent_kafka,
     grpc,
     grpc_aio,
     httpx,
     kafka_python,
+    psycopg,
     redis,
     requests_urllib3,
     sqlalchemy,
@@ -77,6 +82,10 @@ def _run(coroutine: Any) -> None:
         return
 
 
+def _of_asyncpg(original: Any) -> Any:
+    return asyncpg._async(original, original)
+
+
 def cases() -> list[Case]:
     """Make every client's case: its wrapper around a call that does nothing."""
     request = httpcore.Request("GET", "http://ratings/titles/17?page=2")
@@ -91,6 +100,14 @@ def cases() -> list[Case]:
     statement = "SELECT name FROM titles WHERE id = %s"
     callee = SimpleNamespace(_method="/shop.Prices/Get")
     details = SimpleNamespace(method="/shop.Prices/Get", timeout=1)
+    info = SimpleNamespace(dbname="records")
+    cursor = SimpleNamespace(connection=SimpleNamespace(info=info))
+    connection = SimpleNamespace(_params=SimpleNamespace(database="records"))
+    topic = SimpleNamespace(topic="plays")
+    consumer = SimpleNamespace(subscription=lambda: {"plays"}, assignment=lambda: [topic])
+    endpoint = SimpleNamespace(host="https://s3.eu-west-1.amazonaws.com")
+    named = SimpleNamespace(service_id="S3")
+    operation = SimpleNamespace(name="GetObject", service_model=named)
 
     def both(name: str, wrap: Any, *given: Any, **named: Any) -> Case:
         wrapped = wrap(_nothing)
@@ -119,6 +136,15 @@ def cases() -> list[Case]:
         both("redis", redis._sync, client, None, "GET", "GET", "k"),
         both_async("redis async", redis._async, client, None, "GET", "GET", "k"),
         both("kafka-python", kafka_python._sync, None, "plays", b"x"),
+        both("kafka-python, consumer", kafka_python._sync_poll, consumer, 0),
+        both_async("aiokafka", aiokafka._async, None, "plays", b"x"),
+        both_async("aiokafka, consumer", aiokafka._async_receiving, consumer),
+        both("confluent-kafka", confluent_kafka._sync, None, "plays", b"x"),
+        both("confluent-kafka, consumer", confluent_kafka._sync_poll, consumer, 0.1),
+        both("psycopg", psycopg._sync(_nothing), cursor, statement),
+        both_async("psycopg async", psycopg._async(_nothing), cursor, statement),
+        both_async("asyncpg", _of_asyncpg, connection, statement),
+        both("botocore", botocore._sync, endpoint, None, operation, None),
     ]
 
 

@@ -14,13 +14,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from sqlalchemy import delete
+
 from ldfi.experiments.store import Database, chain
 from ldfi.experiments.store.evidence_file import Certified, evidence_file
-from ldfi.experiments.store.schema import HeadRow
+from ldfi.experiments.store.run_counts import fill
+from ldfi.experiments.store.schema import CountNodeRow, HeadRow, RunCountRow
 from ldfi.lineage.digest import digest
 from ldfi.lineage.span import Trace
 from ldfi.proof.document import EvidenceFile
-from ldfi.proof.head import SigningKey
+from ldfi.proof.head import SigningKey, counts_root
 from ldfi.proof.record import RunRecord
 from ldfi.proof.verify import Against, verify
 from ldfi.testing.spans import span
@@ -59,7 +62,11 @@ def long_lived(database: Database, class_versions: int) -> None:
         row = change.session.get_one(HeadRow, 1)
         head = chain.head_of(change.session)
         more = {(f"GET /a/class/of/requests/{n}", 1): 1 for n in range(class_versions)}
-        row.document = chain.written(replace(head, runs={**head.runs, **more}))
+        runs = {**head.runs, **more}
+        for table in (CountNodeRow, RunCountRow):
+            change.session.execute(delete(table))
+        fill(change.session, runs)
+        row.document = chain.written(replace(head, counts=counts_root(runs)))
 
 
 def measured() -> Iterable[tuple[str, float]]:
@@ -89,6 +96,9 @@ def measured() -> Iterable[tuple[str, float]]:
         long_lived(database, many)
         run = replace(base, experiment=f"x{many}", request_class="c1")
         yield f"a run appended, {many:,} class versions", appended(database, run)
+        with database.read() as session:
+            asked = cpu(partial(chain.head_of, session))
+        yield f"the head read with its counts, {many:,} class versions", asked
     database.close()
 
 

@@ -35,6 +35,7 @@ from ldfi.experiments.api.problems import Problem
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     login.router,
+    login.api,
     live.router,
     overview.router,
     new_campaign.router,  # before /campaigns/{id}
@@ -60,7 +61,9 @@ PROGRAMS: Final = ("/api/", "/v1/")
 
 def install(app: FastAPI) -> None:
     """Serve the pages beside the API: found by the service as an entry point ``ldfi.pages``."""
-    app.state.sessions = Sessions(app.state.member_key)
+    app.state.sessions = Sessions(
+        app.state.member_key, secure=(app.state.public_url or "").startswith("https://")
+    )
     app.state.evidence_kept = EvidenceKept()
     for router in ROUTERS:
         app.include_router(router)

@@ -16,10 +16,10 @@ from ldfi.dashboards.phrases import (
     said_together,
 )
 from ldfi.dashboards.roles import ROLES, Role, roles_of
+from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
-from ldfi.lineage.classes import CONSISTENT
-from ldfi.lineage.varieties import varieties
+from ldfi.experiments.domain.traffic.shown import shown_often
 
 SHOWN = 12
 """Open hypotheses, and failures seen in traffic, that are spelt out."""
@@ -50,6 +50,8 @@ class Stand:
 
     complete: bool
     findings: tuple[str, ...]
+    presumed: tuple[str, ...]
+    """What hurts in one way, and was not tried in these."""
     open: tuple[OpenOfSize, ...]
     open_complete: bool
     experiments: int
@@ -84,6 +86,8 @@ class ClassStory:
     roles: Counter[Role]
     proved: tuple[Proved, ...]
     more_proved: int
+    shown: tuple[str, ...]
+    """How calls failed by themselves, by point: tried there without being asked."""
     stand: Stand
     looks: tuple[Look, ...]
 
@@ -97,7 +101,7 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
         known=known,
         predicate=said_predicate(known.predicate),
         differs=said_difference(known.predicate),
-        varieties=_varieties(known) if known.unfit_for() and known.consistency < CONSISTENT else (),
+        varieties=_varieties(known),
         graph=class_graph(known.traffic, roles),
         roles=Counter({role: [*roles.values()].count(role) for role in ROLES}),
         proved=tuple(
@@ -110,13 +114,17 @@ def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, 
             for each in survived[:SHOWN]
         ),
         more_proved=max(0, len(survived) - SHOWN),
+        shown=tuple(
+            f"{said_point(point, callees)} {', '.join(map(happens, kinds))}"
+            for point, kinds in shown_often((e.failed, e.requests) for e in survived).items()
+        ),
         stand=stand_of(certificate, callees),
         looks=tuple(known.looks),
     )
 
 
 def _varieties(known: KnownClass) -> tuple[WayToGo, ...]:
-    found = varieties(known.traffic.supports())
+    found = known.varieties()
     if len(found) < 2:
         return ()
     common = frozenset.intersection(*(each.support for each in found))
@@ -135,6 +143,9 @@ def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None)
     return Stand(
         complete=bool(certificate["open_complete"]) and not certificate["open"],
         findings=tuple(said_together(faults, callees) for faults in certificate["findings"]),
+        presumed=tuple(
+            said_together(each["faults"], callees) for each in bounds.get("presumed", ())
+        ),
         open=tuple(_by_size(certificate["open"], callees or {})),
         open_complete=bool(certificate["open_complete"]),
         experiments=certificate["experiments"],

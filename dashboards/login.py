@@ -1,8 +1,9 @@
-"""Logging in with one of the API's tokens, and out."""
+"""Logging in with one of the API's tokens, or with a link that was made with one, and out."""
 
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -12,27 +13,45 @@ from ldfi.dashboards.links import ours
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.sessions import sessions
-from ldfi.experiments.api.auth import recognise
+from ldfi.experiments.api.auth import Viewer, recognise
 from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.process.tokens import Caller
 
 router = APIRouter(route_class=PageRoute)
+api = APIRouter(prefix="/api/v1", route_class=GuardedRoute, include_in_schema=False)
+
+
+@api.post("/login-links")
+async def make_link(request: Request, caller: Viewer) -> dict[str, str]:
+    """Make a link with which one browser can log in as the caller, once and soon."""
+    return {"path": f"/login?{urlencode({'link': sessions(request).link(caller.id)})}"}
 
 
 @router.get("/login")
 async def login(
-    request: Request, to: Annotated[str, Query(alias="next", max_length=2000)] = "/"
+    request: Request,
+    to: Annotated[str, Query(alias="next", max_length=2000)] = "/",
+    link: Annotated[str, Query(max_length=500)] = "",
 ) -> Response:
-    """Show the form. Whoever is logged in already goes on."""
+    """Show the form. Whoever is logged in already goes on.
+
+    A link asks for a click, so that a program that looks at it in advance does not use it up.
+    """
     if getattr(request.state, "caller", None) is not None:
         return RedirectResponse(ours(to), status_code=303)
-    return _form(request, to)
+    return _form(request, to, link=link)
 
 
 @router.post("/login")
 async def log_in(request: Request, form: Submitted) -> Response:
     """Check a token and begin a session. Attempts that fail are limited as the API's are."""
     to = form.text("next", "/")
+    if form.text("link"):
+        who = sessions(request).redeem(form.text("link"))
+        if who is None:
+            return _form(request, to, "This link is used or old. `ldfi open` makes another.")
+        return _begun(request, to, who)
     try:
         caller: Caller = await recognise(request, form.text("token"))
     except Problem as problem:
@@ -43,8 +62,12 @@ async def log_in(request: Request, form: Submitted) -> Response:
         return _form(
             request, to, f"This token is for machines ({caller.role}). Log in with a person's."
         )
+    return _begun(request, to, caller.id)
+
+
+def _begun(request: Request, to: str, who: str) -> Response:
     response = RedirectResponse(ours(to), status_code=303)
-    sessions(request).begin(response, request, caller.id)
+    sessions(request).begin(response, request, who)
     return response
 
 
@@ -56,14 +79,14 @@ async def log_out(request: Request) -> Response:
     return response
 
 
-def _form(request: Request, to: str, problem: str = "") -> Response:
+def _form(request: Request, to: str, problem: str = "", link: str = "") -> Response:
     """Show the form, in a session of nobody's: its CSRF token must have been given to this
     browser."""
     begun = Response()
     known = getattr(request.state, "session", None)
     request.state.session = known or sessions(request).begin(begun, request)
     status = 403 if problem else 200
-    response = rendered(request, "login.html", status, problem=problem, to=ours(to))
+    response = rendered(request, "login.html", status, problem=problem, link=link, to=ours(to))
     if known is None:
         response.headers["set-cookie"] = begun.headers["set-cookie"]
     return response

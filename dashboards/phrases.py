@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from ldfi.dashboards.words import listed
 from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.fit.points import Point
@@ -68,12 +69,6 @@ def said_together(faults: Iterable[str], callees: Mapping[str, str] | None = Non
     """Say all of them in one sentence."""
     said = [said_fault(fault, callees) for fault in faults]
     return listed(said)
-
-
-def listed(words: Iterable[str]) -> str:
-    """Join words as ``a``, ``a and b``, ``a, b and c``."""
-    *first, last = [*words] or ["nothing"]
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def said_predicate(predicate: Predicate) -> str:

@@ -27,6 +27,9 @@ from ldfi.experiments.api import auth
 from ldfi.experiments.process.tokens import Caller, Tokens
 
 LASTS: Final = 12 * 3600
+LINK_LASTS: Final = 600
+"""Seconds for which a link to log in with is good, once."""
+
 COOKIE: Final = "ldfi_session"
 CSRF_FIELD: Final = "csrf"
 CSRF_HEADER: Final = "X-CSRF-Token"
@@ -45,12 +48,17 @@ class Session:
 
 
 class Sessions:
-    """Makes and reads the cookies of one application. ``key``: its secret."""
+    """Makes and reads the cookies of one application. ``key``: its secret. ``secure``: people
+    reach it over TLS, whatever the connection that a proxy hands on says."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, *, secure: bool = False) -> None:
+        self._secure = secure
         self._key = hmac.digest(key, b"dashboards: sessions", "sha256")
         self._signer = URLSafeTimedSerializer(
             self._key, salt=COOKIE, signer_kwargs={"digest_method": hashlib.sha256}
+        )
+        self._links = URLSafeTimedSerializer(
+            self._key, salt="link", signer_kwargs={"digest_method": hashlib.sha256}
         )
         self._over: dict[str, float] = {}
 
@@ -63,7 +71,7 @@ class Sessions:
             max_age=LASTS,
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            secure=self._secure or request.url.scheme == "https",
         )
         return self._session(who, number)
 
@@ -82,10 +90,33 @@ class Sessions:
 
     def end(self, response: Response, session: Session) -> None:
         """End a session for good."""
+        self._is_over(session.number, LASTS)
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+
+    def link(self, who: str) -> str:
+        """Sign what lets one browser begin a session of ``who``, once and soon."""
+        text: str = self._links.dumps([who, secrets.token_urlsafe(16)])
+        return text
+
+    def redeem(self, link: str) -> str | None:
+        """Tell whose link this is, and use it up; None where it is used, old or forged.
+
+        What was used is remembered by this process, as logging out is.
+        """
+        try:
+            who, number = self._links.loads(link, max_age=LINK_LASTS)
+        except (BadData, ValueError, TypeError):
+            return None
+        if number in self._over:
+            return None
+        self._is_over(number, LINK_LASTS)
+        return str(who)
+
+    def _is_over(self, number: str, seconds: float) -> None:
+        """Remember a number until nothing that carries it could be good any more."""
         now = time.time()
         self._over = {number: until for number, until in self._over.items() if until > now}
-        self._over[session.number] = now + LASTS
-        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        self._over[number] = now + seconds
 
     def _session(self, who: str, number: str) -> Session:
         csrf = hmac.new(self._key, b"csrf:" + number.encode(), "sha256").hexdigest()

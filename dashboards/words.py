@@ -6,7 +6,7 @@ Times are written in UTC, and a script puts them in the viewer's zone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -104,6 +104,12 @@ def failures_at_once(size: int) -> str:
     return f"with {words.get(size, size)} failures at once"
 
 
+def listed(words: Iterable[str]) -> str:
+    """Join words as ``a``, ``a and b``, ``a, b and c``."""
+    *first, last = [*words] or ["nothing"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "moment": moment,
     "second": second,
@@ -116,4 +122,5 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "fault": fault,
     "breakable": breakable,
     "failures_at_once": failures_at_once,
+    "listed": listed,
 }

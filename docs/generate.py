@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -27,7 +27,7 @@ from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.scenarios import scenario
 from ldfi.experiments.store.notifications import EVENTS
-from tests.fit.clients.seen_of_kinds import SAME, SEEN
+from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME, SEEN
 
 DOCS = Path(__file__).parent
 HERE = DOCS / "reference"
@@ -68,13 +68,18 @@ def guards() -> list[str]:
 
 def kinds() -> list[str]:
     """Show what callers see of the kinds of fault, as the tests have it."""
-    rows = dict.fromkeys(kind for seen in SEEN.values() for kind in seen)
-    lines = [f"| kind | {' | '.join(SEEN)} |", f"|---{'|---' * len(SEEN)}|"]
-    for kind in rows:
-        cells = (seen.get(kind, "").rpartition(".")[2] for seen in SEEN.values())
-        lines.append(f"| `{kind}` | {' | '.join(_code(cell) if cell else '' for cell in cells)} |")
     alike = ", ".join(f"{client} as {other}" for client, other in SAME.items())
-    return [*lines, "", f"A number is the status of an answer. Callers of {alike} see the same."]
+    said = f"A number is the status of an answer. Callers of {alike} see the same."
+    return [*_seen(SEEN), "", said, "", *_seen(BY_THEMSELVES)]
+
+
+def _seen(clients: Mapping[str, Mapping[str, str]]) -> list[str]:
+    rows = dict.fromkeys(kind for seen in clients.values() for kind in seen)
+    lines = [f"| kind | {' | '.join(clients)} |", f"|---{'|---' * len(clients)}|"]
+    for kind in rows:
+        cells = (seen.get(kind, "").rpartition(".")[2] for seen in clients.values())
+        lines.append(f"| `{kind}` | {' | '.join(_code(cell) if cell else '' for cell in cells)} |")
+    return lines
 
 
 SECTIONS = {"injection-points.md": kinds, "safety.md": guards}

@@ -98,6 +98,11 @@ class Allowances:
             for experiment, limit in members.items():
                 self._enrolments.setdefault(experiment, _Enrolment(limit)).allow(limit)
 
+    def knows(self, experiment: str, arm: Arm, mark: int) -> bool:
+        """Tell whether a device has been admitted already."""
+        enrolment = self._enrolments.get(experiment)
+        return enrolment is not None and mark in enrolment.devices[arm]
+
     def admit(self, experiment: str, arm: Arm, mark: int) -> bool:
         """Tell whether a device may be stamped; it is counted when it is admitted for the first
         time."""

@@ -10,22 +10,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
+from typing import NamedTuple
 
 from opentelemetry.trace import SpanContext
 
-_word: ContextVar[list[Mapping[str, str]] | None] = ContextVar("fit_arrival", default=None)
+
+class Word(NamedTuple):
+    """``features`` that the span shall tell of; ``again``: this edge has stamped a request of the
+    same device for the same experiment before."""
+
+    features: Mapping[str, str]
+    again: bool = False
+
+
+_word: ContextVar[list[Word] | None] = ContextVar("fit_arrival", default=None)
 """Empty once it was taken: a list, for what is in it is seen by tasks that were begun since."""
 
 
 def leave_word(features: Mapping[str, str] | None = None) -> None:
     """Have the first SERVER span of the request that is served now marked, and tell of these
     features."""
-    _word.set([features or {}])
+    _word.set([Word(features or {})])
 
 
-def taken(parent: SpanContext) -> Mapping[str, str] | None:
+def note_again() -> None:
+    """Add to the word that was left that the device is enrolled already."""
+    word = _word.get()
+    if word:
+        word[-1] = word[-1]._replace(again=True)
+
+
+def taken(parent: SpanContext) -> Word | None:
     """Tell whether a SERVER span with this parent is the request as it came in; once for each.
-    Returns the features that its span shall tell of; None where it is none."""
+    Returns what its span shall tell; None where it is none."""
     word = _word.get()
     if not word or (parent.is_valid and not parent.is_remote):
         return None

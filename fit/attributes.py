@@ -34,6 +34,10 @@ many are to come, and a trace without them has a hole."""
 EDGE: Final = "fit.edge"
 """On the span of a request that came in at an edge: whoever sent it, no service of ours has."""
 
+AGAIN: Final = "fit.again"
+"""On the span of a request under experiment that came in at an edge: it is not the first that this
+edge has stamped for its device. What counts is the first, which may still be under way."""
+
 FEATURE: Final = "fit.feature."
 """On the span of a request that came in at an edge, followed by a feature's name: the value of a
 header, a cookie or an entry of the baggage that was chosen (:mod:`ldfi.fit.chosen`)."""

@@ -24,7 +24,8 @@ from typing import Final, Literal
 from ldfi.fit.errors import ExpiredContext, ForgedContext, MalformedContext
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
-from ldfi.fit.notation import Injection, point_hash, read, readable, written
+from ldfi.fit.notation import Injection, point_hash, read, readable, way, written
+from ldfi.kinds import KINDS
 
 __all__ = [
     "ENTRY",
@@ -43,6 +44,9 @@ ENTRY: Final = "fit"
 MAX_LENGTH: Final = 4096 - len("fit=")
 """Characters of a value. OpenTelemetry's SDKs drop any entry that with its name exceeds 4,096."""
 DEFAULT_DELAY_MS: Final = 10_000
+LONGEST: Final = 3_660
+"""Seconds ahead that an expiry may lie: an hour, which is the most that anybody asks for, and a
+minute for clocks that differ. Whoever gets hold of a signed context cannot use it for years."""
 
 _ARMS: dict[str, Arm] = {"t": "treatment", "c": "control"}
 _SHAPE = re.compile(
@@ -100,10 +104,16 @@ def room(kinds: Collection[str], *, delay_ms: int = DEFAULT_DELAY_MS) -> int:
 
     Of faults at the first calls only, a few less: each takes up to three characters more.
     """
-    longest = max((len(written([Fault("", kind)], delay_ms)[1]) for kind in kinds), default=0)
+    first = [kind for kind in kinds if kind in KINDS]
+    singly = [written([Fault("", kind)], delay_ms)[1] for kind in first]
     ids, expiry, mac = 16 + 64, 12, 22
     around = len(".".join(["1", "", "", "t", "", "", ""])) + ids + expiry + mac
-    return (MAX_LENGTH - around + len("~")) // (longest + len("~"))
+    left = MAX_LENGTH - around + len("~")
+    limits = [left // (max(map(len, singly), default=0) + len("~"))] if first or not kinds else []
+    if len(first) < len(kinds):
+        grouped = left - sum(len(way(Fault("", kind), delay_ms)) + len("~~") for kind in kinds)
+        limits.append(grouped // len(point_hash("")))
+    return min(limits)
 
 
 def decode(keys: Keys, value: str, now: float) -> FailureContext:
@@ -120,5 +130,7 @@ def decode(keys: Keys, value: str, now: float) -> FailureContext:
     expires = int(match["expiry"])
     if expires <= now:
         raise ExpiredContext(f"failure context expired {now - expires:.0f} s ago")
+    if expires - now > LONGEST:
+        raise ExpiredContext(f"failure context is said to be good for {expires - now:.0f} s")
     injections = read(match["version"], match["faults"])
     return FailureContext(match["experiment"], _ARMS[match["arm"]], expires, injections)

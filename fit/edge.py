@@ -19,11 +19,12 @@ import math
 import time
 from collections.abc import Callable
 
-from ldfi.fit import baggage, runtime
+from ldfi.fit import arrival, baggage, runtime
 from ldfi.fit.allocation import mark_of
 from ldfi.fit.clock import steady
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.features import Features
+from ldfi.fit.halt import LocalHalt
 from ldfi.fit.poll import RulesPoll
 from ldfi.fit.rules import Lease, Rule, chosen
 from ldfi.fit.runtime import Runtime
@@ -39,6 +40,7 @@ class Edge:
 
     def __init__(self, poll: RulesPoll | None) -> None:
         self._poll = poll
+        self._halt = LocalHalt()
         self._signed: tuple[Lease | None, dict[tuple[str, Arm, int, str], str]] = (None, {})
 
     def wanted(self) -> frozenset[str]:
@@ -76,7 +78,7 @@ class Edge:
             return header
         poll.start()
         lease = poll.lease()
-        if not lease.rules or not device:
+        if not lease.rules or not device or self._halt.holds():
             return header
         mark = mark_of(device)
         claims = lease.claims(mark)
@@ -87,7 +89,12 @@ class Edge:
         stamped = baggage.with_entry(header, self._stamp(active, lease, rule, arm))
         if len(stamped) > baggage.MAX_LENGTH:
             return header
-        return stamped if poll.allowances.admit(rule.experiment, arm, mark) else header
+        again = poll.allowances.knows(rule.experiment, arm, mark)
+        if not poll.allowances.admit(rule.experiment, arm, mark):
+            return header
+        if again:
+            arrival.note_again()
+        return stamped
 
     def _stamp(self, active: Runtime, lease: Lease, rule: Rule, arm: Arm) -> str:
         """Sign a context once per experiment, arm and lease, not once per request.

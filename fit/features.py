@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
 from ldfi.fit.chosen import chosen
 from ldfi.fit.device_type import device_type
@@ -91,10 +91,31 @@ def chosen_features(headers: Iterable[tuple[str, str]], wanted: Collection[str])
     return {name: value for name, value in features.items() if name in wanted}
 
 
+def query_pairs(query: str) -> list[tuple[str, str]]:
+    """Split a query string as ``parse_qsl`` does that keeps blank values, only faster: paths of
+    Falcor are full of what JSON is made of."""
+    if not query.isascii():
+        return parse_qsl(query, keep_blank_values=True)
+    parts = (part.partition("=") for part in query.replace("+", " ").split("&") if part)
+    return [(_unquoted(name), _unquoted(value)) for name, _, value in parts]
+
+
+_QUOTED: Final = tuple((f"%{ord(each):02X}", each) for each in '"[],:{} ')
+
+
+def _unquoted(text: str) -> str:
+    if "%" in text:
+        for quoted, plain in _QUOTED:
+            text = text.replace(quoted, plain)
+        if "%" in text:
+            return unquote_to_bytes(text).decode("utf-8", "replace")
+    return text
+
+
 @lru_cache(maxsize=512)
 def query_features(query: str) -> Features:
     """Read the features of a query string."""
-    pairs = parse_qsl(query, keep_blank_values=True)[:MAX_QUERY_PARAMETERS]
+    pairs = query_pairs(query)[:MAX_QUERY_PARAMETERS]
     features = asked_by_query(pairs)
     said = _SAID.get(features.get("protocol", ""), frozenset())
     values: dict[str, list[str]] = {}

@@ -23,7 +23,7 @@ _OTHERS: Final = ("exception",)
 _BODIES: Final = frozenset({"empty", "truncated", "corrupt"})
 """What is wrong with a body, so that an answer without one cannot have it."""
 
-_SQL: Final = ("sql", "exception")
+_SQL: Final = ("reset", "timeout", "sql", "exception")
 _CONNECT: Final = ("refused", "exception")
 _REDIS: Final = ("refused", "reset", "timeout", "redis", "exception")
 
@@ -61,6 +61,9 @@ def families(point: Point) -> frozenset[str]:
     A point's name does not tell whether a client or a decorator made it; what either could have is
     in.
     """
+    # Operations of AWS are sent over HTTP. Their services have a word for a name, gRPC's a package.
+    if point.kind == "rpc" and "." not in point.template:
+        return frozenset({*KINDS, *_FAMILIES["rpc"], *_FAMILIES["http"]})
     if point.kind != "db":
         return frozenset({*KINDS, *_FAMILIES.get(point.kind, _OTHERS)})
     verb = point.operation.upper()
@@ -77,6 +80,18 @@ def native(kind: FaultKind, point: str) -> bool:
     if kind in _BODIES and parsed.operation.upper() == "HEAD":
         return False
     return family(kind) in families(parsed)
+
+
+def gone(point: str, *, proxied: bool = False) -> FaultKind:
+    """Say what a dead dependency looks like at the point of this name: what ``error`` asks for.
+
+    Nothing listens any more: the connection is refused; where a proxy stands before it
+    (``proxied``), the proxy answers 503. Where that is no kind of its own, ``error`` is what the
+    library makes of it.
+    """
+    if Point.parse(point).kind != "http":
+        return "error"
+    return "status:503" if proxied else "refused"
 
 
 def check_native(kind: FaultKind, point: str) -> None:

@@ -64,7 +64,7 @@ def written(faults: Iterable[Fault], delay_ms: int) -> tuple[str, str]:
         return "1", "~".join(_in_one(fault, delay_ms) for fault in chosen)
     groups: defaultdict[str, str] = defaultdict(str)
     for fault in chosen:
-        groups[_how(fault, delay_ms)] += point_hash(fault.point)
+        groups[way(fault, delay_ms)] += point_hash(fault.point)
     return "2", "~".join(f"{how}~{hashes}" for how, hashes in groups.items())
 
 
@@ -106,7 +106,8 @@ def _in_one(fault: Fault, delay_ms: int) -> str:
     return f"{fault.kind[0]}{point_hash(fault.point)}{delay}{occurrence}"
 
 
-def _how(fault: Fault, delay_ms: int) -> str:
+def way(fault: Fault, delay_ms: int) -> str:
+    """Write how a group of points fails in version 2."""
     parts = [fault.kind.replace(":", "-")]
     if fault.kind in LATE:
         parts.append(str(delay_ms))

@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -31,16 +32,38 @@ def put(owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
     Where OpenTelemetry has wrapped it already, ours goes beneath: the point must lie within the
     call's span. Raises AttributeError where there is no such function.
     """
+    undo = _put(owner, name, wrap)
+    if undo is not None:
+        when_taken_out(undo)
+
+
+@contextmanager
+def meanwhile(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Iterator[None]:
+    """Do what :func:`put` does, as long as this lasts."""
+    undo = _put(owner, name, wrap)
+    try:
+        yield
+    finally:
+        if undo is not None:
+            undo()
+
+
+def _put(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Callable[[], None] | None:
     outer, function = _innermost(owner, name)
     if hasattr(function, _MARK):
-        return
+        return None
     wrapper = functools.wraps(function)(wrap(function))
     setattr(wrapper, _MARK, function)
     if outer is None:
         setattr(owner, name, wrapper)
     else:
         outer.__wrapped__ = wrapper
-    when_taken_out(lambda: _restore(owner, name, wrapper))
+    return lambda: _restore(owner, name, wrapper)
+
+
+def beneath(owner: Any, name: str) -> Any:
+    """Return the function that OpenTelemetry may have wrapped there."""
+    return _innermost(owner, name)[1]
 
 
 def when_taken_out(undo: Callable[[], None]) -> None:

@@ -139,6 +139,12 @@ def address(host: str, port: int | str | None) -> str:
     return f"{bare}:{port}" if numeric and port else bare
 
 
+def authority(text: str) -> str:
+    """Name a host as a caller does, from ``HOST`` or ``HOST:PORT``."""
+    host, colon, port = text.rpartition(":")
+    return address(host, port) if colon and port.isdecimal() else address(text, None)
+
+
 def as_path(text: str) -> str:
     """Turn a name (of a table, a topic) into what stands where a point's name has its path."""
     return template_path("/" + text.lstrip("/")) if text else ""

@@ -106,11 +106,12 @@ def _at_the_edge(parent_context: Context | None) -> dict[str, Any]:
     if runtime.active() is None:
         return {}
     parent = trace.get_current_span(parent_context).get_span_context()
-    told = arrival.taken(parent)
-    if told is None:
+    word = arrival.taken(parent)
+    if word is None:
         return {}
-    features = {f"{attributes.FEATURE}{name}": value for name, value in told.items()}
-    return {attributes.EDGE: True, **features}
+    told = {f"{attributes.FEATURE}{name}": value for name, value in word.features.items()}
+    again = {attributes.AGAIN: True} if word.again else {}
+    return {attributes.EDGE: True, **told, **again}
 
 
 def _is_call(kind: SpanKind | None, given: Attributes) -> bool:

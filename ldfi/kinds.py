@@ -78,6 +78,20 @@ def takes_argument(word: str) -> bool:
     return word in _FORMS
 
 
+@lru_cache(maxsize=256)
+def alike_of(text: str) -> frozenset[FaultKind]:
+    """Read which kinds are to be taken as alike: ``5xx``, ``4xx``, or some joined by ``+``.
+
+    Raises ValueError for anything else.
+    """
+    if text in ("4xx", "5xx"):
+        return frozenset(f"status:{text[0]}{code:02}" for code in range(100))
+    kinds = frozenset(map(kind_of, text.split("+")))
+    if len(kinds) < 2 or "delay" in kinds:  # a delay may be outlasted, so it is like nothing else
+        raise ValueError(f"{text!r} takes no kinds as alike; write 4xx, 5xx or refused+reset")
+    return kinds
+
+
 def _fits(family: str, argument: str) -> bool:
     if family == "status":
         return _STATUS.fullmatch(argument) is not None

@@ -183,10 +183,10 @@ class Assembler:
                 due[trace_id] = self._missing(trace_id, trace)
         return self._take(due)
 
-    def newest(self, most: int) -> list[tuple[float, Trace]]:
-        """Look at open traces as they are, at most so many, and when each was heard of last."""
+    def newest(self, most: int) -> list[Trace]:
+        """Look at open traces as they are, at most so many."""
         newest = itertools.islice(reversed(self._by_activity.items()), most)
-        return [(each.heard, Trace.of(trace_id, each.spans)) for trace_id, each in newest]
+        return [Trace.of(each, open_.spans, heard=open_.heard) for each, open_ in newest]
 
     def take_late(self) -> list[Late]:
         """Take what has come too late since the last time, of what processes serve; at most
@@ -316,7 +316,7 @@ class Assembler:
             if len(spans) > self.max_spans_per_trace:  # there is no room for what followed it
                 self.dropped["oversize"] += len(spans) - len(own.spans)
                 spans = own.spans
-            taken.append(Trace.of(trace_id, spans, missing))
+            taken.append(Trace.of(trace_id, spans, missing, own.heard))
         for trace_id in due:
             self._hand_on(trace_id, due)
         for trace_id, missing in due.items():

@@ -134,6 +134,7 @@ _ASKED: Final[_Table] = {
     "query": (template_query, ("url.query",)),
     "route": (plain, ("http.route",)),
     "edge": (plain, (fit.EDGE,)),
+    "again": (plain, (fit.AGAIN,)),
     "graphql_type": (plain, ("graphql.operation.type",)),
     "graphql_name": (template_words, ("graphql.operation.name",)),
     "graphql_document": (reduced_document, ("graphql.document",)),

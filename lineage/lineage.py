@@ -69,6 +69,12 @@ class Lineage:
     trace: Trace
 
     @property
+    def again(self) -> bool:
+        """Whether it is not the first request of its device under its experiment. An edge that
+        does not say so may not know."""
+        return any(span.operation.again for span in self.trace.spans)
+
+    @property
     def lost(self) -> frozenset[str]:
         """What was survived, as ``kind@point``. A retry that succeeded lost nothing."""
         return frozenset(f for f in self.survived if f.partition("@")[2] not in self.support)

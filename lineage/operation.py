@@ -20,6 +20,7 @@ from ldfi.fit.points import template_route, template_words
 from ldfi.fit.predicate import fits
 from ldfi.lineage import naming, outcome
 from ldfi.lineage.attributes import SERVING, Fields, features_of_query
+from ldfi.lineage.text import clean
 
 KINDS: Final = ("", "internal", "server", "client", "producer", "consumer")
 """Span kinds by their OTLP number. The empty one: nobody said."""
@@ -65,6 +66,12 @@ class Operation:
         return any(name == "edge" for name, _ in self.fields)
 
     @property
+    def again(self) -> bool:
+        """Whether it is not the first request of its device under its experiment, as the edge
+        says."""
+        return any(name == "again" for name, _ in self.fields)
+
+    @property
     def failure(self) -> str:
         """How it failed, if it did (:func:`ldfi.lineage.outcome.kind`)."""
         return outcome.kind(dict(self.fields))
@@ -88,20 +95,23 @@ def operation(
     """Make the operation of a span. ``exception``: an event or tag tells of an escaped
     exception."""
     known = dict(fields)
+    service = clean(service) or "unknown"
+    point = naming.point_of(service, name, kind, known)
+    features = _features(name, known)
     return Operation(
-        service=service or "unknown",
-        name=template_words(name),
+        service=service,
+        name=clean(template_words(name)),
         kind=kind,
         failed=outcome.failed(status, known, exception),
         refused=kind == "server" and known.get("status", "").startswith("4"),
-        point=naming.point_of(service or "unknown", name, kind, known),
-        peer=naming.peer_of(known),
-        route=_route(name, known) if kind in SERVING else "",
-        features=_features(name, known),
-        fired=outcome.kinds_of(known.get("fired", "")),
-        would_fire=outcome.kinds_of(known.get("would_fire", "")),
-        experiment=known.get("experiment", ""),
-        arm=known.get("arm", ""),
+        point=None if point is None else clean(point),
+        peer=clean(naming.peer_of(known)),
+        route=clean(_route(name, known)) if kind in SERVING else "",
+        features={clean(feature): clean(value) for feature, value in features.items()},
+        fired=tuple(map(clean, outcome.kinds_of(known.get("fired", "")))),
+        would_fire=tuple(map(clean, outcome.kinds_of(known.get("would_fire", "")))),
+        experiment=clean(known.get("experiment", "")),
+        arm=clean(known.get("arm", "")),
         detached=follows or kind == "consumer",
         fields=fields,
     )
@@ -117,7 +127,7 @@ def calls_inside(what: Operation) -> int:
 @lru_cache(maxsize=CACHE)
 def arrival_point(caller: str, callee: Operation) -> str:
     """Name the point of a call of which only the callee's SERVER span was recorded."""
-    return naming.arrival_point(caller, callee.service, callee.name, dict(callee.fields))
+    return clean(naming.arrival_point(caller, callee.service, callee.name, dict(callee.fields)))
 
 
 def _route(name: str, known: dict[str, str]) -> str:

@@ -32,13 +32,16 @@ _GRPC_ANSWERS = frozenset(
 )
 
 _GRPC_GONE = frozenset({"14", "unavailable"})
-_GONE = frozenset({"ClientConnectorError", "KafkaTimeoutError", "InjectedFault"})
+_GONE = frozenset({"KafkaTimeoutError", "InjectedFault"})
 """Names of the exceptions that ``fit`` raises for an ``error``, besides that of redis. SQLAlchemy's
 OperationalError is not among them: it is raised for a lock that was waited for too long, too."""
-_UNASKED = frozenset({"error", "refused", "reset", "empty", "truncated", "corrupt"})
+_REFUSED = frozenset({"ClientConnectorError", "ConnectError", "NewConnectionError"})
+"""What aiohttp, httpx and urllib3 raise where nobody listens. Not requests' ConnectionError: it is
+raised for a connection that was torn down, too."""
+_UNASKED = frozenset({"error", "refused", "reset", "empty", "truncated", "corrupt", "status:503"})
 _NOBODY_THERE = frozenset(
     {
-        *("status:408", "status:429", "status:502", "status:504"),
+        *("status:408", "status:429", "status:502", "status:503", "status:504"),
         *("grpc:1", "grpc:cancelled", "grpc:4", "grpc:deadline_exceeded"),
         *("grpc:8", "grpc:resource_exhausted", "grpc:unavailable"),
     }
@@ -67,13 +70,12 @@ def failed(status: int, fields: Mapping[str, str], exception: bool) -> bool | No
 def kind(fields: Mapping[str, str]) -> str:
     """Tell how a call failed that did fail: which kind of fault its caller could take it for.
 
-    ``error`` is what an injected error looks like: the dependency is gone. Nature shows that as
-    503 (what proxies answer for it, and what ``fit`` does where a library lets one build an
-    answer), as gRPC's UNAVAILABLE, and as the exceptions that ``fit`` raises elsewhere. Everything
-    else is a kind of its own, and so is a failure that says nothing of itself: no evidence is lost
-    by that but the free one, while a handler of one exception taken for a handler of all hides
-    what hurts. 500, 502 and 504 are answers of somebody who was there. What was injected is of the
-    kind that it was injected as.
+    Over HTTP a dependency that is gone is ``refused``, or ``status:503`` where a proxy answers for
+    it. Elsewhere that is an ``error``, which nature shows as gRPC's UNAVAILABLE and as the
+    exceptions that ``fit`` raises there. Everything else is a kind of its own, and so is a failure
+    that says nothing of itself: no evidence is lost by that but the free one, while a handler of
+    one exception taken for a handler of all hides what hurts. 500, 502 and 504 are answers of
+    somebody who was there. What was injected is of the kind that it was injected as.
     """
     injected = _injected(fields)
     if injected:
@@ -83,10 +85,12 @@ def kind(fields: Mapping[str, str]) -> str:
         return "error" if rpc in _GRPC_GONE else f"grpc:{rpc}"
     status = fields.get("status", "")
     if status.isdecimal() and int(status) >= 400:
-        return "error" if status == "503" else f"status:{status}"
+        return f"status:{status}"
     if fields.get("fired"):
         return "timeout"
     exception = fields.get("error_type", "").rpartition(".")[2]
+    if exception in _REFUSED:
+        return "refused"
     if exception in _GONE or (exception == "ConnectionError" and "db" in fields):
         return "error"
     return f"exception:{exception}" if exception.isidentifier() else "failed"

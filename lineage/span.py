@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -43,9 +43,17 @@ class Trace:
     missing: str = ""
     """What was known to belong to it and has not come (:mod:`ldfi.lineage.expectations`): such a
     trace is no evidence."""
+    heard: float | None = field(default=None, compare=False)
+    """When its last span came (Unix seconds), where somebody put it together as spans came."""
 
     @classmethod
-    def of(cls, trace_id: str, spans: Iterable[Span], missing: str = "") -> Trace:
+    def of(
+        cls,
+        trace_id: str,
+        spans: Iterable[Span],
+        missing: str = "",
+        heard: float | None = None,
+    ) -> Trace:
         """Collect spans; duplicates go. Of contradicting duplicates the longest is kept."""
         given = list(spans)
         if len({span[1] for span in given}) < len(given):
@@ -53,7 +61,7 @@ class Trace:
             given.sort(key=_order)
         else:
             given.sort(key=_start_and_id)
-        return cls(trace_id, tuple(given), missing)
+        return cls(trace_id, tuple(given), missing, heard)
 
 
 _start_and_id = itemgetter(3, 1)

@@ -97,7 +97,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m ldfi.proof", description=__doc__)
     parser.add_argument("file", type=Path, help="what `ldfi certificate get` wrote")
     parser.add_argument(
-        "--key", type=Path, action="append", required=True, help="public keys in PEM; repeatable"
+        "--key",
+        type=Path,
+        action="append",
+        default=[],
+        help="public keys in PEM; repeatable; without one nothing that is signed is believed",
     )
     parser.add_argument(
         "--head", type=Path, help="a head that was kept: it must have grown from it"

@@ -1,35 +1,45 @@
 """Whether a certificate claims of its runs what the records of these runs say.
 
-A certificate holds runs in the solver's words, and names the traces of some of their requests, or
-the experiment itself (``proof``). By these its runs are found among the records. Then a good one
+A certificate holds runs in the solver's words. Each experiment carries as its ``proof`` what its
+verdict came from; older ones name the traces of some of their requests. By these its runs are found
+among the records. Then a proof must be what was recorded, and no two runs share one. A good run
 must not claim to have survived more, or to have relied on less, than was recorded; and a bad one
-must not claim to have failed of less. What traffic that nobody disturbed has shown (``origin:
-observed``) has no record.
+must not claim to have failed of less. Harm that was recorded and that nothing in the certificate
+speaks of is missing. What traffic that nobody disturbed has shown (``origin: observed``) has no
+record.
+
+Runs that tried the same bear each other out: what fired in two of them counts as survived in all.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ldfi.proof.record import RunRecord
+from ldfi.proof.canonical import canonical
+from ldfi.proof.outcome import AnyRecord
 
 MADE_UP: Final = ("shared@", "down@")
 """Names of the solver's that stand for several faults, and never fire themselves."""
+UNDECIDED: Final = "inconclusive"
+
+Twice = defaultdict[frozenset[str], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class RunClaim:
-    """What a certificate says of a run, or of ``count`` alike. ``failed``: what fired in it."""
+    """What a certificate says of a run, or of ``count`` alike. ``failed``: what fired in it;
+    ``tried``: what was to fail, None where that is not said."""
 
     verdict: str
     failed: frozenset[str]
     support: frozenset[str] | None
     traces: tuple[str, ...]
-    experiment: str | None
+    proof: Mapping[str, Any]
     count: int
+    tried: frozenset[str] | None
 
     @property
     def name(self) -> str:
@@ -38,7 +48,7 @@ class RunClaim:
 
 
 def unbound(
-    certificate: Mapping[str, Any], records: Sequence[RunRecord]
+    certificate: Mapping[str, Any], records: Sequence[AnyRecord]
 ) -> Iterator[tuple[bool, str]]:
     """Say what in a certificate is not what was recorded: whether it is false, and in words.
 
@@ -47,8 +57,10 @@ def unbound(
     language, groups = _read(certificate)
     by_name = {each.experiment: each for each in records}
     by_trace = {trace: each for each in records for trace, _ in each.traces.named}
-    there = Counter(each.verdict for each in records)
-    for claims in groups:
+    there = Counter(verdict for each in records for verdict in _may_be_called(each))
+    twice = _twice(records)
+    for number, claims in enumerate(groups):
+        yield from ((True, said) for said in _shared(claims))
         claimed: Counter[str] = Counter()
         for claim in claims:
             claimed[claim.verdict] += claim.count
@@ -56,21 +68,35 @@ def unbound(
             if not whole:
                 yield False, f"{claim.name} is not on record"
             for record in found:
-                yield from ((True, said) for said in _wrong(claim, record, language))
+                yield from ((True, said) for said in _wrong(claim, record, language, twice))
         for verdict, many in claimed.items():
             if many > there[verdict]:
                 yield False, f"{many} runs are {verdict}, {there[verdict]} of them on record"
+        if not number:  # what the first format rests on besides are some of the same
+            yield from ((False, said) for said in _left_out(claims, records))
 
 
-def _wrong(claim: RunClaim, record: RunRecord, language: frozenset[str]) -> Iterator[str]:
+def _wrong(
+    claim: RunClaim, record: AnyRecord, language: frozenset[str], twice: Twice
+) -> Iterator[str]:
     """Say where a claim goes beyond the record."""
     name, fired = record.experiment, frozenset(record.fired)
-    if record.verdict != claim.verdict:
+    written = record.to_json()
+    other = [each for each in claim.proof if each not in written]
+    other += [e for e in written if e in claim.proof and not _same(claim.proof[e], written[e])]
+    if other:
+        yield f"the {other[0]} in the proof of {name} is not what was recorded"
+    if claim.tried is not None and claim.proof and claim.tried != frozenset(record.hypothesis):
+        yield f"{name} is said to have tried {sorted(claim.tried)}"
+    if claim.verdict not in _may_be_called(record):
         yield f"{name} is called {claim.verdict} and was {record.verdict}"
+    if claim.verdict == UNDECIDED:
+        return
     if claim.verdict == "harmful":
         if not fired <= claim.failed:
             yield f"{name} failed of more than {sorted(claim.failed)}"
         return
+    fired |= twice[frozenset(record.hypothesis)]
     more = {each for each in claim.failed if not each.startswith(MADE_UP)} - fired
     if more:
         yield f"{min(more)} did not fire in {name}"
@@ -82,13 +108,53 @@ def _wrong(claim: RunClaim, record: RunRecord, language: frozenset[str]) -> Iter
             yield f"{name} was degraded, which proves only what fired"
 
 
+def _same(one: object, other: object) -> bool:
+    return canonical(one) == canonical(other)
+
+
+def _may_be_called(record: AnyRecord) -> set[str]:
+    """Give what a run may be called: one in which bystanders were hurt may have been of harm."""
+    suspicious = record.verdict == UNDECIDED and record.overruled == "bystanders"
+    return {*filter(None, [record.verdict]), *(["harmful"] if suspicious else [])}
+
+
+def _twice(records: Iterable[AnyRecord]) -> Twice:
+    """Find, for each set that was tried, what fired in two runs of it that were survived."""
+    times: defaultdict[frozenset[str], Counter[str]] = defaultdict(Counter)
+    for each in records:
+        if each.verdict == "tolerated":
+            times[frozenset(each.hypothesis)].update(each.fired)
+    found: Twice = defaultdict(frozenset)
+    for tried, counted in times.items():
+        found[tried] = frozenset(fault for fault, many in counted.items() if many > 1)
+    return found
+
+
+def _shared(claims: Iterable[RunClaim]) -> Iterator[str]:
+    """Report runs that were one."""
+    times = Counter(each.proof["experiment"] for each in claims if each.proof)
+    yield from (f"{many} runs claim to be {name}" for name, many in times.items() if many > 1)
+
+
+def _left_out(claims: Sequence[RunClaim], records: Iterable[AnyRecord]) -> Iterator[str]:
+    """Report harm that nothing speaks of: no run that failed of as little, nor two that tried the
+    same since and were survived."""
+    harmful = [each.failed for each in claims if each.verdict == "harmful"]
+    survived = Counter(each.tried for each in claims if each.verdict == "tolerated")
+    for each in records:
+        known = any(failed <= frozenset(each.fired) for failed in harmful)
+        outdone = survived[frozenset(each.hypothesis)] > 1
+        if each.verdict == "harmful" and not known and not outdone:
+            yield f"{each.experiment} was harmful, and is left out"
+
+
 def _found(
-    claim: RunClaim, by_name: Mapping[str, RunRecord], by_trace: Mapping[str, RunRecord]
-) -> tuple[Iterable[RunRecord], bool]:
+    claim: RunClaim, by_name: Mapping[str, AnyRecord], by_trace: Mapping[str, AnyRecord]
+) -> tuple[Iterable[AnyRecord], bool]:
     """Find the records of a claim; say whether all that it names is on record."""
-    if claim.experiment is not None:
-        found = [by_name[claim.experiment]] if claim.experiment in by_name else []
-        return found, bool(found)
+    if claim.proof:
+        found = by_name.get(claim.proof["experiment"])
+        return ([], False) if found is None else ([found], True)
     of_traces = [by_trace[each] for each in claim.traces if each in by_trace]
     whole = bool(of_traces) and len(of_traces) == len(claim.traces)
     return {each.experiment: each for each in of_traces}.values(), whole
@@ -99,27 +165,30 @@ def _read(certificate: Mapping[str, Any]) -> tuple[frozenset[str], list[list[Run
     if "axioms" in certificate:
         language = frozenset(certificate["axioms"]["language"]["faults"])
         tried = (run for run in certificate["evidence"] if run["origin"] == "injected")
-        return language, [
-            [_claim(run, good=run["good"]) for run in tried if run["good"] is not None]
-        ]
+        claims = (_claim(run, run["good"]) for run in tried)
+        # without a verdict it decides nothing, and older ones name nothing to find it by
+        return language, [[each for each in claims if each.proof or each.verdict != UNDECIDED]]
     language = frozenset(certificate["language"]["faults"])
     groups = [certificate[name] for name in ("evidence", "rests_on") if name in certificate]
     return language, [
         [
-            *(_claim(run, good=True) for run in each["good"] if run["origin"] == "injected"),
-            *(_claim(run, good=False) for run in each["bad"]),
+            *(_claim(run, True) for run in each["good"] if run["origin"] == "injected"),
+            *(_claim(run, False) for run in each["bad"]),
         ]
         for each in groups
     ]
 
 
-def _claim(run: Mapping[str, Any], *, good: bool) -> RunClaim:
-    support = run.get("support")
+def _claim(run: Mapping[str, Any], good: bool | None) -> RunClaim:
+    support, proof = run.get("support"), dict(run.get("proof", {}))
+    if proof and not isinstance(proof["experiment"], str):
+        raise TypeError("a proof names its experiment")
     return RunClaim(
-        verdict="tolerated" if good else "harmful",
+        verdict={True: "tolerated", False: "harmful", None: UNDECIDED}[good],
         failed=frozenset(run["fired"] if "fired" in run else run["failed"]),
         support=None if support is None else frozenset(support),
         traces=tuple(run["traces"]),
-        experiment=run.get("proof", {}).get("experiment"),
+        proof=proof,
         count=int(run.get("count", 1)),
+        tried=frozenset(run["injected"]) if "injected" in run else None,
     )

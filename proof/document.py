@@ -7,7 +7,8 @@
                   "unsigned": [{"experiment": …, "verdict": …}, …]}, …]}
 
 ``index``: the leaf of the tree. ``unsigned``: runs of the class version that are on record and not
-in the tree, for they ended before there was one.
+in the tree, for they ended before there was one. Of tests there is no tree and no head:
+nobody signs their records, which are listed all the same.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any, Final
 
 from ldfi.proof.fields import Fields, sha256
 from ldfi.proof.head import Head
-from ldfi.proof.record import VERDICTS, RunRecord
+from ldfi.proof.outcome import AnyRecord, record_from
+from ldfi.proof.record import VERDICTS
 
 FORMAT: Final = "ldfi-evidence/1"
 
@@ -28,7 +30,7 @@ class Leaf:
     """A record, and the proof that it is in the tree."""
 
     index: int
-    record: RunRecord
+    record: AnyRecord
     path: tuple[bytes, ...]
 
 
@@ -104,7 +106,7 @@ def _object(value: Any, where: str) -> Mapping[str, Any]:
 
 def _leaf(value: Any, where: str) -> Leaf:
     data = Fields(value, where)
-    record = RunRecord.from_json(data.take("record"), f"{where}: record")
+    record = record_from(data.take("record"), f"{where}: record")
     found = Leaf(data.whole("index"), record, data.many("path", sha256))
     data.done()
     return found

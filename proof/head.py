@@ -1,5 +1,10 @@
 """The head of a service's tree: how large it is, its root, when, and how many runs of what.
 
+How many runs there are of each class version is a list, which may be long. What is signed is the
+root of a second Merkle tree over it: so a run's end changes a dozen hashes, whoever wants the head
+is given the list as well, and whoever checks makes the root anew from it. Heads from before have
+the list itself in what is signed.
+
 Every key of the service signs it (there are two while one takes over from the other), and the ids
 of these keys are part of what is signed. Ed25519, by the package ``cryptography``.
 """
@@ -13,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ldfi.proof import merkle
 from ldfi.proof.canonical import canonical
 from ldfi.proof.errors import Unreadable
 from ldfi.proof.fields import Fields, text
@@ -20,7 +26,8 @@ from ldfi.proof.fields import Fields, text
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-FORMAT: Final = "ldfi-head/1"
+FORMAT: Final = "ldfi-head/2"
+BEFORE: Final = "ldfi-head/1"
 _FAR: Final = 1e12
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----.+?-----END \1-----", re.DOTALL)
 
@@ -28,9 +35,23 @@ ClassVersion = tuple[str, int]
 """A request class, and which version of it."""
 
 
+def count_leaf(class_version: ClassVersion, many: int) -> bytes:
+    """Hash how many runs there are of a class version."""
+    return merkle.leaf(canonical([*class_version, many]))
+
+
+def counts_root(runs: Mapping[ClassVersion, int]) -> bytes:
+    """Give the root of the tree over these counts, in their order."""
+    leaves = [count_leaf(each, many) for each, many in runs.items()]
+    return merkle.root(len(leaves), merkle.lookup(leaves))
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
-    """``time``: Unix seconds. ``runs``: how many there are of each class version."""
+    """``time``: Unix seconds. ``runs``: how many there are of each class version, in the order in
+    which these came; empty where nobody looked them up. ``counts``: the root of the tree over them;
+    None in heads from before there was one.
+    """
 
     size: int
     root: bytes
@@ -38,6 +59,7 @@ class Head:
     runs: Mapping[ClassVersion, int]
     keys: tuple[str, ...] = ()
     signatures: Mapping[str, bytes] = field(default_factory=dict)
+    counts: bytes | None = None
 
     def signed_by(self, keys: Iterable[SigningKey]) -> Head:
         """Have these keys sign it, and no others."""
@@ -50,17 +72,24 @@ class Head:
         return canonical(self._said())
 
     def to_json(self) -> dict[str, Any]:
-        """Write it down, with its signatures."""
+        """Write it down, with its signatures, and with the runs that it counts."""
         signatures = {key: base64.b64encode(s).decode() for key, s in self.signatures.items()}
-        return {**self._said(), "signatures": signatures}
+        return {"runs": self._listed(), **self._said(), "signatures": signatures}
+
+    def _listed(self) -> list[list[Any]]:
+        return [[name, version, many] for (name, version), many in self.runs.items()]
 
     def _said(self) -> dict[str, Any]:
+        counted = (
+            {"format": BEFORE, "runs": sorted(self._listed())}
+            if self.counts is None
+            else {"format": FORMAT, "counts": self.counts.hex()}
+        )
         return {
-            "format": FORMAT,
+            **counted,
             "size": self.size,
             "root": self.root.hex(),
             "time": self.time,
-            "runs": [[name, version, many] for (name, version), many in sorted(self.runs.items())],
             "keys": list(self.keys),
         }
 
@@ -68,7 +97,7 @@ class Head:
     def from_json(cls, value: Any, where: str = "the head") -> Head:
         """Read what :meth:`to_json` wrote. Raises Unreadable for anything else."""
         data = Fields(value, where)
-        data.text("format", (FORMAT,))
+        written = data.text("format", (FORMAT, BEFORE))
         runs = data.many("runs", _count)
         signatures = data.take("signatures")
         if not isinstance(signatures, dict):
@@ -80,6 +109,7 @@ class Head:
             runs={(name, version): many for name, version, many in runs},
             keys=data.many("keys", text),
             signatures={key: _signature(each, where) for key, each in signatures.items()},
+            counts=data.hashed("counts") if written == FORMAT else None,
         )
         data.done()
         if len(head.runs) < len(runs):
@@ -90,6 +120,8 @@ class Head:
         """Say why it is not what one of the keys that are trusted has signed."""
         if sum(self.runs.values()) != self.size:
             yield f"{sum(self.runs.values())} runs are counted, of {self.size}"
+        if self.counts is not None and counts_root(self.runs) != self.counts:
+            yield "the runs that it counts are not those that were signed"
         if set(self.keys) != set(self.signatures):
             yield "it is not signed by the keys that it names"
         mine = [key for key in known if key.id in self.signatures]

@@ -6,12 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
+from ldfi.proof.outcome import AnyRecord, OutcomeRecord
 from ldfi.proof.record import Arms, RunRecord
 from ldfi.proof.statistics import CLOSE, Weighed, level, threshold, weigh, weigh_looks
 
 
-def wrong(record: RunRecord) -> Iterator[str]:
+def wrong(record: AnyRecord) -> Iterator[str]:
     """Say what in a record does not follow from the rest of it."""
+    if isinstance(record, OutcomeRecord):
+        yield from record.wrong()
+        return
     if record.began > record.ended:
         yield "it ended before it began"
     if (record.state == "decided") != (record.verdict is not None):

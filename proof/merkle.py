@@ -50,6 +50,25 @@ def lookup(leaves: Sequence[bytes]) -> Node:
     return node
 
 
+def replaced(number: int, size: int, hashed: bytes, node: Node) -> list[tuple[int, int, bytes]]:
+    """List the nodes (level, index, hash) that change where leaf ``number`` of ``size`` becomes
+    another or is added as the last, from itself up to the root.
+
+    ``node`` looks up what stands beside them, complete or not: a node without another to its right
+    goes up as it is, which makes the tree of RFC 9162.
+    """
+    made = [(0, number, hashed)]
+    level, index, width = 0, number, size
+    while width > 1:
+        beside = index ^ 1
+        if beside < width:
+            other = node(level, beside)
+            hashed = joined(other, hashed) if index & 1 else joined(hashed, other)
+        level, index, width = level + 1, index >> 1, (width + 1) >> 1
+        made.append((level, index, hashed))
+    return made
+
+
 def root(size: int, node: Node) -> bytes:
     """Work out the root of the first ``size`` leaves."""
     return _range(0, size, node) if size else EMPTY

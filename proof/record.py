@@ -6,6 +6,7 @@ before; their hash stays.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
@@ -26,7 +27,8 @@ ProofSlot = Literal["alone", "first", "second"]
 RULES: Final = ("sequential", "threshold")
 VERDICTS: Final = ("harmful", "tolerated", "inconclusive")
 PURPOSES: Final = ("explore", "confirm", "verify", "repeat", "recheck")
-_FAR: Final = 1e12
+FAR: Final = 1e12
+"""The largest time and the largest evidence that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,14 @@ class Rested:
     def to_json(self) -> dict[str, Any]:
         """Write it down."""
         return {"count": self.count, "root": self.root, "named": list(map(list, self.named))}
+
+    @classmethod
+    def from_json(cls, data: Fields) -> Rested:
+        """Read what :meth:`to_json` wrote. Raises Unreadable for anything else."""
+        root = data.hashed("root").hex()
+        found = cls(data.whole("count"), root, data.many("named", _trace))
+        data.done()
+        return found
 
 
 @dataclass(frozen=True)
@@ -145,6 +155,15 @@ class RunRecord:
             "traces": self.traces.to_json(),
         }
 
+    def proof(self) -> dict[str, Any]:
+        """Write what a certificate's run carries: all but the number, which the chain gives."""
+        return {name: value for name, value in self.to_json().items() if name != "number"}
+
+    @classmethod
+    def of_proof(cls, proof: Mapping[str, Any], number: int = 1) -> RunRecord:
+        """Read what :meth:`proof` wrote. Raises Unreadable for anything else."""
+        return cls.from_json({**proof, "number": number}, "the proof")
+
     @cached_property
     def written(self) -> bytes:
         """Write it as the bytes that are hashed."""
@@ -174,8 +193,8 @@ class RunRecord:
                 data.text("overruled", get_args(Overruled)) if data.has("overruled") else None
             ),
             reason=data.text("reason"),
-            began=data.number("began", 0, _FAR),
-            ended=data.number("ended", 0, _FAR),
+            began=data.number("began", 0, FAR),
+            ended=data.number("ended", 0, FAR),
             rule=_rule(data.inner("rule")),
             own=level.number("own", 0, 1),
             level=level.number("given", 0, 1) if level.has("given") else None,
@@ -188,7 +207,7 @@ class RunRecord:
             fired=data.many("fired", text),
             relied_on=data.many("relied_on", text),
             degraded=data.flag("degraded"),
-            traces=_traces(data.inner("traces")),
+            traces=Rested.from_json(data.inner("traces")),
         )
         level.done()
         data.done()
@@ -209,7 +228,7 @@ def _rule(data: Fields) -> JudgingRule:
 
 
 def _evidence(data: Fields) -> dict[str, float]:
-    found = {name: data.number(name, -_FAR, _FAR) for name in ("worse", "not_worse")}
+    found = {name: data.number(name, -FAR, FAR) for name in ("worse", "not_worse")}
     data.done()
     return found
 
@@ -240,13 +259,7 @@ def _opening(data: Fields) -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
         raise Unreadable(f"{data.where}: opening is no pair")
     pair = Fields({"evidence": value[0], "level": value[1]}, f"{data.where}: opening")
-    return pair.number("evidence", -_FAR, 700), pair.number("level", 0, 1)
-
-
-def _traces(data: Fields) -> Rested:
-    found = Rested(data.whole("count"), data.hashed("root").hex(), data.many("named", _trace))
-    data.done()
-    return found
+    return pair.number("evidence", -FAR, 700), pair.number("level", 0, 1)
 
 
 def _trace(value: Any, where: str) -> tuple[str, str]:

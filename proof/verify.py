@@ -11,6 +11,8 @@ from ldfi.proof.document import ClassEvidence, EvidenceFile
 from ldfi.proof.errors import Unreadable
 from ldfi.proof.head import Head, PublicKey
 from ldfi.proof.judged import wrong
+from ldfi.proof.outcome import OutcomeRecord
+from ldfi.proof.record import RunRecord
 
 AHEAD = 300.0
 """Seconds by which the clock of the service may be ahead of ours."""
@@ -100,16 +102,24 @@ def _listed(each: ClassEvidence, answer: Examined) -> None:
             answer.false.append(f"{_run(each, leaf.index)} is one of another class version")
     if each.unsigned:
         answer.lacking.append(f"{each.name}: {len(each.unsigned)} runs are not signed")
+    tests = sum(isinstance(leaf.record, OutcomeRecord) for leaf in each.runs)
+    if tests:
+        answer.lacking.append(f"{each.name}: {tests} runs are of a test, and nobody signs those")
+    answer.lacking += _unopened(each)
+
+
+def _unopened(each: ClassEvidence) -> Iterator[str]:
+    """Report second slots of which the first is not here."""
+    judged = [(leaf.index, r) for leaf in each.runs if isinstance(r := leaf.record, RunRecord)]
     left = {
-        (frozenset(leaf.record.hypothesis), round(leaf.record.worse, 9))
-        for leaf in each.runs
-        if leaf.record.verdict == "harmful"
+        (frozenset(record.hypothesis), round(record.worse, 9))
+        for _, record in judged
+        if record.verdict == "harmful"
     }
-    for leaf in each.runs:
-        opening = leaf.record.opening
-        said = f"{_run(each, leaf.index)}: the first slot of its proof is not here"
-        if opening and (frozenset(leaf.record.hypothesis), round(opening[0], 9)) not in left:
-            answer.lacking.append(said)
+    for index, record in judged:
+        opening = record.opening
+        if opening and (frozenset(record.hypothesis), round(opening[0], 9)) not in left:
+            yield f"{_run(each, index)}: the first slot of its proof is not here"
 
 
 def _bound(each: ClassEvidence, answer: Examined) -> None:

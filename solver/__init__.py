@@ -12,7 +12,8 @@ Pure: no I/O, no clock, no knowledge of traces. A fault is any hashable, a suppo
 from __future__ import annotations
 
 from ldfi.solver.certificate import Certificate
-from ldfi.solver.certify import Doubt, Statement
+from ldfi.solver.certify import Statement
+from ldfi.solver.entries import Doubt
 from ldfi.solver.equation import Violation
 from ldfi.solver.errors import InvalidRecord, OutOfTime, SolverError
 from ldfi.solver.explorer import Explorer, Judgement

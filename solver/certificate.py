@@ -19,17 +19,18 @@ class Certificate:
     """What an exploration knows at one moment, as one JSON document.
 
     ``data`` has these keys. ``axioms``, which nothing in it can prove: bounds (max_size, protected,
-    exclusions, down), what is impossible, the language (faults, domains, implications, each with
-    the run that showed it), deterministic, monotone, and how often the same has to be seen to be
-    believed. ``evidence``: the runs in their order, numbered from 1: ``observed`` ones (failed,
-    support, count, traces), experiments (besides injected, good, firm, recheck, caused) and
-    cautions (failed, support, among). What follows: ``findings``, ``minimal_failing_sets``,
-    ``larger_findings``, ``open``: lists of fault sets; ``open_complete``: whether all that is open
-    is listed; ``inconclusive``: sets tried in vain, with attempts; ``violations`` of "more faults
-    never help"; ``rechecks``; ``experiments``; ``lower_bound`` (failing, packing, total, ratio);
-    ``doubt``, null where nothing is doubted (sets survived, and survived once; hypotheses that are
-    open but for runs that are not firm; contradictions unsettled). ``derivation``: which run
-    decides what (:mod:`ldfi.solver.derivation`).
+    exclusions, down, and where there is any what is presumed harmful, each with its ``of``), what
+    is impossible, the language (faults, domains, implications, each with the run that showed it),
+    deterministic, monotone, and how often the same has to be seen to be believed. ``evidence``: the
+    runs in their order, numbered from 1: ``observed`` ones (failed, support, count, traces),
+    experiments (besides injected, good, firm, recheck, caused) and cautions (failed, support,
+    among). What follows: ``findings``, ``minimal_failing_sets``, ``larger_findings``, ``open``:
+    lists of fault sets; ``open_complete``: whether all that is open is listed; ``inconclusive``:
+    sets tried in vain, with attempts; ``violations`` of "more faults never help"; ``rechecks``;
+    ``experiments``; ``lower_bound`` (failing, packing, total, ratio); ``doubt``, null where nothing
+    is doubted (sets survived, and survived once; hypotheses that are open but for runs that are not
+    firm; contradictions unsettled). ``derivation``: which run decides what
+    (:mod:`ldfi.solver.derivation`).
     """
 
     data: dict[str, Any]

@@ -13,12 +13,13 @@ from ldfi.solver.bits import members
 from ldfi.solver.bound import LowerBound, lower_bound
 from ldfi.solver.certificate import FORMAT, Certificate
 from ldfi.solver.derivation import Derivation, Shown, shown_by
+from ldfi.solver.entries import Doubt, Entry, entries_of, learn_firm
 from ldfi.solver.equation import Equation
-from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, larger, minimal_failing_sets
 from ldfi.solver.hypotheses import Hypotheses
 from ldfi.solver.language import Language
 from ldfi.solver.listing import Steps
+from ldfi.solver.names import distinct, name_of, named, names_of
 from ldfi.solver.order import Fault, Faults, set_key
 from ldfi.solver.rechecks import rechecks
 from ldfi.solver.runs import Run, RunLog
@@ -27,29 +28,6 @@ LISTED = 1000
 """How many open hypotheses a certificate lists."""
 BRANCHES = 100_000
 """Branches looked at to list them: about a second."""
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """What of the runs is firm. ``runs``: these alone, as they are firmly read; ``places``: which
-    experiment, in order, each of their experiments is. ``survived``, ``failed``: how often the same
-    has to be seen before it is firm. ``unsettled``: sets that hurt although others say they cannot.
-    """
-
-    runs: RunLog
-    places: Sequence[int]
-    survived: int
-    failed: int
-    unsettled: Sequence[Faults] = ()
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A run as the certificate lists it. ``firmly``: as it is firmly read, None if it is not."""
-
-    run: Run
-    firmly: Run | None
-    among: str = "both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +47,9 @@ class Statement:
 
         Raises InvalidRecord if two faults have the same name.
         """
-        _learn(self.now.language, self.doubt)
-        _distinct(self.now.language.names)
-        entries = _entries(self.runs, self.doubt)
+        learn_firm(self.now.language, self.doubt)
+        distinct(self.now.language.names)
+        entries = entries_of(self.runs, self.doubt)
         return Certificate(_Writing(self.now, entries, self.down, self.doubt).data())
 
     def minimal_failing_sets(self) -> list[Faults]:
@@ -98,7 +76,7 @@ class _Writing:
     """One certificate on its way."""
 
     now: Hypotheses
-    entries: Sequence[_Entry]
+    entries: Sequence[Entry]
     down: Faults
     doubt: Doubt | None
 
@@ -115,7 +93,7 @@ class _Writing:
             "format": FORMAT,
             "axioms": self._axioms(),
             "evidence": [
-                _evidence(number, each, recheck=mark)
+                each.written(number, recheck=mark)
                 for number, (each, mark) in enumerate(zip(self.entries, marks, strict=True), 1)
             ],
             "findings": self._named(exact_findings(self.now, self._minimal)),
@@ -124,12 +102,12 @@ class _Writing:
             "open": self._named(self._opens),
             "open_complete": open_complete,
             "inconclusive": [
-                {"faults": _names(faults), "attempts": tried[faults]}
+                {"faults": names_of(faults), "attempts": tried[faults]}
                 for faults in sorted(tried, key=set_key)
                 if self._undecided(faults)
             ],
             "violations": [
-                {"kind": each.kind, "faults": _names(each.faults)}
+                {"kind": each.kind, "faults": names_of(each.faults)}
                 for each in self.now.equation.violations()
             ],
             "rechecks": {"tried": len(violated), "violated": sum(violated)},
@@ -193,7 +171,7 @@ class _Writing:
         return self._listed[1]
 
     def _named(self, sets: Iterable[int]) -> list[list[str]]:
-        return [_names(self.now.language.faults(each)) for each in sets]
+        return [names_of(self.now.language.faults(each)) for each in sets]
 
     def _tried(self) -> Counter[Faults]:
         return Counter(run.injected for run in self._runs if run.origin == "injected")
@@ -206,15 +184,16 @@ class _Writing:
         return {
             "bounds": {
                 "max_size": self.now.max_size,
-                "protected": _names(language.faults(language.protected)),
+                "protected": names_of(language.faults(language.protected)),
                 "exclusions": named(language.exclusions - language.impossible),
-                "down": _names(self.down),
+                "down": names_of(self.down),
+                **({"presumed": _presumed(language)} if language.presumed else {}),
             },
             "impossible": named(language.impossible),
             "language": {
-                "faults": [_name(each) for each in language.names],
+                "faults": [name_of(each) for each in language.names],
                 "domains": {
-                    _name(language.names[one]): _names(language.names[each] for each in many)
+                    name_of(language.names[one]): names_of(language.names[each] for each in many)
                     for one, many in language.domains.items()
                 },
                 "implications": self._implications(),
@@ -236,8 +215,8 @@ class _Writing:
                 shown.setdefault(pair, number)
         return [
             {
-                "stronger": _name(names[one]),
-                "weaker": _name(names[other]),
+                "stronger": name_of(names[one]),
+                "weaker": name_of(names[other]),
                 "run": shown.get((names[one], names[other])),
             }
             for one, many in self.now.language.weaker.items()
@@ -296,7 +275,7 @@ class _Writing:
     def _proved(self, variables: int) -> dict[str, Any]:
         """Say which run convicts a minimal failing set, and which show all of it to be needed."""
         rest = {
-            _name(self.now.language.names[each]): self._saved(variables & ~(1 << each))
+            name_of(self.now.language.names[each]): self._saved(variables & ~(1 << each))
             for each in members(variables)
         }
         return {"run": self._convicted(variables), "needed": rest}
@@ -344,93 +323,15 @@ class _Writing:
         }
 
 
-def _learn(language: Language, doubt: Doubt | None) -> None:
-    """Know whatever the firm runs name."""
-    for run in () if doubt is None else doubt.runs.all:
-        language.learn(run.failed | run.injected | (run.support or frozenset()))
-
-
-def _entries(runs: RunLog, doubt: Doubt | None) -> list[_Entry]:
-    """Put the cautions first, then the runs in their order, each as it is firmly read as well."""
-    firmly = None if doubt is None else doubt.runs
-    found = list(_cautions(runs, firmly))
-    experiments: dict[int, Run] = {}
-    if doubt is not None:
-        experiments = dict(zip(doubt.places, doubt.runs.experiments, strict=True))
-    count = 0
-    for run in runs.all:
-        if run.origin == "caution":
-            continue
-        firm: Run | None = run
-        if run.origin == "injected" and doubt is not None:
-            firm = experiments.get(count)
-            if firm is not None and firm.failed == run.failed:
-                firm = run
-            count += 1
-        found.append(_Entry(run, firm))
-    return found
-
-
-def _cautions(runs: RunLog, firmly: RunLog | None) -> Iterable[_Entry]:
-    every = _gathered(runs)
-    firm = every if firmly is None else _gathered(firmly)
-    for failed in sorted({*every, *firm}, key=set_key):
-        one, other = every.get(failed, frozenset()), firm.get(failed, frozenset())
-        for faults, among in ((one & other, "both"), (one - other, "all"), (other - one, "firm")):
-            if faults:
-                run = Run("caution", failed, faults)
-                yield _Entry(run, None if among == "all" else run, among)
-
-
-def _gathered(runs: RunLog) -> dict[Faults, Faults]:
-    found: dict[Faults, Faults] = {}
-    for run in runs.all:
-        if run.origin == "caution":
-            found[run.failed] = found.get(run.failed, frozenset()) | (run.support or frozenset())
-    return found
-
-
-def _evidence(number: int, entry: _Entry, *, recheck: bool) -> dict[str, Any]:
-    run, firm = entry.run, entry.firmly
-    said: dict[str, Any] = {"number": number, "origin": run.origin, "failed": _names(run.failed)}
-    if run.origin == "caution":
-        return {**said, "support": _names(run.support or ()), "among": entry.among}
-    said["support"] = None if run.support is None else _names(run.support)
-    said["traces"] = list(run.traces)
-    if run.origin == "observed":
-        return {**said, "count": run.count}
-    firmly = True if firm is run else False if firm is None else _names(firm.failed)
-    return {
-        **said,
-        "injected": _names(run.injected),
-        "good": run.good,
-        "firm": firmly,
-        "recheck": recheck,
-        "caused": sorted([_name(one), _name(other)] for one, other in run.caused),
-    }
-
-
-def named(sets: Iterable[Faults]) -> list[list[str]]:
-    """Name sets of faults, each sorted, smaller ones first."""
-    return sorted((_names(each) for each in sets), key=lambda each: (len(each), each))
+def _presumed(language: Language) -> list[dict[str, Any]]:
+    """Write what is presumed harmful, each with the failing set that is why."""
+    written = [
+        {"faults": names_of(faults), "of": names_of(failing)}
+        for faults, failing in language.presumed.items()
+    ]
+    return sorted(written, key=lambda each: (len(each["faults"]), each["faults"]))
 
 
 def _by_name(language: Language, sets: Iterable[int]) -> list[int]:
     """Put masks in the order in which they are named."""
-    return sorted(sets, key=lambda each: (each.bit_count(), _names(language.faults(each))))
-
-
-def _name(fault: Fault) -> str:
-    return fault if isinstance(fault, str) else repr(fault)
-
-
-def _names(faults: Iterable[Fault]) -> list[str]:
-    return sorted(_name(each) for each in faults)
-
-
-def _distinct(names: list[Fault]) -> None:
-    seen: dict[str, Fault] = {}
-    for fault in names:
-        other = seen.setdefault(_name(fault), fault)
-        if other is not fault:
-            raise InvalidRecord(f"two faults are both written {_name(fault)!r}; name them apart")
+    return sorted(sets, key=lambda each: (each.bit_count(), names_of(language.faults(each))))

@@ -14,8 +14,9 @@ from itertools import islice
 from typing import Any, Literal
 
 from ldfi.solver.certificate import Certificate
-from ldfi.solver.certify import Doubt, Statement
+from ldfi.solver.certify import Statement
 from ldfi.solver.deadline import Deadline
+from ldfi.solver.entries import Doubt
 from ldfi.solver.equation import Equation, Violation
 from ldfi.solver.errors import InvalidRecord
 from ldfi.solver.findings import exact_findings, minimal_failing_sets
@@ -24,6 +25,7 @@ from ldfi.solver.language import Language
 from ldfi.solver.listing import Listing
 from ldfi.solver.order import Faults, ordered, set_key
 from ldfi.solver.pairs import Pairs
+from ldfi.solver.presumed import Place, with_presumed
 from ldfi.solver.rechecks import Rechecks
 from ldfi.solver.reduce import next_part
 from ldfi.solver.runs import Run, RunLog
@@ -60,6 +62,7 @@ class Explorer:
     ``deterministic``: runs do not vary (a simulation), so every support is a clause by itself.
     ``monotone`` False: more faults may help, so a good run says nothing about sets that do not
     contain what failed in it, and unions would teach little; take another strategy.
+    ``place``: of a fault, so that where one kind was found to hurt, others there are *presumed*.
 
     The same seed gives the same exploration, unless the time limit strikes. What is proposed
     depends on what was learned and on how often it was asked for since, not on what was asked for
@@ -85,6 +88,7 @@ class Explorer:
         max_inconclusive: int = 3,
         deterministic: bool = False,
         monotone: bool = True,
+        place: Place | None = None,
     ) -> None:
         _check_bounds(strategy, max_size, max_union, monotone=monotone)
         _check_costs(costs or {})
@@ -102,7 +106,7 @@ class Explorer:
         self._language.protect(frozenset(protected))
         for together in sorted((frozenset(each) for each in exclusions), key=set_key):
             self._language.exclude(together)
-        self._down = frozenset(down)
+        self._down, self._place = frozenset(down), place
         self._equation = Equation(
             self._language, self._down, deterministic=deterministic, monotone=monotone
         )
@@ -178,6 +182,7 @@ class Explorer:
         met: Iterable[Hashable] = (),
         caused: Iterable[tuple[Hashable, Hashable]] = (),
         traces: Iterable[str] = (),
+        proof: Mapping[str, Any] | None = None,
     ) -> None:
         """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again.
 
@@ -185,15 +190,18 @@ class Explorer:
         closed, and less than that if more faults never help. ``fired``: those of the faults that
         took effect, all if None. ``blame``: the faults suspected of the failure. ``met``:
         faults that were possible in it, to be tried from now on. ``caused``: pairs of faults of
-        which the one was seen to bring the other about, as evidence for :meth:`imply`. Raises
-        InvalidRecord for a bad run with a support.
+        which the one was seen to bring the other about, as evidence for :meth:`imply`. ``proof``:
+        what shows that it took place, for the certificate. Raises InvalidRecord for a bad run with
+        a support.
         """
         if succeeded is False and support is not None:
             raise InvalidRecord("a failed run has no support; give the faults that fired")
         injected = frozenset(injected)
         took_effect = injected if fired is None else frozenset(fired)
         relied_on = frozenset(support) if succeeded and support is not None else None
-        run = Run("injected", took_effect, relied_on, succeeded, injected, tuple(caused))
+        run = Run(
+            "injected", took_effect, relied_on, succeeded, injected, tuple(caused), proof=proof
+        )
         self._language.learn(injected)
         self._language.learn(met)
         self._suspects.acquit(self._language.variables(injected), self._language.expand(injected))
@@ -297,11 +305,14 @@ class Explorer:
 
     def _now(self) -> Hypotheses:
         self._equation.refresh()
-        language = self._language
-        version = self._equation.version, *language.state
-        if self._snapshot is None or self._snapshot[0] != version:
-            self._snapshot = version, Hypotheses(language, self._equation, self.max_size)
+        if self._snapshot is None or self._snapshot[0] != self._version:
+            now = with_presumed(self._language, self._equation, self.max_size, self._place)
+            self._snapshot = self._version, now
         return self._snapshot[1]
+
+    @property
+    def _version(self) -> tuple[int, ...]:
+        return self._equation.version, *self._language.state
 
     def _lot(self, what: str) -> random.Random:
         """Draw by lot, differently each time until something is learned."""

@@ -32,7 +32,7 @@ class Hypotheses:
         """The variables that may be proposed and would change something."""
         language, down = self.language, self.equation.down
         banned = 0
-        for exclusion in language.exclusions:
+        for exclusion in (*language.exclusions, *language.presumed):
             if len(exclusion) == 1:
                 banned |= language.variables(exclusion)
         mask = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from ldfi.solver.bits import mask_of, members
 from ldfi.solver.errors import InvalidRecord
@@ -30,6 +30,8 @@ class Language:
         self.exclusions: set[Faults] = set()
         self.impossible: set[Faults] = set()
         """Those of the exclusions that cannot happen, as opposed to what somebody left out."""
+        self.presumed: dict[Faults, Faults] = {}
+        """What is presumed harmful, and of which failing set: excluded as well."""
         self.expansions: list[int] = []
         self.version = 0
         """Changes with the expansions: what was translated before is stale."""
@@ -50,7 +52,7 @@ class Language:
         other.domains = {name: set(many) for name, many in self.domains.items()}
         other.weaker = {name: set(many) for name, many in self.weaker.items()}
         other.protected, other.exclusions = self.protected, set(self.exclusions)
-        other.impossible = set(self.impossible)
+        other.impossible, other.presumed = set(self.impossible), dict(self.presumed)
         other.expansions, other._carriers = list(self.expansions), list(self._carriers)
         other.version, other.restrictions = self.version, self.restrictions
         return other
@@ -113,6 +115,12 @@ class Language:
             self.exclusions.add(together)
             self.restrictions += 1
 
+    def presume(self, harmful: Mapping[Faults, Faults]) -> None:
+        """Presume these to be harmful, and nothing else: never propose them."""
+        if harmful != self.presumed:
+            self.presumed = dict(harmful)
+            self.restrictions += 1
+
     def expand(self, faults: Iterable[Fault]) -> int:
         """Expand a set of variables to a mask; new faults are numbered."""
         known = faults if isinstance(faults, (frozenset, set)) else frozenset(faults)
@@ -152,17 +160,20 @@ class Language:
 
         An excluded fault is meant wherever it comes from: domains that contain it count, and
         stronger faults that cause it. A variable that by itself brings a whole exclusion about is
-        exempt: it was named as a whole.
+        exempt: it was named as a whole; but several of these are not proposed together, where each
+        is one of the exclusion.
         """
         key = self.version, self.restrictions
         if self._forbidden[0] != key:
             together: set[int] = set()
-            for exclusion in self.exclusions:
+            for exclusion in {*self.exclusions, *self.presumed}:
                 sources = [
                     1 << self.index[fault] | self._carriers[self.index[fault]]
                     for fault in exclusion
                 ]
                 whole = functools.reduce(operator.and_, sources)
+                if len(exclusion) > 1 and not self.variables(exclusion) & ~whole:
+                    together.add(self.variables(exclusion))  # each of them brings about the others
                 parts = [list(members(source & ~whole)) for source in sources]
                 if len(parts) > 1:
                     together.update(map(mask_of, itertools.product(*parts)))

@@ -69,13 +69,14 @@ class Pairs:
         one = rng.choices(variables, weights)[0]
         return 1 << one | 1 << rng.choice(list(members(self.rows[one])))
 
-    def weightiest(self) -> int | None:
+    def weightiest(self, among: int = -1) -> int | None:
         """Choose a pair of which both still have most partners to be tried with; None if there is
-        no pair, or a single fault is open."""
-        if self.singles or not any(self.rows.values()):
+        no pair, or a single fault is open. ``among``: both are of these variables."""
+        rows = {v: row & among for v, row in self.rows.items() if row & among and among >> v & 1}
+        if self.singles or not rows:
             return None
-        one = max(self.rows, key=lambda each: (self.rows[each].bit_count(), each))
-        others = members(self.rows[one])
+        one = max(rows, key=lambda each: (self.rows[each].bit_count(), each))
+        others = members(rows[one])
         return 1 << one | 1 << max(others, key=lambda each: (self.rows[each].bit_count(), each))
 
     def inside(self, variables: int) -> Part:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ldfi.solver.order import Fault, Faults
 
@@ -19,8 +19,9 @@ class Run:
 
     ``failed``: what failed in it, by nature or by injection. ``support``: what the good outcome
     relied on; None if that is not known. ``good`` None: there was no verdict. ``caused``: pairs
-    (stronger, weaker) of faults of which the one was seen to bring the other about. A caution is no
-    run: it says what a clause holds although no run of it relied on that.
+    (stronger, weaker) of faults of which the one was seen to bring the other about. ``proof``:
+    whatever shows that it took place; nothing follows from it here. A caution is no run: it says
+    what a clause holds although no run of it relied on that.
     """
 
     origin: Origin
@@ -31,6 +32,7 @@ class Run:
     caused: tuple[tuple[Fault, Fault], ...] = ()
     count: int = 1
     traces: list[str] = field(default_factory=list)
+    proof: Mapping[str, Any] | None = None
 
     @property
     def teaches(self) -> bool:

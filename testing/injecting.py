@@ -17,6 +17,7 @@ from typing import Final
 from opentelemetry import baggage, context, trace
 
 from ldfi.fit import clients, runtime
+from ldfi.fit.clients import fakes
 from ldfi.fit.context import ENTRY, encode
 from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
@@ -112,12 +113,13 @@ def _only_caller(chosen: tuple[Fault, ...]) -> str:
 
 @contextmanager
 def _installed(ours: Runtime, before: Runtime | None) -> Iterator[None]:
-    """Every client as an injection point, above whatever a test puts in place of the network."""
+    """Every client as an injection point, above what a test puts in place of the wire."""
     with ExitStack() as stack:
         stack.callback(runtime.activate, before)
         if before is None:
             stack.callback(uninstall)
             clients.patch_all(besides=["httpcore"])  # httpx has its points in httpx_transports
+            fakes.patch_all()
         stack.enter_context(_httpx())
         runtime.activate(ours)
         yield

@@ -18,9 +18,10 @@ except ModuleNotFoundError as error:
 
 
 @contextmanager
-def served(app: Any) -> Iterator[str]:
-    """Serve an ASGI application on loopback in a thread of its own; gives its URL."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+def served(app: Any, **options: Any) -> Iterator[str]:
+    """Serve an ASGI application on loopback in a thread of its own; gives its URL. ``options`` are
+    uvicorn's."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", **options))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
     while not server.started:

@@ -30,6 +30,7 @@ from typing import Self
 from ldfi.fit.allocation import mark_of
 from ldfi.fit.allowance import Allowances
 from ldfi.fit.context import Arm
+from ldfi.fit.features import Features
 from ldfi.fit.rules import Lease, Rule, read_lease
 from ldfi.testing.errors import needs_service
 
@@ -137,16 +138,25 @@ class Edge:
         self.lease = read_lease(engine.board.lease(self.name, now), now)
         self.allowances.renew(self.lease.rules)
 
-    def claim(self, path: str, device: str, now: float) -> tuple[Rule, Arm] | None:
-        """Decide on one request: its experiment and arm, or None."""
+    def claim(self, path: str, device: str, now: float) -> tuple[Rule, Arm, bool] | None:
+        """Decide on one request of a path as :meth:`claim_of` does."""
+        return self.claim_of({"method": "GET", "path": path}, device, now)
+
+    def claim_of(
+        self, features: Features, device: str, now: float
+    ) -> tuple[Rule, Arm, bool] | None:
+        """Decide on a request by its features: its experiment and arm, and whether the device was
+        in it before; None where it is in none."""
         if now >= self.lease.ends:
             return None
-        claimed = self.lease.allocate({"method": "GET", "path": path}, device)
+        claimed = self.lease.allocate(features, device)
         if claimed is None:
             return None
         rule, arm = claimed
-        admitted = self.allowances.admit(rule.experiment, arm, mark_of(device))
-        return claimed if admitted else None
+        mark = mark_of(device)
+        again = self.allowances.knows(rule.experiment, arm, mark)
+        admitted = self.allowances.admit(rule.experiment, arm, mark)
+        return (rule, arm, again) if admitted else None
 
 
 class World:
@@ -268,8 +278,9 @@ class World:
         marks, would = {}, frozenset[str]()
         arm: Arm | None = None
         if claimed is not None:
-            rule, arm = claimed
+            rule, arm, again = claimed
             marks = {"experiment": rule.experiment, "arm": arm}
+            marks |= {"again": "true"} if again else {}
             chosen = frozenset(map(str, rule.faults))
             if arm == "treatment":
                 faults = chosen

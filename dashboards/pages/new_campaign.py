@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
+from ldfi import kinds
 from ldfi.dashboards.documents import read_as
 from ldfi.dashboards.forms import Form, Submitted
 from ldfi.dashboards.links import to_campaign
@@ -58,17 +59,19 @@ def _sizes() -> tuple[str, ...]:
 
 
 MAX_SIZE: Final = replace(_field("max_size"), choices=_sizes())
-KINDS: Final = _field("kinds")
+KINDS: Final = replace(_field("kinds"), choices=(*kinds.KINDS, *kinds.WORDS))
+"""Those that stand alone are ticked; those that take an argument are typed."""
+
 WHO: Final = _fields(
     *("members", "member_budget", "treatment", "control", "admission"),
     *("concurrency", "approve_above"),
 )
 HOW: Final = _fields(
     *("strategy", "max_union", "rule", "delta", "alpha_harmful", "alpha_tolerated"),
-    *("min_samples", "fdr", "window", "settle", "apart", "delay", "guardrail", "min_traffic"),
-    *("min_consistency", "rechecks", "on_drift", "seed"),
+    *("min_samples", "fdr", "window", "settle", "apart", "delay", "steady", "guardrail"),
+    *("min_traffic", "min_consistency", "rechecks", "on_drift", "seed"),
 )
-CHECKS: Final = _fields("confirm", "verify")
+CHECKS: Final = _fields("confirm", "verify", "each_kind")
 _TYPED: Final = tuple(field.name for field in (MAX_SIZE, *WHO, *HOW))
 _TICKED: Final = tuple(field.name for field in CHECKS)
 _EMPTY_MEANS_NONE: Final = tuple(name for name in _TYPED if SETTINGS[name].optional)
@@ -80,7 +83,7 @@ async def ask(request: Request, engine: Running, _caller: Operator) -> Response:
     defaults = NewCampaign.model_validate({}).model_dump(mode="json")
     values: dict[str, Any] = {name: _shown(value) for name, value in defaults.items()}
     values |= {"timezone": viewers_zone(request).key, "cron": "", "hours": ("", ""), "days": []}
-    values |= {"name": "", "classes": [], "patterns": "", "blackouts": []}
+    values |= {"name": "", "classes": [], "patterns": "", "blackouts": [], "more_kinds": ""}
     return _form(request, engine, values, {})
 
 
@@ -101,7 +104,7 @@ def _document(form: Form) -> dict[str, Any]:
     document: dict[str, Any] = {
         "name": form.text("name"),
         "classes": [*form.every("class"), *form.lines("patterns")],
-        "kinds": form.every("kinds"),
+        "kinds": [*form.every("kinds"), *_typed_kinds(form)],
         **{name: form.text(name) for name in _TYPED},
         **{name: bool(form.every(name)) for name in _TICKED},
     }
@@ -122,6 +125,10 @@ def _document(form: Form) -> dict[str, Any]:
     return document
 
 
+def _typed_kinds(form: Form) -> list[str]:
+    return [each.strip() for each in form.text("more_kinds").split(",") if each.strip()]
+
+
 def _blackouts(form: Form) -> list[dict[str, str]]:
     rows = [
         {part: form.text(f"blackout_{part}_{number}") for part in ("first", "last", "why")}
@@ -136,6 +143,7 @@ def _again(form: Form) -> dict[str, Any]:
         **{name: form.text(name) for name in (*_TYPED, "name", "cron", "timezone")},
         **{name: bool(form.every(name)) for name in _TICKED},
         "kinds": form.every("kinds"),
+        "more_kinds": form.text("more_kinds"),
         "classes": form.every("class"),
         "patterns": form.text("patterns"),
         "days": form.every("days"),
@@ -161,7 +169,7 @@ def _form(
         problems=_at_fields(problems),
         classes=sorted(engine.catalogue.classes),
         max_size=MAX_SIZE,
-        kinds=KINDS,
+        fault_kinds=KINDS,
         days=get_args(Day),
         who=WHO,
         how=HOW,

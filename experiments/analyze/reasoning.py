@@ -48,7 +48,10 @@ def report_on(each: RequestClass, max_size: int) -> ClassReport:
 
 
 def _hypotheses(good: Iterable[Shape], max_size: int) -> tuple[tuple[str, ...], ...]:
-    """List sets of errors that hit every clause. Delays are left out: traces do not try them."""
+    """List sets of errors that hit every clause. Delays are left out: traces do not try them.
+
+    An error is a dependency that is gone, however nature shows that.
+    """
     lessons = Lessons()
     for shape in good:
         lessons.add(shape.lineage, shape.count)
@@ -57,8 +60,9 @@ def _hypotheses(good: Iterable[Shape], max_size: int) -> tuple[tuple[str, ...], 
         return ()
     explorer = Explorer(max_size=max_size, time_limit=None)
     for clause in clauses:
-        errors = {fault for fault in clause.faults if fault.startswith("error@")}
-        failed = clause.survived | clause.outlasted
+        survived = frozenset(map(_as_error, clause.survived))
+        errors = {fault for fault in clause.faults if fault.startswith("error@")} - survived
+        failed = survived | clause.outlasted
         explorer.observe(errors, failed=failed, traces=[clause.trace_id])
     found = explorer.open_hypotheses(MOST_HYPOTHESES + 1)
     ordered = sorted((tuple(sorted(map(str, each))) for each in found), key=lambda h: (len(h), h))
@@ -107,13 +111,19 @@ def _tolerated(good: list[Shape]) -> tuple[Tolerated, ...]:
 
 def _survived(shape: Shape) -> tuple[tuple[str, ...], str]:
     run = shape.lineage
-    lost = run.lost
+    lost = frozenset(map(_as_error, run.lost))
     if run.fired:
         natural = {f for f in lost if f"delay@{f.partition('@')[2]}" not in run.fired}
         return tuple(sorted(run.fired | natural)), "injected"
     if lost:
         return tuple(sorted(lost)), "observed"
     return tuple(sorted(shape.told)), "told"
+
+
+def _as_error(fault: str) -> str:
+    """Call a refused connection, and what a proxy answers for one, an error."""
+    kind, _, point = fault.partition("@")
+    return f"error@{point}" if kind in ("refused", "status:503") else fault
 
 
 def _failures(each: RequestClass, good: list[Shape]) -> tuple[Failure, ...]:

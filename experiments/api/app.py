@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib.metadata import entry_points
@@ -31,6 +30,7 @@ from ldfi.experiments.api import (
     safety,
     tokens,
 )
+from ldfi.experiments.api.decoding import Decoding
 from ldfi.experiments.api.forward import Forwarder
 from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.routes import GuardedRoute
@@ -43,7 +43,7 @@ from ldfi.experiments.process.leader import note_end
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.store import Database
 from ldfi.experiments.streams.door import Door
-from ldfi.experiments.telemetry import instruments
+from ldfi.experiments.telemetry import clock, instruments
 
 ROUTERS: tuple[APIRouter, ...] = (
     ingest.router,
@@ -119,6 +119,7 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     database = Database(service.database, service.keys)
     stack.callback(database.close)
     instruments.time_transactions(database.engine)
+    app.state.decoding = Decoding()
     service.tokens.database = app.state.database = database
     app.state.forwarder = Forwarder(database)
     stack.push_async_callback(app.state.forwarder.close)
@@ -178,7 +179,7 @@ def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
             if not forwarder.answers:
                 raise problems.Problem(503, "not-ready", "the database does not answer")
             return Health(status="standby")
-        stalled = time.time() - engine.ticked_at
+        stalled = clock.now() - engine.ticked_at
         if stalled >= STALLED:
             raise problems.Problem(
                 503, "not-ready", f"the scheduler has made no step for {stalled:.0f} s"

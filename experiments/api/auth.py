@@ -50,18 +50,17 @@ def enter(request: Request, caller: Caller) -> None:
 async def recognise(request: Request, token: str) -> Caller:
     """Recognise who holds a token. Raises Problem 401 or 429.
 
-    One known already passes; any other counts as a failed attempt until it is found.
+    Only attempts that fail are counted, for each address apart: whoever has a token passes, however
+    much others try from the same address.
     """
     tokens: Tokens = request.app.state.tokens
     caller = tokens.known(token) if token else None
     if caller is not None:
         return caller
-    limiter, attempt = _limiter(request), ("stranger", _address(request))
-    limiter.take(attempt, rate_limit.STRANGERS)
     caller = await run_in_threadpool(tokens.look_up, token) if token else None
     if caller is None:
+        _limiter(request).take(("stranger", _address(request)), rate_limit.STRANGERS)
         raise Problem(401, "unauthorized", "send Authorization: Bearer TOKEN")
-    limiter.give_back(attempt, rate_limit.STRANGERS)
     return caller
 
 

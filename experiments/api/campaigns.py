@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -30,6 +29,7 @@ from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as tried
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1/campaigns", tags=["campaigns"], route_class=IdempotentRoute)
 
@@ -47,7 +47,7 @@ async def start(
     """Start a campaign, now or when its schedule says; none that could not decide anything."""
     check_promql(request, new)
     definition = forecast_of(engine, new.definition(), new).checked()
-    campaign = engine.scheduler.commands.start(definition, caller.name, time.time())
+    campaign = engine.scheduler.commands.start(definition, caller.name, clock.now())
     return _view(db, campaign.id, campaign)
 
 
@@ -83,7 +83,7 @@ async def stop(
     campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Stop a campaign for good; what is armed is disarmed at once."""
-    campaign = engine.scheduler.commands.stop(campaign_id, why.reason, caller.name, time.time())
+    campaign = engine.scheduler.commands.stop(campaign_id, why.reason, caller.name, clock.now())
     return _view(db, campaign_id, campaign)
 
 
@@ -92,14 +92,14 @@ async def pause(
     campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Let a campaign start nothing more for now; what is armed is disarmed at once."""
-    campaign = engine.scheduler.commands.pause(campaign_id, why.reason, caller.name, time.time())
+    campaign = engine.scheduler.commands.pause(campaign_id, why.reason, caller.name, clock.now())
     return _view(db, campaign_id, campaign)
 
 
 @router.post("/{campaign_id}/resume")
 async def resume(campaign_id: Id, engine: Running, db: Db, caller: Operator) -> CampaignView:
     """Let a paused campaign go on."""
-    campaign = engine.scheduler.commands.unpause(campaign_id, caller.name, time.time())
+    campaign = engine.scheduler.commands.unpause(campaign_id, caller.name, clock.now())
     return _view(db, campaign_id, campaign)
 
 
@@ -108,7 +108,7 @@ async def release(
     campaign_id: Id, held: ClassName, engine: Running, db: Db, caller: Operator
 ) -> CampaignView:
     """Let a class that is held since its lineage changed be explored again."""
-    engine.scheduler.commands.release(campaign_id, held.request_class, caller.name, time.time())
+    engine.scheduler.commands.release(campaign_id, held.request_class, caller.name, clock.now())
     return _view(db, campaign_id, live_campaign(engine, campaign_id))
 
 

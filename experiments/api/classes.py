@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -13,6 +12,7 @@ from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running
 from ldfi.experiments.api.views import ClassView
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1/classes", tags=["classes"], route_class=GuardedRoute)
 
@@ -25,7 +25,7 @@ async def listing(
     limit: Annotated[int, Query(ge=1, le=2000, description="How many at most.")] = 200,
 ) -> list[ClassView]:
     """List the request classes learned so far, the busiest first."""
-    now = time.time()
+    now = clock.now()
     wanted = [
         known
         for each, known in engine.catalogue.classes.items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -13,6 +12,7 @@ from ldfi.experiments.api.documents import Line
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running
+from ldfi.experiments.telemetry import clock
 from ldfi.fit.allowance import Enrolled
 
 router = APIRouter(prefix="/api/v1/edge", tags=["edge"], route_class=GuardedRoute)
@@ -50,9 +50,9 @@ async def rules(
     """Hand out the armed rules; waits up to ``wait`` seconds for a version other than
     ``version``."""
     report = _report(_counts("used", used), _counts("control", control or ""), wants)
-    engine.board.heard(edge, version, report, time.time(), mute=control is None)
+    engine.board.heard(edge, version, report, clock.now(), mute=control is None)
     await engine.board.changed_since(version, wait)
-    return engine.board.lease(edge, time.time())
+    return engine.board.lease(edge, clock.now())
 
 
 def _report(treated: dict[str, int], control: dict[str, int], wants: str) -> dict[str, Enrolled]:

@@ -33,6 +33,7 @@ from ldfi.experiments.store import audit
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1/events", tags=["events"], route_class=GuardedRoute)
 
@@ -116,7 +117,7 @@ async def _events(engine: Engine, db: Database, since: int | None) -> AsyncItera
     looks = 0
     ends = time.monotonic() + STREAM_SECONDS
     while time.monotonic() < ends:
-        for row in audit.whole(_rows(db, last), last, time.time()):
+        for row in audit.whole(_rows(db, last), last, clock.now()):
             last = row.id
             yield {"event": "audit", "id": str(row.id), "data": row.model_dump_json()}
         if looks % round(PROGRESS_SECONDS / LOOK_SECONDS) == 0:

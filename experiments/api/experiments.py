@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -31,6 +30,7 @@ from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_class=IdempotentRoute)
 
@@ -54,7 +54,7 @@ async def try_one(
             422, "unknown-point", f"{new.request_class} never reaches {', '.join(unknown)}"
         )
     definition = forecast_of(engine, new.definition(), new).checked()
-    campaign = engine.scheduler.commands.start(definition, caller.name, time.time())
+    campaign = engine.scheduler.commands.start(definition, caller.name, clock.now())
     with db.read() as session:
         row = stored.load(session, campaign.id)
         return CampaignView.of(row, (0, 0, 0), campaign)
@@ -95,7 +95,7 @@ async def show(experiment_id: Id, engine: Running, db: Db, _caller: Viewer) -> E
 @router.post("/{experiment_id}/approve")
 async def approve(experiment_id: Id, engine: Running, db: Db, caller: Operator) -> ExperimentView:
     """Let an experiment that waits for approval be armed."""
-    engine.scheduler.commands.approve(experiment_id, caller.name, time.time())
+    engine.scheduler.commands.approve(experiment_id, caller.name, clock.now())
     return _view(engine, db, experiment_id)
 
 
@@ -104,7 +104,7 @@ async def reject(
     experiment_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> ExperimentView:
     """Have an experiment that waits for approval never tried in its campaign."""
-    engine.scheduler.commands.reject(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.reject(experiment_id, why.reason, caller.name, clock.now())
     return _view(engine, db, experiment_id)
 
 
@@ -113,7 +113,7 @@ async def abort(
     experiment_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
 ) -> ExperimentView:
     """Disarm an experiment at once. Its campaign goes on and may try the same again."""
-    engine.scheduler.commands.abort(experiment_id, why.reason, caller.name, time.time())
+    engine.scheduler.commands.abort(experiment_id, why.reason, caller.name, clock.now())
     return _view(engine, db, experiment_id)
 
 

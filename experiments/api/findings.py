@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Annotated
 
@@ -25,6 +24,7 @@ from ldfi.experiments.scenarios.scenario import Scenario
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.schema import FindingRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1/findings", tags=["findings"], route_class=IdempotentRoute)
 
@@ -85,14 +85,14 @@ async def scenario(finding_id: Id, db: Db, _caller: Viewer) -> Scenario:
 @router.post("/{finding_id}/acknowledge")
 async def acknowledge(finding_id: Id, why: Reason, db: Db, caller: Operator) -> FindingView:
     """Say that somebody knows of it and what will become of it."""
-    with db.change(time.time(), caller.name) as change:
+    with db.change(clock.now(), caller.name) as change:
         return finding_view(findings.acknowledge(change, finding_id, why.reason))
 
 
 @router.post("/{finding_id}/link")
 async def link(finding_id: Id, where: TrackerLink, db: Db, caller: Operator) -> FindingView:
     """Say where people work on it. Finding events carry the link from then on."""
-    with db.change(time.time(), caller.name) as change:
+    with db.change(clock.now(), caller.name) as change:
         return finding_view(findings.link(change, finding_id, where.url))
 
 
@@ -111,6 +111,6 @@ async def verify(
             name=f"verify {finding_id}",
             hypotheses=(frozenset(row.faults),),
         )
-    campaign = engine.scheduler.commands.start(definition, caller.name, time.time())
+    campaign = engine.scheduler.commands.start(definition, caller.name, clock.now())
     with db.read() as session:
         return CampaignView.of(stored.load(session, campaign.id), (0, 0, 0), campaign)

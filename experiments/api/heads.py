@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -16,6 +15,7 @@ from ldfi.experiments.api.service import Db, Running, live_campaign
 from ldfi.experiments.store import campaigns, chain
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.evidence_file import Certified, evidence_file, grown, version_of
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1", tags=["certificates"], route_class=GuardedRoute)
 
@@ -36,7 +36,7 @@ async def head(db: Db, _caller: Viewer, since: Since = None) -> dict[str, Any]:
     Keep it: whoever checks a certificate later can hold it against this one. `grown` proves that
     the chain has grown from the size asked for.
     """
-    return await asyncio.to_thread(_head, db, since, time.time())
+    return await asyncio.to_thread(_head, db, since, clock.now())
 
 
 @router.get("/campaigns/{campaign_id}/evidence", responses={409: {}})
@@ -55,7 +55,7 @@ async def evidence(
             Certified(name, each.version, each.knowledge.certificate()["certificate"])
             for name, each in live.explorations.items()
         ]
-    return await asyncio.to_thread(_evidence, db, certified, since, time.time())
+    return await asyncio.to_thread(_evidence, db, certified, since, clock.now())
 
 
 def _head(db: Database, since: int | None, now: float) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -32,6 +31,7 @@ from ldfi.experiments.process.tokens import Caller
 from ldfi.experiments.store import idempotency as stored
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.idempotency import KeptAnswer, Slot, SlotClaim
+from ldfi.experiments.telemetry import clock
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"
@@ -63,7 +63,7 @@ class IdempotentRoute(GuardedRoute):
 
 async def _once(request: Request, slot: Slot, handle: Handler) -> Response:
     database: Database = request.app.state.database
-    now = time.time()
+    now = clock.now()
     await _forget_sometimes(request.app, database, now)
     claimed = await run_in_threadpool(_claim, database, slot, now)
     if isinstance(claimed, KeptAnswer):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import time
-import zlib
 from typing import Annotated, ClassVar, Final, Literal
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -13,6 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, ValidationError
 
 from ldfi.experiments.api.auth import Devices, Ingest
+from ldfi.experiments.api.decoding import MAX_BODY, Decoding, check_count, unzipped
 from ldfi.experiments.api.forward import engine_of
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
@@ -20,16 +20,20 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import StreamError
 from ldfi.experiments.streams.door import Door, Letter
-from ldfi.experiments.streams.otlp import divide, from_json
+from ldfi.experiments.streams.otlp import Divided, divide, from_json
 from ldfi.experiments.streams.wire import write_outcome
+from ldfi.experiments.telemetry import clock
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.otlp_json import decode_json
+from ldfi.lineage.text import clean
 
-MAX_BODY: Final = 16 * 1024 * 1024
 MAX_METRICS: Final = 10_000
 PROTOBUF: Final = "application/x-protobuf"
+JSON: Final = "application/json"
+AT_ONCE: Final = 2_000
+"""Spans that the engine takes in before others have their turn."""
 
 
 class IngestRoute(GuardedRoute):
@@ -99,36 +103,49 @@ _ACCEPTED = {
 async def receive_traces(request: Request, _caller: Ingest) -> Response:
     """Take in spans as OTLP over HTTP: protobuf or JSON, plain or gzipped; answers with partial
     success."""
-    body = _unzip(await request.body(), request.headers.get("content-encoding", ""))
+    body, encoding = await request.body(), request.headers.get("content-encoding", "")
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if kind not in {PROTOBUF, JSON}:
+        raise Problem(415, "unsupported-media-type", f"{kind!r}: send {PROTOBUF} or {JSON}")
+    decoding: Decoding = request.app.state.decoding
     door: Door | None = request.app.state.door
     try:
         if door is not None:
-            rejected = await _to_stream(door, kind, body)
+            divided = await decoding.do(lambda: _divided(kind, body, encoding))
+            await _put(door, [(door.topics.spans, *piece) for piece in divided.pieces])
+            rejected = divided.rejected
         else:
-            rejected = _to_engine(engine_of(request), kind, body)
+            batch = await decoding.do(lambda: _decoded(kind, body, encoding))
+            rejected = await _to_engine(engine_of(request), batch)
     except UnreadableTraces as error:
         raise Problem(400, "unreadable-traces", str(error)) from error
     return _accepted(kind, rejected)
 
 
-def _to_engine(engine: Engine, kind: str, body: bytes) -> int:
-    """Hand spans to the engine, and count those that could not be used. Raises UnreadableTraces."""
-    batch = _decode(kind, body)
-    engine.receive_spans(batch.spans, time.time())
+async def _to_engine(engine: Engine, batch: Batch) -> int:
+    """Hand spans to the engine, some at a time, and count those that could not be used."""
+    for at in range(0, len(batch.spans), AT_ONCE):
+        engine.receive_spans(batch.spans[at : at + AT_ONCE], clock.now())
+        await asyncio.sleep(0)
     engine.dropped["span_unreadable"] += batch.rejected
     return batch.rejected
 
 
-async def _to_stream(door: Door, kind: str, body: bytes) -> int:
-    """Write spans to the stream, and count those that could not be used. Raises
-    UnreadableTraces."""
-    if kind != PROTOBUF:
-        _decode(kind, body)  # says what is wrong in its own words
-        body = from_json(body)
-    divided = divide(body)
-    await _put(door, [(door.topics.spans, *piece) for piece in divided.pieces])
-    return divided.rejected
+def _decoded(kind: str, body: bytes, encoding: str) -> Batch:
+    """Unzip and decode a body. Raises UnreadableTraces, and Problem for one too large."""
+    plain = unzipped(body, encoding)
+    check_count(plain, as_json=kind == JSON)
+    return decode_json(plain) if kind == JSON else decode_protobuf(plain)
+
+
+def _divided(kind: str, body: bytes, encoding: str) -> Divided:
+    """Unzip a body and divide it by traces. Raises as :func:`_decoded` does."""
+    plain = unzipped(body, encoding)
+    check_count(plain, as_json=kind == JSON)
+    if kind == JSON:
+        decode_json(plain)  # says what is wrong in its own words
+        plain = from_json(plain)
+    return divide(plain)
 
 
 async def _put(door: Door, letters: list[Letter]) -> None:
@@ -136,16 +153,6 @@ async def _put(door: Door, letters: list[Letter]) -> None:
         await door.put(letters)
     except StreamError as error:
         raise Problem(503, "stream-unavailable", str(error), {"Retry-After": "2"}) from error
-
-
-def _decode(kind: str, body: bytes) -> Batch:
-    if kind == PROTOBUF:
-        return decode_protobuf(body)
-    if kind == "application/json":
-        return decode_json(body)
-    raise Problem(
-        415, "unsupported-media-type", f"{kind!r}: send application/x-protobuf or application/json"
-    )
 
 
 _METRIC: Final[dict[str, JsonValue]] = {
@@ -165,23 +172,6 @@ def _accepted(kind: str, rejected: int) -> Response:
     if kind == "application/json":
         return Response(MessageToJson(answer), media_type=kind)
     return Response(answer.SerializeToString(), media_type=kind)
-
-
-def _unzip(body: bytes, encoding: str) -> bytes:
-    if encoding in {"", "identity"}:
-        return body
-    if encoding != "gzip":
-        raise Problem(415, "unsupported-encoding", f"{encoding!r}: send gzip or nothing")
-    unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    try:
-        plain = unzip.decompress(body, MAX_BODY)
-    except zlib.error as error:
-        raise Problem(400, "unreadable-gzip", f"the body is no gzip: {error}") from error
-    if unzip.unconsumed_tail:
-        raise Problem(413, "too-large", f"unzipped, a body may have {MAX_BODY} bytes")
-    if not unzip.eof:
-        raise Problem(400, "unreadable-gzip", "the gzipped body was cut short")
-    return plain
 
 
 class DeviceMetric(BaseModel):
@@ -256,7 +246,7 @@ async def receive_device_metrics(
     else:
         engine = engine_of(request)
         engine.dropped["metric_unreadable"] += rejected
-        engine.receive_outcomes(outcomes, time.time())
+        engine.receive_outcomes(outcomes, clock.now())
     return Received(accepted=len(outcomes), rejected=rejected)
 
 
@@ -271,11 +261,13 @@ def _outcome(item: object, key: bytes) -> Outcome | None:
         member=_hashed(metric.member, key),
         success=metric.outcome != "failure",
         degraded=metric.outcome == "degraded",
-        error_code=metric.error_code,
+        error_code=None if metric.error_code is None else clean(metric.error_code),
         duration=metric.duration_ms / 1000,
     )
 
 
 def _hashed(identity: str, key: bytes) -> str:
     """Hash people and their devices at the door; nothing behind it knows who they are."""
-    return hashlib.blake2b(identity.encode(), key=key, digest_size=12).hexdigest()
+    return hashlib.blake2b(
+        identity.encode("utf-8", "surrogatepass"), key=key, digest_size=12
+    ).hexdigest()

@@ -20,7 +20,7 @@ from ldfi.experiments.api.service import Db, PerhapsRunning
 from ldfi.experiments.control import measured as engine_measured
 from ldfi.experiments.process import measured as worker_measured
 from ldfi.experiments.store import measured as record_measured
-from ldfi.experiments.telemetry import exposition, instruments
+from ldfi.experiments.telemetry import clock, exposition, instruments
 from ldfi.experiments.telemetry.instruments import HTTP_REQUESTS, HTTP_SECONDS
 
 METRICS: Final = (
@@ -44,7 +44,7 @@ async def scrape(
     request: Request, engine: PerhapsRunning, database: Db, _caller: Metrics
 ) -> Response:
     """Tell Prometheus about this process, in its text format."""
-    now = time.time()
+    now = clock.now()
     in_memory = list(exposition.of_process(leads=engine is not None))
     if engine is not None:
         in_memory += engine_measured.of_engine(engine, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model, field_validator
@@ -14,10 +15,11 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.declared import Setting
 from ldfi.experiments.domain.settings import DEFAULTS, SETTINGS, Settings
+from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.errors import InvalidCalendar
 from ldfi.fit.faults import Fault
-from ldfi.fit.native import check_native
-from ldfi.kinds import kind_of
+from ldfi.fit.native import check_native, gone
+from ldfi.kinds import alike_of, kind_of
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _VARIABLE = r"^[a-z]+(:[A-Za-z0-9_]+)?@[^\x00-\x1f\x7f]+$"
@@ -87,10 +89,31 @@ def _possible(variable: str) -> str:
     return variable
 
 
+def _named(variable: str, proxied: tuple[str, ...]) -> str:
+    """Say of an error what a dead dependency looks like at its point."""
+    kind, _, point = variable.partition("@")
+    if kind != "error":
+        return variable
+    return f"{gone(point, proxied=matching(proxied, [point]) is not None)}@{point}"
+
+
+def _alike(text: str) -> str:
+    """Return what says which kinds are alike. Raises ValueError for what does not."""
+    alike_of(text)
+    return text
+
+
 _AS_JSON: Final[Mapping[str, Any]] = {
     "kinds": Annotated[
         list[Annotated[str, AfterValidator(kind_of), Field(max_length=64)]],
         Field(min_length=1, max_length=_MOST_KINDS),
+    ],
+    "alike": Annotated[
+        list[Annotated[str, AfterValidator(_alike), Field(max_length=200)]],
+        Field(max_length=_MOST_KINDS),
+    ],
+    "proxied": Annotated[
+        list[Annotated[Line, Field(min_length=1, max_length=1000)]], Field(max_length=1000)
     ],
     "promql": PromqlCounts | None,
 }
@@ -213,9 +236,10 @@ class NewExperiment(Bounds):
         settings = self.settings()
         asked = (Fault.parse(each).kind for each in self.hypothesis if not each.startswith(DOWN))
         kinds = tuple(dict.fromkeys((*settings.kinds, *asked)))
+        named = partial(_named, proxied=settings.proxied)
         return Definition(
             settings=replace(settings, kinds=kinds),
             classes=(self.request_class,),
             name=f"one experiment on {self.request_class}",
-            hypotheses=(frozenset(self.hypothesis),),
+            hypotheses=(frozenset(map(named, self.hypothesis)),),
         )

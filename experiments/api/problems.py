@@ -64,6 +64,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "idempotency-in-progress": Kind(
         409, "The first request with this idempotency key is still being worked on; try later."
     ),
+    "too-slow": Kind(408, "The body did not come within the time there is for one."),
     "too-large": Kind(413, "The body is larger than the service takes at once."),
     "unsupported-media-type": Kind(415, "The body's media type is not one this route reads."),
     "unsupported-encoding": Kind(415, "The body's content encoding is not one this route reads."),
@@ -88,6 +89,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "not-ready": Kind(
         503, "The process is up, but its engine, its database or Kafka does not answer."
     ),
+    "busy": Kind(503, "Too many bodies wait to be decoded; send the same again later."),
     "stream-unavailable": Kind(503, "Kafka does not acknowledge; send the same again later."),
     "too-many-streams": Kind(503, "No more event streams can be open at once; try again later."),
     "unavailable": Kind(503, "The database does not answer; try again later."),

@@ -63,11 +63,6 @@ class RateLimiter:
             self._make_room(now)
         self._full_at[key] = full_at
 
-    def give_back(self, key: Hashable, rate: Rate) -> None:
-        """Undo one :meth:`take`: the request turned out not to count."""
-        if key in self._full_at:
-            self._full_at[key] -= 1 / rate.per_second
-
     def _make_room(self, now: float) -> None:
         """Forget the buckets that are full; when none is, those that are nearest to it."""
         kept = sorted(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
@@ -18,6 +17,7 @@ from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store.schema import ReplayRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1/replays/runs", tags=["replays"], route_class=IdempotentRoute)
 
@@ -91,7 +91,7 @@ async def keep_run(new: NewReplay, db: Db, caller: Operator) -> KeptReplay:
     """Keep what came of a replay."""
     row = ReplayRow(
         id=secrets.token_hex(6),
-        kept_at=time.time(),
+        kept_at=clock.now(),
         kept_by=caller.name,
         verdict=new.document.verdict,
         document=new.document.model_dump(),

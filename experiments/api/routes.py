@@ -11,6 +11,7 @@ On a router it is one argument: ``APIRouter(route_class=GuardedRoute)``.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, Final
 
@@ -24,6 +25,9 @@ from ldfi.experiments.api.forward import Forwarder, engine_of
 from ldfi.experiments.api.problems import Problem
 
 MAX_BODY: Final = 1024 * 1024
+BODY_SECONDS: Final = 30.0
+"""How long a body may take to come in."""
+
 CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -91,7 +95,15 @@ async def _with_body(request: Request, most: int) -> Request:
 
     read = Request(request.scope, receive)
     try:
-        await read.body()
+        async with asyncio.timeout(BODY_SECONDS):
+            await read.body()
+    except TimeoutError as error:
+        raise Problem(
+            408,
+            "too-slow",
+            f"the body was not here within {BODY_SECONDS:g} s",
+            {"Connection": "close"},
+        ) from error
     except ClientDisconnect as error:
         raise Problem(400, "bad-request", "the connection ended before the body did") from error
     return read

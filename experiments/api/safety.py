@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -26,7 +25,7 @@ from ldfi.experiments.api.views import (
     WhatIfView,
 )
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.evidence import knowledge_of
+from ldfi.experiments.control.evidence import knowledge_beside
 from ldfi.experiments.domain.gates.gate import gate as gate_of
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import what_if
@@ -36,6 +35,7 @@ from ldfi.experiments.store import arming, switches
 from ldfi.experiments.store.maintenance import window as window_by_id
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import AuditRow, MaintenanceRow
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1", tags=["safety"], route_class=IdempotentRoute)
 
@@ -98,7 +98,7 @@ class NewMaintenance(Document):
 @router.get("/status")
 async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
     """Show whether anything is halted or armed, what the budgets have left, what was dropped."""
-    now = time.time()
+    now = clock.now()
     limits = engine.scheduler.state.limits
     with db.read() as session:
         hour = arming.charged(session, arming.within(now - arming.HOUR))
@@ -123,7 +123,7 @@ async def halt(why: Reason, engine: PerhapsRunning, db: Db, caller: Operator) ->
 
     Any process can do this, also while none leads. A leader elsewhere disarms within a second.
     """
-    now = time.time()
+    now = clock.now()
     if engine is not None:
         engine.scheduler.switch.halt(why.reason, caller.name, now)
     else:
@@ -135,7 +135,7 @@ async def halt(why: Reason, engine: PerhapsRunning, db: Db, caller: Operator) ->
 @router.post("/resume")
 async def resume(engine: Running, caller: Operator) -> Halt:
     """Let experiments start again."""
-    engine.scheduler.switch.resume(caller.name, time.time())
+    engine.scheduler.switch.resume(caller.name, clock.now())
     return Halt(halted=None)
 
 
@@ -144,7 +144,7 @@ async def open_maintenance(
     new: NewMaintenance, engine: Running, caller: Operator
 ) -> MaintenanceView:
     """Open a maintenance window: whatever touches it pauses, and it ends by itself."""
-    now = time.time()
+    now = clock.now()
     window = Maintenance(
         id=secrets.token_hex(6),
         owner=new.owner or caller.name,
@@ -191,20 +191,16 @@ async def gate(
 
     By what is known, and by how things are: what fails now counts as down.
     """
-    known = []
-    for each in _classes(engine, None):
-        await asyncio.sleep(0)  # the watch goes on in between
-        with db.read() as session:
-            known.append(knowledge_of(session, each))
-    windows = engine.scheduler.state.windows
-    return GateView.of(gate_of(down, windows, known, spare, engine.present(time.time())))
+    known = [await knowledge_beside(db, each) for each in _classes(engine, None)]
+    windows, present = list(engine.scheduler.state.windows), engine.present(clock.now())
+    return GateView.of(await asyncio.to_thread(gate_of, down, windows, known, spare, present))
 
 
 @router.post("/maintenance/{window_id}/close")
 async def close_maintenance(window_id: Id, engine: Running, caller: Operator) -> MaintenanceView:
     """Close a maintenance window before its time."""
     return MaintenanceView.of(
-        engine.scheduler.commands.close_maintenance(window_id, caller.name, time.time())
+        engine.scheduler.commands.close_maintenance(window_id, caller.name, clock.now())
     )
 
 
@@ -215,7 +211,7 @@ async def watch(window_id: Id, engine: Running, db: Db, _caller: Viewer) -> Step
     And what fails now besides what the window names. Who suffers is found out by a sequential
     test, as for bystanders of an experiment.
     """
-    now, state = time.time(), engine.scheduler.state
+    now, state = clock.now(), engine.scheduler.state
     with db.read() as session:
         window = window_by_id(session, window_id)
     step = state.steps.of(window)
@@ -243,9 +239,8 @@ async def whatif(
     alone."""
     answers = []
     for known in _classes(engine, request_class):
-        await asyncio.sleep(0)  # the watch goes on in between
-        with db.read() as session:
-            answer = what_if(knowledge_of(session, known), down)
+        knowledge = await knowledge_beside(db, known)
+        answer = await asyncio.to_thread(what_if, knowledge, down)
         if answer is not None:
             answers.append(WhatIfView.of(answer))
     return answers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -15,6 +14,7 @@ from ldfi.experiments.control.estimating import Forecast, forecast
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.store import Database
+from ldfi.experiments.telemetry import clock
 
 
 def _engine_if_here(request: Request) -> Engine | None:
@@ -60,4 +60,4 @@ def forecast_of(engine: Engine, definition: Definition, given: Bounds) -> Foreca
     """Say how a campaign would start now, by the traffic there is."""
     fdr = engine.scheduler.state.fdr
     named = given.model_fields_set
-    return forecast(definition, named, engine.catalogue, fdr, engine.waits, time.time())
+    return forecast(definition, named, engine.catalogue, fdr, engine.waits, clock.now())

@@ -5,7 +5,6 @@ These routes take no idempotency key: the answer holds the token, and it must no
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
@@ -22,6 +21,7 @@ from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import SERVICE, Database
 from ldfi.experiments.store.schema import TokenRow
 from ldfi.experiments.store.tokens import TokenEntry
+from ldfi.experiments.telemetry import clock
 
 router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"], route_class=GuardedRoute)
 
@@ -51,7 +51,7 @@ def create(new: NewToken, request: Request, response: Response, caller: Admin) -
     """Make a token. The answer is the only place where it ever stands."""
     if new.name in {SERVICE, *ROLES}:
         raise Invalid(f"{new.name!r} would be mistaken in the audit; name a person or a program")
-    now = time.time()
+    now = clock.now()
     expires_at = None if new.expires_in is None else now + new.expires_in
     with _database(request).change(now, caller.name) as change:
         entry, token = stored.create(change, new.name, new.role, expires_at)
@@ -73,7 +73,7 @@ def listing(
 @router.delete("/{token_id}")
 def revoke(token_id: Id, request: Request, caller: Admin) -> TokenEntry:
     """Take a token back. Within seconds it opens nothing any more."""
-    with _database(request).change(time.time(), caller.name) as change:
+    with _database(request).change(clock.now(), caller.name) as change:
         return stored.revoke(change, token_id)
 
 

@@ -16,6 +16,7 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.domain.traffic.shown import shown_often
 from ldfi.experiments.domain.traffic.vitals import Sign
 from ldfi.experiments.store.experiments import counts_of
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
@@ -251,6 +252,13 @@ class FindingView(View):
     tracker_url: str | None = Field(description="Where people work on it.")
 
 
+class VarietyView(View):
+    """One way in which requests of a class go."""
+
+    requests: int = Field(description="How many of those that were seen went so.")
+    support: list[str] = Field(description="What they rely on.")
+
+
 class ClassView(View):
     """A request class: its predicate in words, its traffic, and what it usually relies on."""
 
@@ -268,8 +276,19 @@ class ClassView(View):
     last_seen: float
     support: list[str]
     shared: dict[str, list[str]] = Field(description="Systems that several points reach.")
+    shown: dict[str, list[str]] = Field(
+        {},
+        description="By point, how its calls failed by themselves, the commonest kind first: "
+        "campaigns try them there without being asked.",
+    )
     not_looked_at: dict[str, str] = Field(
         {}, description="What happens in its requests and is no part of their outcome, and why."
+    )
+
+    varieties: list[VarietyView] = Field(
+        [],
+        description="Of a class that may not be explored: the ways in which its requests go. "
+        "A replay can choose one, a live experiment cannot.",
     )
 
     @classmethod
@@ -294,7 +313,17 @@ class ClassView(View):
                 system: sorted(points)
                 for system, points in sorted(traffic.topology.shared().items())
             },
+            shown={
+                point: list(kinds)
+                for point, kinds in shown_often(
+                    (each.failed, each.requests) for each in traffic.survived()
+                ).items()
+            },
             not_looked_at=traffic.not_looked_at(),
+            varieties=[
+                VarietyView(requests=each.requests, support=sorted(each.support))
+                for each in known.varieties()
+            ],
         )
 
 

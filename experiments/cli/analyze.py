@@ -41,7 +41,7 @@ def analyze(
     if as_json:
         typer.echo(json.dumps(analysis.to_json()))
     else:
-        render(analysis, Console())
+        render(analysis, Console(emoji=False))
         if html is not None:
             typer.echo(f"Page written to {html}.")
     raise typer.Exit(exits.FINE if analysis.spans else exits.USAGE)

@@ -49,7 +49,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id.")]
 WHAT: Final = "What is looked for"
 OPTIONS: Final = {
     WHAT: (
-        *("max_size", "kinds", "strategy", "max_union"),
+        *("max_size", "kinds", "each_kind", "alike", "proxied", "strategy", "max_union"),
         *("min_traffic", "min_consistency", "on_drift"),
     ),
     "Who is exposed": (

@@ -85,7 +85,9 @@ def undecided(estimate: dict[str, Any]) -> Text:
 
 def class_table(classes: list[dict[str, Any]]) -> Table:
     """Make a row for each request class, with what is tried on it now."""
-    table = columns("request class", "now", "control", "treatment", "open", "found", whole=0)
+    table = columns(
+        "request class", "now", "control", "treatment", "open", "found", whole=0, cards=False
+    )
     for name in ("open", "found"):
         column = next(each for each in table.columns if each.header == name)
         column.justify = "right"

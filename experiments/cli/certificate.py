@@ -67,10 +67,11 @@ def get(
 
 @app.command()
 def verify(
-    file: Annotated[Path, typer.Argument(help="What `get` printed.")],
+    file: Annotated[Path, typer.Argument(help="What `get` or the pytest plugin wrote.")],
     key: Annotated[
-        list[Path], typer.Option(help="The service's public keys in PEM; may be given again.")
-    ],
+        list[Path] | None,
+        typer.Option(help="The service's public keys in PEM; may be given again. Tests need none."),
+    ] = None,
     head: Annotated[
         Path | None, typer.Option(help="A head that was kept: the chain must have grown from it.")
     ] = None,
@@ -85,7 +86,7 @@ def verify(
     """
     from ldfi.proof.__main__ import main
 
-    given = [str(file), *(word for each in key for word in ("--key", str(each)))]
+    given = [str(file), *(word for each in key or () for word in ("--key", str(each)))]
     given += [] if head is None else ["--head", str(head)]
     given += [] if max_age is None else ["--max-age", max_age]
     raise typer.Exit(main([*given, *(["--json"] if as_json else [])]))

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.proof.carried import Carried, carried
+from ldfi.proof.document import FORMAT as EVIDENCE
 from ldfi.solver.check import Report, UnreadableCertificate, examine
 
 LARGEST = 64_000_000
@@ -98,8 +100,25 @@ def _verdict(name: str, certificate: Any, asked: Demand) -> Checked:
         return Checked(name, "unreadable", (str(error),))
     if report.problems:
         return Checked(name, "false", report.problems)
+    proofs = carried(certificate)
+    if proofs.wrong:
+        return Checked(name, "false", proofs.wrong)
     lacking = (*report.open, *_lacking(report, asked))
-    return Checked(name, "open" if lacking else "complete", lacking, report.assumed)
+    assumed = {**report.assumed, **_proofs(proofs)}
+    return Checked(name, "open" if lacking else "complete", lacking, assumed)
+
+
+def _proofs(proofs: Carried) -> dict[str, tuple[str, ...]]:
+    """Say how many verdicts were worked out anew, and what that leaves to be believed."""
+    if not proofs.experiments:
+        return {}
+    return {
+        "runs": (
+            f"{proofs.whole} of {proofs.experiments} experiments carry what their verdicts came"
+            " from, and it bears them out",
+            "that they took place: see `ldfi certificate verify`",
+        )
+    }
 
 
 def _nameless(verdict: Checked) -> Checked:
@@ -123,6 +142,9 @@ def _lacking(report: Report, asked: Demand) -> Iterator[str]:
 
 
 def _items(file: str, document: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(document, dict) and document.get("format") == EVIDENCE:
+        yield from _of_evidence(document)
+        return
     if isinstance(document, dict) and set(document) != {"request_class", "certificate"}:
         yield file, document
         return
@@ -134,6 +156,14 @@ def _items(file: str, document: Any) -> Iterator[tuple[str, Any]]:
                 "it holds no certificates: each is `request_class` and `certificate`"
             )
         yield item["request_class"], item["certificate"]
+
+
+def _of_evidence(document: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    classes = document.get("classes")
+    for each in classes if isinstance(classes, list) else ():
+        if not isinstance(each, dict) or not isinstance(each.get("request_class"), str):
+            raise UnreadableCertificate("it holds no certificates: each needs its `request_class`")
+        yield each["request_class"], each.get("certificate")
 
 
 def _read(file: Path) -> Any:

@@ -33,6 +33,8 @@ def classes(
         name = Text(each["name"])
         if each["unfit"]:
             name.append(f"\nnot explored: {each['unfit']}", "yellow")
+        for point, kinds in each.get("shown", {}).items():
+            name.append(f"\nfailed by itself: {point}: {', '.join(kinds)}", "dim")
         for what, why in each.get("not_looked_at", {}).items():
             name.append(f"\nnot looked at: {what} ({why})", "dim")
         table.add_row(

@@ -62,6 +62,11 @@ COMMANDS: Final = (
         "Run the service. It needs no other server. Everything else is set as `ldfi config` says.",
     ),
     CommandRow(
+        "open",
+        "opening:open_page",
+        "Open the web pages, or the page of one ID; print a link that logs a browser in, once.",
+    ),
+    CommandRow(
         "analyze",
         "analyze:analyze",
         "Read traces; say what each request class relies on and what might still hurt it.",

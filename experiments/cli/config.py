@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ldfi.experiments.cli.control import AsJson
+from ldfi.experiments.cli.terminal import columns, console
 from ldfi.experiments.errors import InvalidConfig, Unreachable
 
 app = typer.Typer(help="The configuration of the service.")
@@ -54,14 +53,13 @@ def _show(values: dict[str, Any], set_by: dict[str, str], as_json: bool) -> None
     if as_json:
         typer.echo(json.dumps({"valid": True, "options": rows}))
         return
-    shown = Table("option", "value", "from")
+    shown = columns("option", "value", "from")
     for name, row in rows.items():
         if name in set_by:
             value = row["value"]
             shown.add_row(name, value if isinstance(value, str) else json.dumps(value), row["from"])
-    console = Console()
-    console.print(shown if set_by else f"Nothing is set, for instance {variable('tokens')}.")
-    console.print("The configuration is valid. Options not shown have their defaults.")
+    console().print(shown if set_by else f"Nothing is set, for instance {variable('tokens')}.")
+    console().print("The configuration is valid. Options not shown have their defaults.")
 
 
 def _connect(url: str) -> None:

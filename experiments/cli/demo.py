@@ -23,8 +23,9 @@ from rich.console import Console
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import AsJson
-from ldfi.experiments.cli.demo_view import progress, report, verdict_line
+from ldfi.experiments.cli.demo_view import progress, report, traffic_so_far, verdict_line
 from ldfi.experiments.cli.extras import need
+from ldfi.experiments.cli.opening import login_link
 from ldfi.experiments.cli.processes import Processes, free_port
 from ldfi.experiments.errors import ExperimentsError, Unreachable
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 START_SECONDS = 40.0
 LIMIT_SECONDS = 900.0
+SAY_SECONDS = 5.0
+"""Between two lines that say what is waited for, where no screen is drawn anew."""
+
 DEVICES = 1200
 RATES = "boot=52,play=26,search=26"
 """Requests a second, on a machine that can serve them."""
@@ -129,7 +133,9 @@ def _start(
         "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",
     }
     start_application(processes, secret, url, spans, seed, RATES, console)
-    return Client(url, secret.operator)
+    client = Client(url, secret.operator)
+    console.print(f"Watch it at {login_link(client)}", highlight=False, soft_wrap=True)
+    return client
 
 
 def start_application(
@@ -225,22 +231,37 @@ def run(
     campaign: dict[str, Any] = client.post("/campaigns", dict(definition))
     end = time.monotonic() + limit
     live = Live(console=console, refresh_per_second=4) if console.is_terminal else nullcontext()
-    said = 0
+    said, waiting, due = 0, "", 0.0
     with live as screen:
         while campaign["state"] == "running":
             if time.monotonic() > end:
-                raise ExperimentsError(f"the campaign is not done after {limit:.0f} s")
+                raise ExperimentsError(
+                    f"the campaign is not done after {limit:.0f} s. {waiting or _open(campaign)}"
+                )
             time.sleep(0.4)
             processes.check()
             campaign = client.get(f"/campaigns/{campaign['id']}")
             verdicts = _verdicts(client, campaign["id"])
+            waiting = (
+                ""
+                if campaign["classes"]
+                else traffic_so_far(client.get("/classes"), definition["min_traffic"])
+            )
             if screen is not None:
-                screen.update(progress(campaign, verdicts))
-            else:
-                for line in verdicts[said:]:
-                    console.print(line, highlight=False, soft_wrap=True)
-                said = len(verdicts)
+                screen.update(progress(campaign, verdicts, waiting))
+                continue
+            if waiting and time.monotonic() > due:
+                console.print(waiting, highlight=False, soft_wrap=True)
+                due = time.monotonic() + SAY_SECONDS
+            for line in verdicts[said:]:
+                console.print(line, highlight=False, soft_wrap=True)
+            said = len(verdicts)
     return campaign
+
+
+def _open(campaign: dict[str, Any]) -> str:
+    counts = (f"{each['open']} on {each['name']}" for each in campaign["classes"])
+    return f"Hypotheses left open: {', '.join(counts)}."
 
 
 def _verdicts(client: Client, campaign_id: str) -> list[str]:
@@ -277,7 +298,12 @@ def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[s
 
 
 def _stay(client: Client, secret: Secrets, console: Console, processes: Processes) -> None:
-    console.print("Still running; Ctrl-C ends it. In another terminal:")
+    console.print(
+        f"Still running; Ctrl-C ends it. Look around at {login_link(client)} "
+        "or, in another terminal:",
+        highlight=False,
+        soft_wrap=True,
+    )
     wanted = f"export LDFI_URL={client.url} LDFI_TOKEN={secret.operator}"
     console.print(wanted, highlight=False, soft_wrap=True)
     try:

@@ -21,8 +21,23 @@ def verdict_line(experiment: dict[str, Any]) -> str:
     return f"{experiment['request_class']:12} {verdict:12} {seconds:4.1f} s  {shown}"
 
 
-def progress(campaign: dict[str, Any], verdicts: list[str]) -> RenderableType:
-    """One row for each request class, drawn again and again while the campaign runs."""
+def traffic_so_far(classes: list[dict[str, Any]], needed: int) -> str:
+    """Say how many have come of the ``needed`` good requests that a class must have shown."""
+    if not classes:
+        return "Watching traffic: no whole trace of a request has come yet."
+    seen = (
+        f"{each['name']} {min(each['good'], needed)} of {needed} good requests"
+        + (f", {each['success_rate']:.0%} of all go well" if each["success_rate"] < 1 else "")
+        for each in sorted(classes, key=lambda each: str(each["name"]))
+    )
+    return f"Watching traffic: {'; '.join(seen)}."
+
+
+def progress(campaign: dict[str, Any], verdicts: list[str], waiting: str = "") -> RenderableType:
+    """One row for each request class, drawn again and again while the campaign runs.
+
+    ``waiting``: what is waited for as long as there is no row.
+    """
     table = Table("request class", "trying now", "control", "treated", "open", "found", expand=True)
     for item in campaign["classes"]:
         running = item["running"]
@@ -40,7 +55,7 @@ def progress(campaign: dict[str, Any], verdicts: list[str]) -> RenderableType:
         f"{campaign['failed_members']} of them hurt"
     )
     if not campaign["classes"]:
-        foot = Text("Watching traffic until there is enough of it …")
+        foot = Text(waiting)
     latest = Text("\n".join(verdicts[-LATEST:]), no_wrap=True, overflow="ellipsis", style="dim")
     return Group(table, foot, latest)
 

@@ -88,12 +88,17 @@ class CommandRuns:
         error = error or next((f"{p.sent} is not {p.wrong[0]}" for p in passed if p.wrong), "")
         service, sent = service_name(), [each.sent for each in passed]
         own = [as_call(trace_id, root, service, each) for each in sent]
-        own.append(root_span(trace_id, root, service, start, time.time_ns(), failed=bool(error)))
+        end = time.time_ns()
+        own.append(root_span(trace_id, root, service, start, end, failed=bool(error)))
         shown = self.elsewhere.shown(trace_id, own, sent)
         asked = _asked(passed[-1]) if passed else None
         errors = sum(each.failed for each in sent)
         problem = shown.problem or ("" if passed else self._nothing_passed())
-        run = Run(not error, shown.lineage, error, asked, False, errors, problem)
+        run = Run(
+            *(not error, shown.lineage, error, asked, False, errors, problem),
+            began=start / 1e9,
+            ended=end / 1e9,
+        )
         return run, shown.passing
 
     def _executed(self) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,25 +11,14 @@ from rich.console import Console
 from ldfi.experiments.cli.control import HERE, AsJson, OptionalToken, Url
 from ldfi.experiments.cli.scenario import scenario_from
 
-if TYPE_CHECKING:
-    from ldfi.experiments.export.mesh import ProxyFault
-
 app = typer.Typer(help="Faults in the words of other tools.", no_args_is_help=True)
 
-Faults = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FAULT|FINDING|FILE",
-        help="As ldfi writes it, error@api>http:GET:ratings/titles/*; or a scenario file, or a "
-        "finding's id.",
-    ),
-]
+BESIDE = "127.0.0.1:9002"
+"""Where ``ldfi-proxy envoy`` listens by default: beside Envoy."""
+Caller = Annotated[str, typer.Option(help="The service whose requests pass that proxy.")]
+Processor = Annotated[str, typer.Option(help="HOST:PORT at which ldfi-proxy is reached.")]
 Source = Annotated[
     str, typer.Argument(metavar="FINDING|FILE", help="A scenario file, or a finding's id.")
-]
-Delay = Annotated[
-    float | None,
-    typer.Option(help="Length of delays in seconds, as requests are stamped; a scenario knows."),
 ]
 Ask = Annotated[
     str | None, typer.Option("--path", help="Path and query to ask for, where it has holes (*).")
@@ -113,74 +101,37 @@ def chaosmesh(
 
 
 @app.command()
-def envoy(
-    fault: Faults,
-    cluster: Annotated[str, typer.Option(help="Envoy's name of the upstream cluster.")],
-    delay: Delay = None,
-    max_active: Annotated[
-        int, typer.Option(min=1, help="Most requests to fail at once; others go through.")
-    ] = 5,
-    url: Url = HERE,
-    token: OptionalToken = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write Envoy's HTTP filters for faults at one upstream. Exit code 2: not expressible."""
+def envoy(caller: Caller, processor: Processor = BESIDE, as_json: AsJson = False) -> None:
+    """Write the filter with which Envoy asks ldfi-proxy. It is put in once, whatever is tried."""
     from ldfi.experiments.export import envoy as to_envoy
-    from ldfi.experiments.export.mesh import WARNINGS
 
-    faults = _read(fault, delay, url, token)
-    filters = to_envoy.http_filters(faults, cluster, max_active)
-    _print("envoy", filters, [*WARNINGS, *to_envoy.warnings(max_active)], as_json=as_json)
+    _print("envoy", to_envoy.listener(caller, *_address(processor)), [], as_json=as_json)
 
 
 @app.command()
 def istio(
-    fault: Faults,
-    host: Annotated[
-        str, typer.Option(help="The upstream's host, as ratings.shop.svc.cluster.local.")
-    ],
+    caller: Caller,
+    processor: Processor = BESIDE,
     namespace: Annotated[str | None, typer.Option(help="Where the resource belongs.")] = None,
     source: Annotated[
         str | None, typer.Option(help="Label of the calling pods; app=CALLER by default.")
     ] = None,
-    delay: Delay = None,
-    url: Url = HERE,
-    token: OptionalToken = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write Istio's VirtualService for faults at one host. Exit code 2: not expressible."""
+    """Write the EnvoyFilter with which sidecars ask ldfi-proxy. It is put in once."""
     from ldfi.experiments.export import istio as to_istio
-    from ldfi.experiments.export.mesh import WARNINGS
 
-    faults = _read(fault, delay, url, token)
-    name, value = _label(source or f"app={faults[0].caller}", "--source")
-    resource = to_istio.virtual_service(faults, host, namespace, {name: value})
-    _print("istio", resource, [*WARNINGS, *to_istio.WARNINGS], as_json=as_json)
+    name, value = _label(source or f"app={caller}", "--source")
+    host, port = _address(processor)
+    made = to_istio.envoy_filter(caller, host, port, namespace, {name: value})
+    _print("istio", made, [], as_json=as_json)
 
 
-def _read(
-    texts: Sequence[str], delay: float | None, url: str, token: str | None
-) -> list[ProxyFault]:
-    """Faults as they are written, or all those of one scenario."""
-    from ldfi.experiments.export.mesh import proxy_faults
-    from ldfi.fit.context import DEFAULT_DELAY_MS
-    from ldfi.fit.faults import Fault
-
-    length = delay if delay is not None else DEFAULT_DELAY_MS / 1000
-    if len(texts) == 1 and "@" not in texts[0]:
-        scenario = scenario_from(texts[0], url, token)
-        faults = list(scenario.injected())
-        length = delay if delay is not None else scenario.delay
-    else:
-        try:
-            faults = [Fault.parse(text) for text in texts]
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="FAULT") from error
-    try:
-        delay_ms = round(length * 1000)
-    except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(str(error), param_hint="--delay") from error
-    return proxy_faults(faults, delay_ms)
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not (host and port.isdecimal() and 0 < int(port) < 65536):
+        raise typer.BadParameter(f"{text!r} is no HOST:PORT", param_hint="--processor")
+    return host.strip("[]"), int(port)
 
 
 def _label(text: str, option: str) -> tuple[str, str]:

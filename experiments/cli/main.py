@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from types import FrameType
+from typing import Annotated
 
 import typer
 
@@ -17,13 +18,25 @@ app = typer.Typer(
     name="ldfi",
     cls=CommandGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"ldfi {version('ldfi')}")
+        raise typer.Exit(exits.FINE)
+
+
 @app.callback()
-def ldfi() -> None:
+def ldfi(
+    _asked: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
     """Find the combinations of failures that hurt users, before they happen."""
 
 

@@ -25,7 +25,7 @@ from ldfi.experiments.errors import Invalid, InvalidReplay, Unreachable
 from ldfi.experiments.replays.arrivals import RateProfile, Stretch, stretches
 from ldfi.experiments.replays.comparing import QUANTILES, SUCCESS
 from ldfi.experiments.replays.connections import TargetAddress
-from ldfi.experiments.replays.html import page
+from ldfi.experiments.replays.html import page, run_page
 from ldfi.experiments.replays.intervals import Interval
 from ldfi.experiments.replays.lineages import ClassLineage, seen
 from ldfi.experiments.replays.measurement import Measurement, TargetRun
@@ -222,7 +222,7 @@ def told(
             html.write_text(page(comparison), encoding="utf-8")
     else:
         if html is not None:
-            raise Invalid("--html is the page of a comparison: give two targets, or two runs")
+            html.write_text(run_page(measurements[0]), encoding="utf-8")
         document, picture = single(measurements[0]), _single(measurements[0])
         failed = any(target.reasons for target in measurements[0].targets)
         code = exits.FOUND if failed else exits.FINE

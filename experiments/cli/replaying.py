@@ -20,6 +20,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import InvalidReplay, Unreachable
+from ldfi.experiments.scenarios.document import load
 from ldfi.experiments.scenarios.replay import (
     SAFE_METHODS,
     UNREACHABLE,
@@ -67,7 +68,7 @@ def read(file: Path) -> tuple[list[Exemplar], Assertion | None, list[str]]:
     """Exemplars, assertion and safe methods of a replay file, or of the steady state of a Chaos
     Toolkit experiment. Raises InvalidReplay."""
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        document = load(file.read_text(encoding="utf-8"))
         if is_experiment(document):
             return *_of_steady_state(steady_state(document, str(file)), file), list(SAFE_METHODS)
         wanted = ReplayFile.model_validate(document)

@@ -12,6 +12,7 @@ from rich.console import Console
 from starlette.types import ASGIApp
 
 from ldfi.experiments.api.app import create_app
+from ldfi.experiments.api.listening import PatientConnection, room
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.processes import end_with_parent
@@ -44,6 +45,7 @@ def run(config: Config, role: ProcessRole) -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs URLs, and Slack's is a secret
     end_with_parent()
     logging.getLogger("kafka").setLevel(logging.WARNING)  # each rebalance is a page otherwise
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # a new database is six lines otherwise
     check_role(role, config)
     check_extras(config)
     if config.hasty():
@@ -63,6 +65,7 @@ def run(config: Config, role: ProcessRole) -> None:
             ingest.stop()
     else:
         app = create_app(service)
+        _log.info("pages and API at %s; `ldfi open` logs a browser in", _own_url(config))
         _answer(traced(app) if wanted(os.environ) else app, config)
 
 
@@ -78,8 +81,11 @@ def check_extras(config: Config) -> None:
 
 def _answer(app: ASGIApp, config: Config) -> None:
     """Listen until we are told to end."""
+    PatientConnection.most = room()
     uvicorn.run(
         app,
+        http=PatientConnection,
+        ws="none",
         host=config.host,
         port=config.port,
         log_level="warning",

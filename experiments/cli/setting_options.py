@@ -62,6 +62,6 @@ def _help(setting: Setting) -> str:
     about, (*others, last) = setting.about, setting.choices or ("",)
     unit = f", in {about.unit}" if about.unit else ""
     choices = f": {', '.join(others)} or {last}" if last else ""
-    if about.reads is not None:
+    if about.reads is not None and last:
         choices = f": {', '.join((*others, last))}, or others (docs/injection-points.md)"
     return f"{about.meaning}{unit}{choices}{'; repeatable' if setting.many else ''}."

@@ -45,10 +45,12 @@ def read(file: Path | None) -> dict[str, Any]:
         return {}
     import yaml
 
+    from ldfi.experiments.scenarios.document import load
+
     try:
         text = file.read_text(encoding="utf-8")
-        document = tomllib.loads(text) if file.suffix == ".toml" else yaml.safe_load(text)
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        document = tomllib.loads(text) if file.suffix == ".toml" else load(text)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise typer.BadParameter(f"{file} cannot be read: {error}", param_hint="--file") from error
     if not isinstance(document, dict):
         raise typer.BadParameter(f"{file} holds no settings by name", param_hint="--file")

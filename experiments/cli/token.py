@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected
+from ldfi.experiments.cli.terminal import columns, console
 
 app = typer.Typer(help="Bearer tokens: make, list, revoke. Needs a token of role admin.")
 
@@ -44,7 +43,7 @@ def list_tokens(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(entries))
         return
-    table = Table("id", "name", "role", "made by", "made", "expires", "revoked")
+    table = columns("id", "name", "role", "made by", "made", "expires", "revoked")
     for entry in entries:
         table.add_row(
             *(entry[column] for column in ("id", "name", "role", "created_by")),
@@ -52,7 +51,7 @@ def list_tokens(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
             _date(entry["expires_at"]),
             "yes" if entry["revoked"] else "",
         )
-    Console().print(table)
+    console().print(table)
 
 
 @app.command()

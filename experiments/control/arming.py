@@ -76,7 +76,7 @@ class Arming:
             _refuse(campaign, experiment, answer, now)
             return
         if order.exploration is not None:
-            _look_before(experiment, order.exploration.knowledge.traffic)
+            _look_before(experiment, order.exploration.knowledge.traffic, now)
             self._state.nearby.experiments.append(experiment)
         first = experiment.purpose in {"explore", "recheck"}
         experiment.arm(now, campaign.fdr.next_level(campaign.settings.fdr) if first else 1.0)
@@ -157,13 +157,13 @@ def _refuse(campaign: Campaign, experiment: Experiment, refused: Refused, now: f
         campaign.spent = refused.for_good and not campaign.running
 
 
-def _look_before(experiment: Experiment, traffic: Traffic) -> None:
+def _look_before(experiment: Experiment, traffic: Traffic, now: float) -> None:
     """Keep how the class fares before anything is injected, to compare with."""
     points = frozenset(fault.point for fault in experiment.faults)
     experiment.reach.before = Share(*traffic.calling(points))
     systems = systems_of(points, traffic.topology.callees)
     experiment.bystanders = Bystanders(systems, experiment.settings.delta)
-    experiment.bystanders.note(experiment.request_class, *traffic.failing())
+    experiment.bystanders.note(experiment.request_class, traffic.spells.worst(now))
 
 
 def _rule(experiment: Experiment, armed: Armed) -> Rule:

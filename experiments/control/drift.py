@@ -14,6 +14,10 @@ from ldfi.experiments.store.database import Database
 SAVE_SECONDS = 600.0
 """How often what the traffic has shown is put on record, besides whenever it matters."""
 
+CHANGES_AT_ONCE = 25
+"""Classes that appeared, changed or went, put on record in one pass, in their order: hundreds
+appear at once where a service begins to listen, and each takes a millisecond."""
+
 SAVED_AT_ONCE = 5
 """Classes put on record in one step: all at once would hold up everything else."""
 
@@ -63,8 +67,9 @@ class DriftWatch:
         self._save(now, len(self._unsaved))
 
     def _record_changes(self, now: float) -> None:
+        some = self._changes[:CHANGES_AT_ONCE]
         with self._db.change(now) as change:
-            for each in self._changes:
+            for each in some:
                 known = each.known
                 change.audit(f"class {each.kind}", known.name[:64], _why(each))
                 if each.kind == "expired":
@@ -74,8 +79,8 @@ class DriftWatch:
                 if each.kind == "changed":
                     title = f"{known.name}: its lineage changed"
                     notifications.put(change, "class-drifted", title, _why(each))
-        self._to_follow.extend(self._changes)
-        self._changes = []
+        self._to_follow.extend(some)
+        del self._changes[: len(some)]
 
     def _tell(self, changed: ClassChange, now: float) -> None:
         for campaign in self._state.campaigns.values():

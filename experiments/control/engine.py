@@ -32,11 +32,13 @@ from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.store import Database, classes
 from ldfi.experiments.telemetry import instruments
+from ldfi.experiments.telemetry.clock import CLOCK, Clock
 from ldfi.fit.poll import ARMED_WAIT_SECONDS
 from ldfi.lineage.assembly import FATES, Assembler, concerns
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.lineage import learn, learn_in_full, unusable
 from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.unfinished import so_far
 
 _log = logging.getLogger("ldfi")
 
@@ -66,7 +68,9 @@ class Engine:
         waiting: Waiting = AT_ONCE,
         limits: Limits | None = None,
         outcomes: OutcomeSource = "devices",
+        clock: Clock = CLOCK,
     ) -> None:
+        self._clock = clock
         self.dropped: Counter[str] = Counter()
         self.spans = 0
         self.outcomes = 0
@@ -126,10 +130,9 @@ class Engine:
 
     def signs(self, now: float) -> Signs:
         """Say who ails, by the traces that are whole and by the newest of those that are not: one
-        with a failed call may wait long for what will never come."""
-        open_traces = self._assembler.newest(LOOKED_AT_OPEN)
-        found = [(heard, learn_in_full(trace)) for heard, trace in open_traces]
-        return self.vitals.signs(now, [(at, each) for at, each in found if each is not None])
+        with a failed call may wait long for what will never come, and its root comes last."""
+        found = (learn_in_full(so_far(t)) for t in self._assembler.newest(LOOKED_AT_OPEN))
+        return self.vitals.signs(now, [each for each in found if each is not None])
 
     def receive_spans(self, spans: Iterable[Span], now: float) -> None:
         """Spans have arrived, in any order."""
@@ -164,33 +167,49 @@ class Engine:
     def tick(self, now: float) -> None:
         """Move everything on by one step."""
         for trace in self._assembler.pop(now):
-            self._learn(trace, now)
+            try:
+                self._learn(trace, now)
+            except Exception:  # noqa: BLE001 - one bad trace must not stop the watch
+                self.dropped["trace_unreadable"] += 1
+                _log.exception("nothing can be learned from trace %s", trace.trace_id)
         self._name_late()
         self._join.expire(now)
         self.scheduler.advance(now)
         self.ticked_at = now
+        self.board.tick(now)
 
     async def run(self) -> None:
         """Tick until cancelled. A tick that fails is logged; the next one comes all the same."""
-        due = time.time()
+        due, steps = time.monotonic(), self._clock.steps
         while True:
-            started = time.time()
+            started = time.monotonic()
             instruments.TICK_LAG_SECONDS.observe(max(0.0, started - due))
+            now = self._clock.now()
             try:
+                if steps != self._clock.steps:
+                    self._disarm_for_a_step(now)
+                    steps = self._clock.steps
                 with instruments.TICK_SECONDS.time():
-                    self.tick(started)
-            except Exception:  # noqa: BLE001 - one bad trace must not stop the watch
+                    self.tick(now)
+            except Exception:  # noqa: BLE001 - the next one may do better
                 instruments.TICKS_FAILED.inc()
                 _log.exception("a tick failed; everything armed is disarmed")
                 self.board.clear()
-            due = max(time.time(), started + TICK_SECONDS)
-            await asyncio.sleep(due - time.time())
+            due = max(time.monotonic(), started + TICK_SECONDS)
+            await asyncio.sleep(due - time.monotonic())
+
+    def _disarm_for_a_step(self, now: float) -> None:
+        """Disarm everything, for the machine's clock was set: nobody knows what else goes by it."""
+        reason = f"the machine's clock was set by {self._clock.last_step:+.0f} s"
+        _log.warning("%s: everything armed is disarmed", reason)
+        self.board.clear()
+        self.scheduler.switch.disarm(reason, now)
 
     def _learn(self, trace: Trace, now: float) -> None:
         """Take a trace that was handed over."""
         lineage = learn(trace)
         if lineage is not None:
-            self.vitals.observe(lineage, now)
+            self.vitals.observe(lineage, now if trace.heard is None else trace.heard)
         if lineage is not None and self.replays.take(lineage, now):
             return  # nobody's experiment, and evidence of nothing
         reason = unusable(trace, lineage)
@@ -219,7 +238,7 @@ class Engine:
         if observation is None:
             return
         if not observation.lineage.experiment:
-            self.scheduler.pass_by(observation, now)
-            self.catalogue.observe(observation, now, at)
+            near = self.scheduler.pass_by(observation, now)
+            self.catalogue.observe(observation, now, at, near=near)
         elif not self.scheduler.observe(observation):
             self.dropped["unknown_experiment"] += 1

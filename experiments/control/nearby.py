@@ -14,6 +14,15 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.spells import Spells
+
+
+@dataclass(slots=True)
+class _Beside:
+    """How a class fares while these are near to it."""
+
+    experiments: list[Experiment]
+    spells: Spells = field(default_factory=Spells)
 
 
 @dataclass(slots=True)
@@ -21,6 +30,8 @@ class Nearby:
     """The experiments of all campaigns, in the order in which they were armed."""
 
     experiments: list[Experiment] = field(default_factory=list)
+    _beside: dict[str, _Beside] = field(default_factory=dict)
+    """Of each class to which some are near."""
 
     def facts(self, facts: Facts, traffic: Traffic, now: float) -> Facts:
         """Return what the guards have to know of those that reach what a class reaches, too."""
@@ -46,24 +57,46 @@ class Nearby:
                 return each.id
         return None
 
-    def pass_by(self, observation: Observation, known: KnownClass) -> None:
-        """Take in a request that nobody injected into: it may be hurt by what is armed."""
-        topology = known.traffic.topology
+    def pass_by(self, observation: Observation, known: KnownClass, now: float) -> bool:
+        """Take in a request that nobody injected into, and say whether it may be hurt all the same,
+        by what is armed or was until just now."""
+        topology, near = known.traffic.topology, list[Experiment]()
         for experiment in self.experiments:
             bystanders = experiment.bystanders
             if not bystanders.knows(known.name):
                 if experiment.over or not topology.reaches(bystanders.systems):
                     continue
-                bystanders.note(known.name, *known.traffic.failing())
+                bystanders.note(known.name, known.traffic.spells.worst(now))
             called, outcome = observation.lineage.called, observation.outcome
             reached = any(topology.callees.get(each, each) in bystanders.systems for each in called)
             bystanders.add(known.name, outcome.device, success=outcome.success, reached=reached)
+            ended = experiment.disarmed_at
+            if not experiment.over or (ended is not None and bystanders.felt(now - ended)):
+                near.append(experiment)
+        self._look_beside(observation, known, near, now)
+        return bool(near)
 
     def part(self, now: float) -> None:
         """Forget experiments that nobody can feel any more."""
         self.experiments = [
             each for each in self.experiments if not each.over or now < _felt_until(each)
         ]
+        if not self.experiments:
+            self._beside.clear()
+
+    def _look_beside(
+        self, observation: Observation, known: KnownClass, near: list[Experiment], now: float
+    ) -> None:
+        """Keep what is seen beside experiments, and call it weather when they are over and have
+        hurt nobody: where one follows upon the other there is no other time."""
+        beside = self._beside.get(known.name)
+        if beside is not None and [each.id for each in beside.experiments] != [e.id for e in near]:
+            if all(each.bystanders.hurt is None for each in beside.experiments):
+                known.traffic.spells.take(beside.spells)
+            del self._beside[known.name]
+        if near:
+            beside = self._beside.setdefault(known.name, _Beside(near))
+            beside.spells.add(observation.outcome.device, now, success=observation.outcome.success)
 
     def _in_the_way(self, shared: list[Experiment]) -> str | None:
         """Name an armed experiment that keeps another one off: where bystanders were hurt lately,

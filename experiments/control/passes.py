@@ -25,6 +25,9 @@ from ldfi.experiments.telemetry.instruments import PROPOSE_SECONDS
 
 _log = logging.getLogger("ldfi")
 
+ARMED_AT_ONCE = 4
+"""Experiments armed in one pass: each is a transaction, and in between others get their turn."""
+
 
 class Passes:
     """Moves one campaign on at a time. Raises what the database raises."""
@@ -134,7 +137,7 @@ class Passes:
             against = objection(self._state.of_class(facts, exploration, now), "class")
             return None if against is None else against.reason
 
-        room = self._state.limits.max_concurrent - len(self._board.armed())
+        room = min(self._state.limits.max_concurrent - len(self._board.armed()), ARMED_AT_ONCE)
         began = tracing.clock()
         with PROPOSE_SECONDS.time():
             proposed = campaign.propose(self._catalogue.classes, gate, room, now)

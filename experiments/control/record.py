@@ -21,7 +21,7 @@ from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.store import campaigns, classes, experiments, switches
-from ldfi.experiments.store.database import SERVICE, Database
+from ldfi.experiments.store.database import SERVICE, Database, unless_unwritable
 from ldfi.experiments.telemetry import tracing
 
 _log = logging.getLogger("ldfi")
@@ -149,7 +149,16 @@ class Record:
         experiment = each.experiment
         known = self._catalogue.classes.get(experiment.request_class)
         with self._db.change(now) as change:
-            experiments.end(change, experiment, each.spent, each.lesson, each.changes, each.runs)
+            ended = False
+            with unless_unwritable(change, "lesson", experiment.id):
+                experiments.end(
+                    change, experiment, each.spent, each.lesson, each.changes, each.runs
+                )
+                change.session.flush()
+                ended = True
+            if not ended:
+                experiment.fail("what it taught cannot be put on record; see the audit", now)
+                experiments.end(change, experiment, each.spent, None)
             if known is not None and each.lesson is not None:
                 classes.save(change, experiment.request_class, known.version, known.to_json())
         self._endings.popleft()

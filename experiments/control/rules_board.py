@@ -22,6 +22,10 @@ from ldfi.fit.rules import Rule
 
 MAX_EDGES = 10_000
 
+FRESH_SECONDS = 1.0
+"""No lease is granted unless the engine has made a step within so long: whoever decides that
+something is to stop may be stuck."""
+
 IDLE_SECONDS = 5.0
 """After which what an edge was given and has not used is given to another one as well."""
 
@@ -89,6 +93,8 @@ class _Posted:
 class RulesBoard:
     """Holds the armed rules. Edges wait at :meth:`changed_since` and take them as a lease.
 
+    Once the engine has said so to :meth:`tick`, it has to go on doing it, or leases are empty.
+
     ``lease``: seconds. No lease reaches beyond what was last said to :meth:`renew`, so that
     whoever keeps the record of it knows when everything has ended by itself.
     """
@@ -97,6 +103,7 @@ class RulesBoard:
         self._epoch = epoch
         self._lease = lease
         self._until = 0.0
+        self._ticked: float | None = None
         self._posted: dict[str, _Posted] = {}
         self._edges: dict[str, _Edge] = {}
         self._count = 0
@@ -148,6 +155,10 @@ class RulesBoard:
     def renew(self, until: float) -> None:
         """Let rules be in force until then (Unix seconds): that is on record."""
         self._until = until
+
+    def tick(self, now: float) -> None:
+        """Note that the engine has just made a step."""
+        self._ticked = now
 
     def taken(self, experiment: str) -> bool:
         """Whether an edge has fetched this rule."""
@@ -234,6 +245,8 @@ class RulesBoard:
         """Make the document that an edge receives."""
         armed = [posted for posted in self._posted.values() if posted.down is None]
         seconds = max(0.0, min(self._lease, self._until - now)) if armed else self._lease
+        if armed and self._ticked is not None and now - self._ticked > FRESH_SECONDS:
+            seconds = 0.0
         known = self._edges.setdefault(edge, _Edge(now))
         known.until = max(known.until, now + seconds)
         for posted in armed:

@@ -79,15 +79,18 @@ class Scheduler:
                 return True
         return False
 
-    def pass_by(self, observation: Observation, now: float) -> None:
-        """Take in a request that nobody injected into, before its class does."""
+    def pass_by(self, observation: Observation, now: float) -> bool:
+        """Take in a request that nobody injected into, before its class does; say whether it may
+        feel an experiment all the same."""
         state = self.state
-        if state.nearby.experiments or state.windows:
-            lineage = observation.lineage
-            known = self._catalogue.class_of(lineage.features, lineage.service)
-            if known is not None:
-                state.nearby.pass_by(observation, known)
-                state.steps.pass_by(observation, known, state.windows, now)
+        if not (state.nearby.experiments or state.windows):
+            return False
+        lineage = observation.lineage
+        known = self._catalogue.class_of(lineage.features, lineage.service)
+        if known is None:
+            return False
+        state.steps.pass_by(observation, known, state.windows, now)
+        return state.nearby.pass_by(observation, known, now)
 
     def lose(self, experiment_id: str, arm: str) -> None:
         """Note that the trace of a request under experiment had a hole."""

@@ -73,6 +73,7 @@ class State:
             closed=calendar.closed(now) if calendar is not None else None,
             campaign=campaign.state,
             protected_classes=self.limits.protected_classes,
+            steady=campaign.settings.steady,
         )
 
     def facts_of(self, campaign: Campaign, experiment: Experiment, now: float) -> Facts:

@@ -12,7 +12,7 @@ from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation
 
 KEPT: Final = 100
-"""WatchedSteps that can still be asked about when they are over."""
+"""Steps that can still be asked about when they are over."""
 
 
 @dataclass(slots=True)

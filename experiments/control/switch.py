@@ -45,6 +45,14 @@ class Switch:
         finally:
             self._abort_all(reason, now)
 
+    def disarm(self, reason: str, now: float) -> None:
+        """Disarm everything, at once. What is to be tried may be armed again."""
+        self._board.clear()
+        with self._db.change(now) as change:
+            change.audit("disarmed", why=reason)
+        for campaign in self._state.campaigns.values():
+            self._arming.abort_all(campaign, reason, now)
+
     def resume(self, who: str, now: float) -> None:
         """Let experiments start again."""
         self._record.resume(who, now)

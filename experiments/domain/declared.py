@@ -31,7 +31,7 @@ class About:
     label it is the meaning. ``unit``: where it is not clear from the meaning. ``none``: what
     holds where the value is None. ``ge``, ``gt``, ``le``, ``lt``: at least, above, at most, below.
     ``reads``: raises ValueError for a word that it may not be, where there are too many to list;
-    ``choices`` are then those that a form offers.
+    ``choices`` are then those that a form offers, and one at least has to be chosen.
     """
 
     meaning: str
@@ -93,12 +93,11 @@ class Setting:
         """Raise ValueError, with the value and what it may be, for one that it may not be."""
         if value is None and self.optional:
             return
-        if self.choices:
-            given = value if self.many else (value,)
-            if given and self.about.reads is not None:
-                self._read(given, self.about.reads)
-            elif not given or not set(given) <= set(self.choices):
-                raise ValueError(f"{self.name} is {value!r}; choose of {', '.join(self.choices)}")
+        given = value if self.many else (value,)
+        if self.about.reads is not None and (given or not self.choices):
+            self._read(given, self.about.reads)
+        elif self.choices and (not given or not set(given) <= set(self.choices)):
+            raise ValueError(f"{self.name} is {value!r}; choose of {', '.join(self.choices)}")
         limits = self.about.limits
         if not all(_LIMITS[name][1](value, limit) for name, limit in limits.items()):
             allowed = " and ".join(f"{_LIMITS[name][0]} {limit}" for name, limit in limits.items())

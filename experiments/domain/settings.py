@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, Literal, Self
 
 from ldfi.experiments.domain.declared import About, Setting, settings_of
-from ldfi.kinds import KINDS, FaultKind, kind_of
+from ldfi.kinds import KINDS, FaultKind, alike_of, kind_of
 
 StrategyName = Literal["smallest", "likeliest", "union"]
 VerdictRule = Literal["sequential", "threshold"]
@@ -20,6 +20,8 @@ OnDrift = Literal["reopen", "pause", "ignore"]
 Profile = Literal["staging", "production"]
 
 _MANY: Final = 1_000_000_000
+_LISTS: Final = ("kinds", "alike", "proxied")
+"""The settings of several values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,11 @@ class Thresholds:
             SETTINGS[each.name].check(getattr(self, each.name))
 
 
+STEADY: Final = 0.9
+"""Where nobody says otherwise no experiment starts or goes on in a class of whose bystanders a
+smaller share succeeds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings(Thresholds):
     """Bounds and care of a campaign. Times in seconds, shares of all devices.
@@ -100,7 +107,8 @@ class Settings(Thresholds):
     ``window``: when it is over the experiment is inconclusive. ``approve_above``: experiments
     that may hurt more members than this, as far as one can tell beforehand, wait for an operator.
     ``profile``: chooses, as the campaign starts, those of shares, window and unions that were not
-    given (:mod:`ldfi.experiments.domain.gates.feasibility`).
+    given (:mod:`ldfi.experiments.domain.gates.feasibility`). ``alike``: an assumption falls at a
+    point where one of its kinds hurt and another was survived.
     Raises ValueError for a value outside its bounds.
     """
 
@@ -123,6 +131,31 @@ class Settings(Thresholds):
             reads=kind_of,
         ),
     ] = KINDS
+    each_kind: Annotated[
+        bool,
+        About(
+            "Try what was found to hurt with its other kinds, too; else they are presumed to hurt",
+            "Try other kinds of what hurts",
+        ),
+    ] = False
+    alike: Annotated[
+        tuple[str, ...],
+        About(
+            "Kinds that are assumed to do the same, as 5xx or refused+reset",
+            "Kinds taken as alike",
+            "An assumption; certificates name it, and rechecks try it.",
+            reads=alike_of,
+        ),
+    ] = ()
+    proxied: Annotated[
+        tuple[str, ...],
+        About(
+            "Points before which a proxy stands: an error there is its answer 503",
+            "Behind a proxy",
+            "Patterns with *; those where traffic has shown it are known anyway.",
+            reads=str.strip,
+        ),
+    ] = ()
     strategy: Annotated[
         StrategyName,
         About("How the next try is chosen", "Strategy", "Smallest is the most cautious."),
@@ -289,6 +322,16 @@ class Settings(Thresholds):
     on_drift: Annotated[
         OnDrift, About("What becomes of a class whose lineage changes", "When a lineage changes")
     ] = "reopen"
+    steady: Annotated[
+        float,
+        About(
+            "Share of requests that must go right by themselves",
+            "Must go right by themselves",
+            "Of those nobody injects into; where fewer do nothing starts, and what runs stops.",
+            gt=0,
+            le=1,
+        ),
+    ] = STEADY
     guardrail: Annotated[
         float,
         About(
@@ -317,7 +360,7 @@ class Settings(Thresholds):
 
     def to_json(self) -> dict[str, Any]:
         """Return every setting by its name, as JSON can hold it."""
-        return {**asdict(self), "kinds": list(self.kinds)}
+        return {**asdict(self), **{name: list(getattr(self, name)) for name in _LISTS}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -328,8 +371,9 @@ class Settings(Thresholds):
         """
         flat = {**data, **data.get("thresholds", {})}
         flat.pop("thresholds", None)
-        if "kinds" in flat:
-            flat["kinds"] = tuple(flat["kinds"])
+        for name in _LISTS:
+            if name in flat:
+                flat[name] = tuple(flat[name])
         if flat.get("promql") is not None:
             flat["promql"] = PromqlOutcome(**flat["promql"])
         return cls(**flat)

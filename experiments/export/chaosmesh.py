@@ -52,8 +52,7 @@ def _resource(
 ) -> dict[str, Any]:
     if this.grpc:
         raise NotExpressible(
-            f"{this.fault} is a call of gRPC; HTTPChaos speaks HTTP/1.1 only. Use `ldfi export "
-            "envoy` or `istio`"
+            f"{this.fault} is a call of gRPC; HTTPChaos speaks HTTP/1.1 only. Use ldfi-proxy"
         )
     action = {"delay": f"{this.delay_ms}ms"} if this.fault.kind == "delay" else {"abort": True}
     return {

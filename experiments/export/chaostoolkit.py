@@ -9,11 +9,11 @@ https://chaostoolkit.org/reference/api/experiment/
 
 from __future__ import annotations
 
-import shlex
 from typing import Any, Final
 
 from ldfi.experiments.errors import NotExpressible
 from ldfi.experiments.export.program import Program
+from ldfi.experiments.export.shell import word
 from ldfi.fit.edge import DEVICE_HEADER
 
 CONTEXT: Final = "LDFI_CONTEXT"
@@ -30,7 +30,7 @@ WARNINGS: Final = (
 def command(this: Program) -> str:
     """Write the command that makes a context for the scenario."""
     delay = f"{this.scenario.delay:g}"
-    faults = " ".join(map(shlex.quote, this.scenario.faults))
+    faults = " ".join(map(word, this.scenario.faults))
     return f'ldfi scenario context --device "${DEVICE}" --delay {delay} {faults}'
 
 
@@ -74,12 +74,17 @@ def _probe(name: str, this: Program, tags: dict[str, str]) -> dict[str, Any]:
         "name": name,
         "provider": {
             "type": "http",
-            "url": f"${{target}}{this.path}",
+            "url": f"${{target}}{this.path.replace('$', '%24')}",
             "method": this.method,
-            "headers": {**this.headers, DEVICE_HEADER: "${device}", **tags},
+            "headers": {**_as_text(this.headers), DEVICE_HEADER: "${device}", **tags},
             "timeout": [3, this.timeout],
         },
     }
+
+
+def _as_text(headers: dict[str, str]) -> dict[str, str]:
+    """Double the dollars, or Chaos Toolkit would put its own variables there."""
+    return {name: value.replace("$", "$$") for name, value in headers.items()}
 
 
 def _tolerances(this: Program) -> list[Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Final
 
 from ldfi.experiments.export.chaostoolkit import DEVICE, TARGET, command
 from ldfi.experiments.export.program import Program
+from ldfi.experiments.export.shell import comment, default, wanted, word
 from ldfi.fit.edge import DEVICE_HEADER
 
 WARNINGS: Final = (
@@ -16,21 +16,19 @@ WARNINGS: Final = (
 
 def script(this: Program, target: str | None) -> str:
     """Write the script, for any POSIX shell."""
-    where = f': "${{{TARGET}:={target}}}"' if target else f': "${{{TARGET}:?where to send it}}"'
-    given = " ".join(
-        f"-H {shlex.quote(f'{name}: {value}')}" for name, value in this.headers.items()
-    )
+    where = default(TARGET, target) if target else wanted(TARGET, "where to send it")
+    given = " ".join(f"-H {word(f'{name}: {value}')}" for name, value in this.headers.items())
     ask = (
-        f"curl -sS -i -X {this.method} --max-time {this.timeout:g} {given} "
+        f"curl -sS -i -g --path-as-is -X {word(this.method)} --max-time {this.timeout:g} {given} "
         f'-H "{DEVICE_HEADER}: ${DEVICE}"'
     )
-    url = f'"${TARGET}"{shlex.quote(this.path)}'
+    url = f'"${TARGET}"{word(this.path)}'
     return f"""#!/bin/sh
-# {this.scenario.title}
-# Scenario {this.scenario.id} of ldfi. FIT_KEYS holds the key that the services know.
+{comment(this.scenario.title)}
+{comment(f"Scenario {this.scenario.id} of ldfi. FIT_KEYS holds the key that the services know.")}
 set -eu
 {where}
-: "${{{DEVICE}:?your own device id}}"
+{wanted(DEVICE, "your own device id")}
 CONTEXT="$({command(this)})"
 
 echo "== without the faults"

@@ -1,67 +1,102 @@
-"""Envoy: HTTP filters (v3) to put in front of the router, in the proxy beside the caller.
+"""Envoy: one filter that asks ``ldfi-proxy`` about the requests that carry a failure context.
 
-https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_filters/fault_filter
+The filter is put in once and stays. A matcher keeps every request without a context inside Envoy;
+of the others an external processor reads the context, verifies it and answers. Where the processor
+is not there, or does not answer within :data:`PATIENCE`, Envoy goes on as if there were no filter.
+
+https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_filters/ext_proc_filter
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-from ldfi.experiments.export.mesh import ProxyFault
+NAME: Final = "ldfi"
+CLUSTER: Final = "ldfi_proxy"
+PATIENCE: Final = "0.050s"
+LONGEST: Final = "3600s"
+"""What a processor may ask for instead: a delay takes its time. Envoy allows no more."""
+CALLER: Final = "x-ldfi-caller"
+"""Metadata of the call to the processor: whose requests these are."""
 
-TYPE: Final = "type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault"
-NAME: Final = "ldfi.fault"
-"""Of every filter: Envoy puts the metadata of a fault that fired under its filter's name."""
-HTTP_STATUS: Final = 503
-GRPC_STATUS: Final = 14
-"""UNAVAILABLE."""
-
-_ALWAYS: Final = {"numerator": 100, "denominator": "HUNDRED"}
-
-
-def warnings(max_active: int) -> list[str]:
-    """Say what Envoy loses, besides what every mesh does."""
-    return [
-        "RETRIES: the filter answers before Envoy's router, so Envoy neither retries an injected "
-        "error nor applies its timeout to an injected delay.",
-        f"LIMIT: of more than {max_active} requests failing at the same time the rest go through.",
-    ]
+_TYPES: Final = "type.googleapis.com/envoy"
 
 
-def http_filters(faults: Sequence[ProxyFault], cluster: str, max_active: int) -> dict[str, Any]:
-    """Write one filter for each fault, for requests bound for the upstream ``cluster``.
-
-    At most ``max_active`` requests are held or failed at once by each filter; others go through.
-    """
-    return {"http_filters": [_filter(fault, cluster, max_active) for fault in faults]}
+def listener(caller: str, host: str, port: int) -> dict[str, Any]:
+    """Write the filter, for the listener through which the caller's requests leave, and the cluster
+    of the processor."""
+    return {"http_filters": [http_filter(caller)], "clusters": [cluster(host, port)]}
 
 
-def _filter(this: ProxyFault, cluster: str, max_active: int) -> dict[str, Any]:
-    query = r"(\?.*)?"
+def http_filter(caller: str) -> dict[str, Any]:
+    """Write the filter; it stands in front of the router."""
     return {
         "name": NAME,
         "typed_config": {
-            "@type": TYPE,
-            "upstream_cluster": cluster,
-            "headers": [
-                _header("baggage", {"safe_regex": {"regex": this.baggage}}),
-                _header(":method", {"exact": this.method}),
-                _header(":path", {"safe_regex": {"regex": this.path + query}}),
-            ],
-            "max_active_faults": max_active,
-            **_action(this),
-            "filter_metadata": {"fit.point": this.fault.point, "fit.fired": this.fault.kind},
+            "@type": f"{_TYPES}.extensions.common.matching.v3.ExtensionWithMatcher",
+            "extension_config": {"name": "envoy.filters.http.ext_proc", **_processor(caller)},
+            "xds_matcher": {"matcher_list": {"matchers": [_skipping()]}},
         },
     }
 
 
-def _header(name: str, match: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "string_match": match}
+def cluster(host: str, port: int) -> dict[str, Any]:
+    """Write where the processor is."""
+    address = {"socket_address": {"address": host, "port_value": port}}
+    options = "extensions.upstreams.http.v3.HttpProtocolOptions"
+    return {
+        "name": CLUSTER,
+        "type": "STRICT_DNS",
+        "connect_timeout": "0.250s",
+        "typed_extension_protocol_options": {
+            f"envoy.{options}": {
+                "@type": f"{_TYPES}.{options}",
+                "explicit_http_config": {"http2_protocol_options": {}},
+            }
+        },
+        "load_assignment": {
+            "cluster_name": CLUSTER,
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address}}]}],
+        },
+    }
 
 
-def _action(this: ProxyFault) -> dict[str, Any]:
-    if this.fault.kind == "delay":
-        return {"delay": {"fixed_delay": f"{this.delay_ms / 1000:.3f}s", "percentage": _ALWAYS}}
-    status = {"grpc_status": GRPC_STATUS} if this.grpc else {"http_status": HTTP_STATUS}
-    return {"abort": {**status, "percentage": _ALWAYS}}
+def _processor(caller: str) -> dict[str, Any]:
+    return {
+        "typed_config": {
+            "@type": f"{_TYPES}.extensions.filters.http.ext_proc.v3.ExternalProcessor",
+            "grpc_service": {
+                "envoy_grpc": {"cluster_name": CLUSTER},
+                "initial_metadata": [{"key": CALLER, "value": caller}],
+            },
+            "failure_mode_allow": True,
+            "message_timeout": PATIENCE,
+            "max_message_timeout": LONGEST,
+            "processing_mode": {
+                "request_header_mode": "SEND",
+                "response_header_mode": "SKIP",
+                "request_trailer_mode": "SKIP",
+                "response_trailer_mode": "SKIP",
+            },
+        }
+    }
+
+
+def _skipping() -> dict[str, Any]:
+    """Match what carries no context, which then skips the filter. The text alone is looked at: the
+    processor reads the entry."""
+    header = {
+        "name": "baggage",
+        "typed_config": {
+            "@type": f"{_TYPES}.type.matcher.v3.HttpRequestHeaderMatchInput",
+            "header_name": "baggage",
+        },
+    }
+    carries = {"single_predicate": {"input": header, "value_match": {"contains": "fit="}}}
+    skip = {
+        "name": "skip",
+        "typed_config": {
+            "@type": f"{_TYPES}.extensions.filters.common.matcher.action.v3.SkipFilter"
+        },
+    }
+    return {"predicate": {"not_matcher": carries}, "on_match": {"action": skip}}

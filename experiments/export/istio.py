@@ -1,71 +1,47 @@
-"""Istio: a VirtualService for one host, with a route for each fault and one for all else.
+"""Istio: the same filter as for Envoy, as an EnvoyFilter for the sidecars of one caller.
 
-https://istio.io/latest/docs/reference/config/networking/virtual-service/
+https://istio.io/latest/docs/reference/config/networking/envoy-filter/
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Mapping
+from typing import Any
 
-from ldfi.experiments.export.mesh import ProxyFault
-
-HTTP_STATUS: Final = 503
-GRPC_STATUS: Final = "UNAVAILABLE"
-
-WARNINGS: Final = (
-    "RETRIES AND TIMEOUTS OFF: where a fault is set on a route, Istio applies neither the retries "
-    "nor the timeout of that route. What your callers see may differ from a real failure.",
-    "ROUTES: a host has one VirtualService. Where yours exists, put the routes with a `fault` in "
-    "front of its own, each with the `route` that its requests take now.",
-)
-
-_ALWAYS: Final = {"value": 100}
-"""Without a percentage Istio hits nobody."""
+from ldfi.experiments.export import envoy
 
 
-def virtual_service(
-    faults: Sequence[ProxyFault], host: str, namespace: str | None, source: Mapping[str, str]
+def envoy_filter(
+    caller: str, host: str, port: int, namespace: str | None, source: Mapping[str, str]
 ) -> dict[str, Any]:
     """Write the resource. ``source`` are the labels of the pods that call."""
-    names = "\n".join(str(fault.fault) for fault in faults)
-    name = f"ldfi-{hashlib.sha256(names.encode()).hexdigest()[:8]}"
+    name = f"ldfi-{re.sub('[^a-z0-9-]+', '-', caller.lower()).strip('-')}"
     return {
-        "apiVersion": "networking.istio.io/v1",
-        "kind": "VirtualService",
+        "apiVersion": "networking.istio.io/v1alpha3",
+        "kind": "EnvoyFilter",
         "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
         "spec": {
-            "hosts": [host],
-            "http": [
-                *({**_fault(fault, source), **_to(host)} for fault in faults),
-                _to(host),
-            ],
+            "workloadSelector": {"labels": dict(source)},
+            "configPatches": [_filter(caller), _cluster(host, port)],
         },
     }
 
 
-def _to(host: str) -> dict[str, Any]:
-    return {"route": [{"destination": {"host": host}}]}
-
-
-def _fault(this: ProxyFault, source: Mapping[str, str]) -> dict[str, Any]:
+def _filter(caller: str) -> dict[str, Any]:
+    manager = "envoy.filters.network.http_connection_manager"
+    router = {"name": "envoy.filters.http.router"}
+    chain = {"filterChain": {"filter": {"name": manager, "subFilter": router}}}
     return {
-        "match": [
-            {
-                "headers": {"baggage": {"regex": this.baggage}},
-                "method": {"exact": this.method},
-                "uri": {"regex": this.path},
-                "sourceLabels": dict(source),
-            }
-        ],
-        "fault": _action(this),
+        "applyTo": "HTTP_FILTER",
+        "match": {"context": "SIDECAR_OUTBOUND", "listener": chain},
+        "patch": {"operation": "INSERT_BEFORE", "value": envoy.http_filter(caller)},
     }
 
 
-def _action(this: ProxyFault) -> dict[str, Any]:
-    if this.fault.kind == "delay":
-        fixed = f"{this.delay_ms / 1000:.3f}s"
-        return {"delay": {"percentage": _ALWAYS, "fixedDelay": fixed}}
-    status = {"grpcStatus": GRPC_STATUS} if this.grpc else {"httpStatus": HTTP_STATUS}
-    return {"abort": {"percentage": _ALWAYS, **status}}
+def _cluster(host: str, port: int) -> dict[str, Any]:
+    return {
+        "applyTo": "CLUSTER",
+        "match": {"context": "SIDECAR_OUTBOUND"},
+        "patch": {"operation": "ADD", "value": envoy.cluster(host, port)},
+    }

@@ -1,20 +1,12 @@
-"""A fault as a proxy of a service mesh can match it.
-
-A proxy compares text: the raw ``baggage`` header, the method, the path. So a fault becomes three
-expressions, in the syntax of RE2 (which Envoy and Istio both use), each of which has to match the
-*whole* of its text. The expression for the baggage accepts failure contexts of the treatment arm
-that name this fault in exactly this way (``docs/failure-context.md``), and nothing else.
-"""
+"""A fault as something outside of the caller can inject it that reads no failure context."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ldfi.experiments.errors import NotExpressible
-from ldfi.fit.context import point_hash
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import MAX_NAME_LENGTH, Point
 from ldfi.kinds import KINDS
@@ -22,22 +14,10 @@ from ldfi.kinds import KINDS
 MAX_DELAY_MS: Final = 9_999_999
 """What a failure context has room for."""
 
-WARNINGS: Final = (
-    "NOT VERIFIED: a proxy checks neither the signature nor the expiry of a failure context. "
-    "Whoever gets a `baggage` header of the right shape to this proxy fails the call. Take every "
-    "context from outside away at the edge (fit.EdgeMiddleware does), or do not use this.",
-    "NO LEASE: this stays until you remove it. `ldfi halt` stops the edge from stamping requests; "
-    "it does not reach the proxy.",
-    "NO PROOF: the proxy writes no `fit.fired` on spans and nothing for the control arm, so an "
-    "experiment whose faults are injected here ends inconclusive. Use it to reproduce a finding.",
-    "COARSER ROUTES: a `*` in the route matches any one segment, not only identifiers.",
-)
-"""What any mesh loses. ``docs/mesh.md`` says more."""
-
 
 @dataclass(frozen=True, slots=True)
 class ProxyFault:
-    """A fault and what a proxy has to match for it. The expressions are RE2's."""
+    """A fault and what has to be matched for it."""
 
     fault: Fault
     caller: str
@@ -45,18 +25,6 @@ class ProxyFault:
     delay_ms: int
     grpc: bool
     method: str
-    path: str
-    """An expression for the path, less its query."""
-
-    @property
-    def baggage(self) -> str:
-        """An expression for the whole of a ``baggage`` header."""
-        argument = str(self.delay_ms) if self.fault.kind == "delay" else ""
-        listed = f"{self.fault.kind[0]}{point_hash(self.fault.point)}{argument}"
-        return (
-            r"(.*,)?\s*fit=1\.[\w-]+\.[\w-]+\.t\.[0-9]+\."
-            rf"([\w-]+~)*{listed}(~[\w-]+)*\.[\w-]+\s*([,;].*)?"
-        )
 
 
 def proxy_faults(faults: Sequence[Fault], delay_ms: int) -> list[ProxyFault]:
@@ -109,13 +77,4 @@ def _proxy_fault(fault: Fault, delay_ms: int) -> ProxyFault:
         delay_ms,
         grpc,
         "POST" if grpc else point.operation,
-        _path(f"{point.template}/{point.operation}" if grpc else point.template or "/"),
     )
-
-
-def _path(template: str) -> str:
-    return "/".join("[^/?]+" if part == "*" else _segment(part) for part in template.split("/"))
-
-
-def _segment(part: str) -> str:
-    return "[^/?]*".join(map(re.escape, part.split("*")))

@@ -7,11 +7,16 @@ file could use it. So each target asks for one when it runs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
 
 from ldfi.experiments.errors import NotExpressible
 from ldfi.experiments.scenarios.redaction import HOLE
 from ldfi.experiments.scenarios.replay import SAFE_METHODS
 from ldfi.experiments.scenarios.scenario import Scenario
+from ldfi.lineage.text import clean
+
+_PRINTABLE: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +60,10 @@ def program(scenario: Scenario, path: str | None) -> Program:
             "the failure does not show in the status: say under `expect` in the scenario what a "
             "good answer holds (json_path), or the export would call it fixed"
         )
-    headers = {str(name): value for name, value in request.headers.items()}
-    return Program(scenario, request.method, asked, headers)
+    headers = {str(name): clean(value) for name, value in request.headers.items()}
+    return Program(scenario, request.method, _encoded(asked), headers)
+
+
+def _encoded(path: str) -> str:
+    """Encode what has no place in a request line: ends of lines, spaces, anything but ASCII."""
+    return quote(path, safe=_PRINTABLE)

@@ -8,6 +8,7 @@ from typing import Final
 
 from ldfi.experiments.errors import NotExpressible
 from ldfi.experiments.export.program import Program
+from ldfi.lineage.text import clean
 
 WARNINGS: Final = (
     "NO PROOF unless LDFI_URL and LDFI_TOKEN are set where the test runs: then it fails as well "
@@ -115,7 +116,7 @@ def test_file(this: Program) -> str:
         "FAULTS": _listed(this.scenario.faults),
         "METHOD": _quoted(this.method),
         "PATH": _quoted(this.path),
-        "HEADERS": json.dumps(this.headers),
+        "HEADERS": _pairs(this.headers),
         "IMPORTS": "import re\n" if this.scenario.expect.body_matches is not None else "",
         "DELAY": repr(this.scenario.delay),
         "TIMEOUT": repr(10.0 + this.scenario.delay),
@@ -158,9 +159,14 @@ def _listed(texts: list[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text: a string of JSON is one of Python, too."""
-    return json.dumps(text, ensure_ascii=False)
+    """Quote a text: a string of JSON is one of Python, too, but for halves of characters."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", quoted)
+
+
+def _pairs(texts: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{_quoted(k)}: {_quoted(v)}" for k, v in texts.items()) + "}"
 
 
 def _docstring(text: str) -> str:
-    return text.replace("\\", "/").replace('"', "'")
+    return clean(text).replace("\\", "/").replace('"', "'")

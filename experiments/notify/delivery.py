@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 
 import httpx
 from tenacity import (
@@ -22,6 +21,7 @@ from tenacity import (
 from ldfi.experiments.errors import NotDelivered
 from ldfi.experiments.notify.notification import Notification
 from ldfi.experiments.notify.target import Target
+from ldfi.experiments.telemetry import clock
 
 ATTEMPTS = 5
 FIRST_WAIT = 0.5
@@ -52,7 +52,7 @@ async def deliver(
     )
     async for attempt in attempts:
         with attempt:
-            await _send(target.request(notification, delivery, time.time()), notification, client)
+            await _send(target.request(notification, delivery, clock.now()), notification, client)
 
 
 class _NotNow(NotDelivered):

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 
 import httpx
@@ -25,6 +24,7 @@ from ldfi.experiments.notify.notification import delivery_of, notification_of
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.store import Database, notifications
 from ldfi.experiments.store.schema import NotificationRow
+from ldfi.experiments.telemetry import clock
 
 _log = logging.getLogger("ldfi")
 
@@ -62,7 +62,7 @@ class Outbox:
         with self._database.read() as session:
             if not notifications.to_be_dealt(session, self._names):
                 return
-        with self._database.change(time.time()) as change:
+        with self._database.change(clock.now()) as change:
             notifications.deal(change, self._names)
         for queue in self._queues:
             queue.wake()
@@ -98,7 +98,7 @@ class Queue:
         while waiting := self._waiting():
             for row in waiting:
                 error = await self._deliver(row, client)
-                with self._database.change(time.time()) as change:
+                with self._database.change(clock.now()) as change:
                     notifications.end_delivery(change, row.id, self._target.name, error)
                 count += 1
         return count

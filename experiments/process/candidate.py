@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -14,6 +13,7 @@ from ldfi.experiments.process.leader import Leader
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.store import leaders
 from ldfi.experiments.store.database import Database
+from ldfi.experiments.telemetry import clock
 
 _log = logging.getLogger("ldfi")
 
@@ -44,7 +44,7 @@ class Candidate:
         if not await self._election.win():
             return False
         try:
-            with self._database.change(time.time()) as change:
+            with self._database.change(clock.now()) as change:
                 self._epoch = leaders.enter(change.session, self._service.advertise_url)
             self.leader = Leader(self._service, self._database.fenced(self._epoch))
         except BaseException:
@@ -72,7 +72,7 @@ class Candidate:
         if leader is not None:
             self._changed(None)
             await leader.end("the service was stopped")
-            with self._database.change(time.time()) as change:
+            with self._database.change(clock.now()) as change:
                 leaders.leave(change.session, self._epoch)
         await self._election.give_up()
 

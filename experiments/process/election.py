@@ -37,7 +37,8 @@ def election_of(url: str) -> Election:
         return AdvisoryLock(url)
     if parsed.database in {None, "", ":memory:"}:
         return Alone()
-    return FileLock(Path(f"{parsed.database}.lock"))
+    file = Path(parsed.database or "").resolve()  # whatever links lead there
+    return FileLock(Path(f"{file}.lock"))
 
 
 class FileLock:

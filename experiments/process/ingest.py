@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -16,7 +15,8 @@ from ldfi.experiments.streams.worker import Worker
 _log = logging.getLogger("ldfi")
 
 STALE: Final = 30.0
-"""Seconds without an answer from a broker after which a worker is not ready."""
+"""Seconds without an answer from a broker, or without getting on, after which a worker is not
+ready."""
 
 AGAIN_SECONDS: Final = 2.0
 
@@ -53,8 +53,12 @@ class Ingest:
         self._thread.join()
 
     def ready(self) -> bool:
-        """Tell whether the brokers have answered not long ago."""
-        return self.worker is not None and time.time() - self.worker.seen.watched_at < STALE
+        """Tell whether the brokers have answered not long ago, some partitions are ours, and we
+        get on with them."""
+        worker = self.worker
+        if worker is None or not worker.seen.partitions:
+            return False
+        return worker.silent() < STALE and worker.stalled() < STALE
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -63,7 +67,11 @@ class Ingest:
                 self.worker.run(self._stopped.is_set)
             except StreamError as error:
                 _log.warning("ingest: %s; trying again", error)
-                self._stopped.wait(AGAIN_SECONDS)
-            except Exception:  # noqa: BLE001 - one bad message must not end the work for good
+                self._again()
+            except Exception:  # noqa: BLE001 - whatever it was must not end the work for good
                 _log.exception("ingest: the worker has failed; another one begins")
-                self._stopped.wait(AGAIN_SECONDS)
+                self._again()
+
+    def _again(self) -> None:
+        self.worker = None  # it has left its group
+        self._stopped.wait(AGAIN_SECONDS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Final
@@ -17,6 +16,7 @@ from ldfi.experiments.process.service import Service
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.events import Events
 from ldfi.experiments.streams.feed import Feed
+from ldfi.experiments.telemetry import clock
 
 _log = logging.getLogger("ldfi")
 
@@ -33,7 +33,7 @@ class Leader:
     def __init__(self, service: Service, db: Database) -> None:
         self.engine = Engine(
             db,
-            now=time.time(),
+            now=clock.now(),
             lease=service.lease,
             waiting=service.waiting,
             limits=service.limits,
@@ -50,7 +50,7 @@ class Leader:
         """Disarm, put what was learned on record, and stop."""
         self.engine.board.clear()
         fed = await self._stop()
-        now = time.time()
+        now = clock.now()
         self.engine.scheduler.shut_down(reason, now)
         if fed is not None:
             fed.keep(now)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import hmac
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from ldfi.experiments.store import tokens as stored
 from ldfi.experiments.store.database import Database
+from ldfi.experiments.telemetry import clock
 
 Role = Literal["viewer", "operator", "admin", "ingest", "devices", "edge", "metrics"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -69,7 +69,7 @@ class Tokens:
         self,
         text: str,
         database: Database | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = clock.now,
     ) -> None:
         """Read ``text``. Raises ValueError; the message shows no token."""
         self.database = database

@@ -26,6 +26,7 @@ from ldfi.experiments.pytest_plugin import calls, libraries
 from ldfi.experiments.pytest_plugin.recorder import RELAY, Recorder, own_provider
 from ldfi.experiments.pytest_plugin.service import service_name
 from ldfi.fit import clients, runtime
+from ldfi.fit.clients import fakes
 from ldfi.fit.context import ENTRY
 from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
@@ -126,6 +127,7 @@ def armed(elsewhere: Elsewhere | None = None) -> Iterator[Armed]:
         stack.callback(_let_go, before)
         runtime.activate(Runtime(service, keys))
         clients.patch_all(besides=["httpcore"])  # httpx has its points in ``calls``
+        fakes.patch_all()
         stack.enter_context(calls.seen())
         stack.enter_context(libraries.instrumented(provider))
         stack.enter_context(_tracing_for_fit(provider))

@@ -1,10 +1,11 @@
-"""Whether the test's own function makes a call, or something that it tests does."""
+"""Whether the test's own function makes a call, or something that it tests does; and whether a fake
+answers it, so that it is no request to anybody."""
 
 from __future__ import annotations
 
 import sys
 from types import CodeType, FrameType
-from typing import Final
+from typing import Any, Final
 
 _BETWEEN: Final = frozenset(
     {
@@ -22,6 +23,25 @@ _BETWEEN: Final = frozenset(
     }
 )
 """What stands between whoever makes a call and the place where it is seen."""
+
+_WAYS: Final = (
+    ("requests.adapters", "HTTPAdapter", "send"),
+    ("urllib3.connectionpool", "HTTPConnectionPool", "ConnectionCls"),
+    ("aiohttp.client", "ClientSession", "_request"),
+)
+"""What libraries send through, and their fakes put something else in the place of."""
+
+
+def faked() -> bool:
+    """Tell whether something stands in for the wire of one of these libraries."""
+    return any(_replaced(*way) for way in _WAYS)
+
+
+def _replaced(module: str, owner: str, name: str) -> bool:
+    held: Any = getattr(sys.modules.get(module), owner, None)
+    found = getattr(held, name, None)
+    origin = str(getattr(found, "__module__", "")).partition(".")[0]
+    return found is not None and origin not in _BETWEEN
 
 
 def asked_within(code: CodeType | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldfi.experiments.domain.settings import SETTINGS
 from ldfi.experiments.errors import Invalid
-from ldfi.kinds import KINDS, UsualKind
+from ldfi.kinds import FaultKind
 
 
 class InvalidMarker(Invalid):
@@ -19,15 +19,18 @@ class InvalidMarker(Invalid):
 class Bounds:
     """How far one test is explored.
 
-    ``max_size``: faults at once. ``kinds``: ``error``, ``delay`` or both. ``delay``: seconds that a
-    ``delay`` hangs where the caller sets no timeout or a longer one. ``protected``: patterns of
-    points that are never injected into. ``time_limit``: seconds for all runs of the test; where it
-    is over with something left to try, the test fails as inconclusive. ``seed``: the order of what
-    is tried. Raises InvalidMarker for values that make no sense.
+    ``max_size``: faults at once. ``kinds``: those of :mod:`ldfi.kinds`, each tried where it can
+    happen. ``each_kind``: where one hurts, its others are tried too, in place of being presumed to
+    hurt. ``delay``: seconds that a ``delay`` hangs where the caller sets no timeout or a longer
+    one, and that a ``timeout`` lasts at most. ``protected``: patterns of points that are never
+    injected into. ``time_limit``: seconds for all runs of the test; where it is over with something
+    left to try, the test fails as inconclusive. ``seed``: the order of what is tried. Raises
+    InvalidMarker for values that make no sense.
     """
 
     max_size: int = 2
-    kinds: tuple[UsualKind, ...] = ("error",)
+    kinds: tuple[FaultKind, ...] = ("error",)
+    each_kind: bool = False
     delay: float = 10.0
     protected: tuple[str, ...] = ()
     time_limit: float = 60.0
@@ -40,13 +43,11 @@ class Bounds:
             raise InvalidMarker(
                 f"ldfi: max_size={max_size!r} leaves nothing to try; give 1 or more"
             )
-        for name in ("max_size", "seed"):
+        for name in ("max_size", "kinds", "seed"):
             try:
                 SETTINGS[name].check(getattr(self, name))
             except ValueError as error:
                 raise InvalidMarker(f"ldfi: {error}") from error
-        if not self.kinds or not set(self.kinds) <= set(KINDS):
-            raise InvalidMarker(f"ldfi: kinds={self.kinds!r}; the kinds of fault are {list(KINDS)}")
         for name in ("delay", "time_limit"):
             seconds = getattr(self, name)
             if not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
@@ -70,4 +71,4 @@ class Bounds:
 
 
 def _as_tuple(value: str | Iterable[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+    return (value,) if isinstance(value, str) else tuple(map(str, value))

@@ -1,9 +1,12 @@
-"""Every call through httpx is an injection point above its transports, and has a span of ours."""
+"""Every call through httpx is an injection point where its transport answers, and has a span of
+ours."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import httpx
 from opentelemetry import propagate, trace
@@ -12,83 +15,106 @@ from opentelemetry.trace import SpanKind
 from ldfi.experiments.elsewhere.stamp import DEVICE_HEADER
 from ldfi.experiments.pytest_plugin.loop import Asked
 from ldfi.experiments.pytest_plugin.recorder import ENTRY, Recorder, present
-from ldfi.fit import attributes, passage
-from ldfi.fit.clients import httpx_transports
+from ldfi.fit import attributes
+from ldfi.fit.clients import http, httpx_transports
+
+_SOCKETS: Final = (httpx.HTTPTransport, httpx.AsyncHTTPTransport)
+_SOCKET: Final = "network_stream"
+"""Among the extensions of an answer that came over a socket; no fake has one."""
 
 
 def seen() -> AbstractContextManager[None]:
     """See calls through httpx as long as this lasts, so that they can be hit."""
-    return httpx_transports.replaced(_sync, _async)
+    return httpx_transports.seen(_Onlooker())
 
 
-def _sync(original: Any) -> Any:
-    def send(client: httpx.Client, request: httpx.Request) -> httpx.Response:
+class _Origin(NamedTuple):
+    """Where a call comes from. ``by_test``: the test itself runs, not the application within a
+    call; ``asks``: over a socket it is a request of the test's own."""
+
+    recorder: Recorder
+    by_test: bool
+    asks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    recorder: Recorder
+    span: trace.Span
+    passes: bool
+    over_a_socket: Callable[[], None] | None = None
+
+    def answered(self, response: httpx.Response) -> None:
+        self.span.set_attribute("http.response.status_code", response.status_code)
+        if self.over_a_socket is not None and _SOCKET in response.extensions:
+            self.over_a_socket()
+
+    def handed_on(self) -> None:
+        self.recorder.lift(self.span)
+
+
+class _Onlooker:
+    """Tells what a test asks from what its application does. A fake of the wire shows only when it
+    answers: which of the test's own calls go over a socket is learned in the runs without faults.
+    """
+
+    def __init__(self) -> None:
+        self._own: set[str] = set()
+        """What the test itself asks over a socket, as points are named."""
+
+    def origin(self) -> _Origin | None:
         recorder = present()
         if recorder is None:
-            return original(client, request)  # type: ignore[no-any-return]
-        if _enters(recorder, client, request):
-            with _entry(recorder, request) as span:
-                _set_out(recorder, span, request)
-                return _answered(span, original(client, request))
-        with _call(recorder, request) as span:
-            _set_out(recorder, span, request)
-            answer = passage.through(httpx_transports.SITE, span, request)
-            return _answered(span, original(client, request) if answer is None else answer)
+            return None
+        by_test = recorder.outermost
+        return _Origin(recorder, by_test, by_test and recorder.asked_by_the_test())
 
-    return send
+    @contextmanager
+    def call(self, origin: _Origin, transport: Any, request: httpx.Request) -> Iterator[_Call]:
+        recorder = origin.recorder
+        asked = {"http.request.method": request.method, "url.full": str(request.url)}
+        # The test itself calls an application in this process: TestClient, ASGITransport.
+        if origin.by_test and hasattr(transport, "app"):
+            with recorder.span("request", SpanKind.INTERNAL, {ENTRY: True, **asked}) as span:
+                _set_out(origin, span, request)
+                yield _Call(recorder, span, passes=False)
+            return
+        asks = origin.asks and isinstance(transport, _SOCKETS)
+        point = httpx_transports.name(recorder.service, request)
+        own = asks and (recorder.stamp is not None or point in self._own)
 
+        with _calling(recorder, request, point, asked if asks else {}) as span:
 
-def _async(original: Any) -> Any:
-    async def send(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
-        recorder = present()
-        if recorder is None:
-            return await original(client, request)  # type: ignore[no-any-return]
-        if _enters(recorder, client, request):
-            with _entry(recorder, request) as span:
-                _set_out(recorder, span, request)
-                return _answered(span, await original(client, request))
-        with _call(recorder, request) as span:
-            _set_out(recorder, span, request)
-            fault = passage.through_async(httpx_transports.ASYNC_SITE, span, request)
-            answer = None if fault is None else await fault
-            return _answered(span, await original(client, request) if answer is None else answer)
+            def over_a_socket() -> None:
+                self._own.add(point)
+                recorder.enter(span)
 
-    return send
-
-
-def _enters(recorder: Recorder, client: Any, request: httpx.Request) -> bool:
-    """Tell whether the test itself calls an application: in this process (TestClient,
-    ASGITransport), or a service elsewhere."""
-    if not recorder.outermost:
-        return False
-    transport = client._transport_for_url(request.url)
-    if hasattr(transport, "app"):
-        return True
-    over_a_socket = isinstance(transport, httpx.HTTPTransport | httpx.AsyncHTTPTransport)
-    return over_a_socket and recorder.asked_by_the_test()
+            if own:
+                over_a_socket()
+            _set_out(origin, span, request)
+            yield _Call(recorder, span, not own, over_a_socket if asks else None)
 
 
-def _entry(recorder: Recorder, request: httpx.Request) -> Any:
-    asked = {"http.request.method": request.method, "url.full": str(request.url)}
-    return recorder.span("request", SpanKind.INTERNAL, {ENTRY: True, **asked})
-
-
-def _call(recorder: Recorder, request: httpx.Request) -> Any:
-    url = request.url
-    named = {
+def _calling(
+    recorder: Recorder, request: httpx.Request, point: str, asked: dict[str, str]
+) -> AbstractContextManager[trace.Span]:
+    url, template = request.url, http.template()
+    named = asked | {
         "http.request.method": request.method,
         "server.address": url.host,
         "url.path": url.path,
-        attributes.POINT: httpx_transports.name(recorder.service, request),
+        attributes.POINT: point,
     }
+    if template:
+        named["url.template"] = template
     return recorder.span(f"{request.method} {url.host}", SpanKind.CLIENT, named)
 
 
-def _set_out(recorder: Recorder, span: trace.Span, request: httpx.Request) -> None:
+def _set_out(origin: _Origin, span: trace.Span, request: httpx.Request) -> None:
     """Send the context along in headers, for applications in other threads and processes."""
-    if recorder.within_test(span):
+    if origin.by_test:
         url = request.url
-        recorder.remember(
+        origin.recorder.remember(
             span,
             Asked(
                 request.method,
@@ -99,19 +125,14 @@ def _set_out(recorder: Recorder, span: trace.Span, request: httpx.Request) -> No
             ),
         )
     propagate.inject(request.headers)
-    if recorder.stamp is not None and recorder.within_test(span):
+    if origin.by_test and origin.recorder.stamp is not None:
         about = span.get_span_context()
         known = request.headers.get
         request.headers.update(
-            recorder.stamp.headers(
+            origin.recorder.stamp.headers(
                 f"{about.trace_id:032x}",
                 f"{about.span_id:016x}",
                 known(DEVICE_HEADER),
                 known("baggage", ""),
             )
         )
-
-
-def _answered(span: trace.Span, response: httpx.Response) -> httpx.Response:
-    span.set_attribute("http.response.status_code", response.status_code)
-    return response

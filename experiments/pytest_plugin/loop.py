@@ -8,10 +8,9 @@ called a finding, since a test may fail by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from math import comb
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
 from ldfi.experiments.domain.campaign.fold import DOWN
@@ -22,10 +21,15 @@ from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.evidence import VERSION
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import Point
+from ldfi.kinds import FaultKind
 from ldfi.lineage.blame import blame
+from ldfi.lineage.digest import digest
 from ldfi.lineage.lineage import Lineage
+from ldfi.proof.outcome import OutcomeRecord
+from ldfi.proof.record import Rested
 
 Passed = bool | None
 """None: the run says nothing (it was skipped, say)."""
@@ -63,7 +67,7 @@ class Run:
     """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request.
     ``degraded``: it said that it accepts an answer from which something is missing. ``errors``: how
     many of its own requests were answered with an error. ``unseen``: why the run is no evidence
-    although the test came to its end; spans are missing."""
+    although the test came to its end; spans are missing. ``began``, ``ended``: Unix seconds."""
 
     passed: Passed
     lineage: Lineage
@@ -72,6 +76,8 @@ class Run:
     degraded: bool = False
     errors: int = 0
     unseen: str = ""
+    began: float = 0.0
+    ended: float = 0.0
 
 
 Execute = Callable[[tuple[Fault, ...]], Run]
@@ -102,6 +108,9 @@ class Explored:
     refuted: list[frozenset[str]] = field(default_factory=list)
     """Failed once, and passed when tried again."""
     never_fired: list[frozenset[str]] = field(default_factory=list)
+    unfired: list[frozenset[str]] = field(default_factory=list)
+    """Those of them, and of what was ignored, of which no fault has fired in any run: nothing was
+    tried there."""
     open: int = 0
     open_sets: list[frozenset[str]] = field(default_factory=list)
     """Some of what is left open."""
@@ -115,6 +124,10 @@ class Explored:
     """Runs that failed although no fault had fired."""
     points: list[str] = field(default_factory=list)
     good: Run | None = None
+    records: list[OutcomeRecord] = field(default_factory=list)
+    """Every run under faults, as what the certificate rests on."""
+    certificate: dict[str, Any] | None = None
+    """None where there was nothing to explore."""
 
 
 def explore(
@@ -135,11 +148,12 @@ def explore(
 
 class _Search:
     def __init__(self, name: str, execute: Execute, bounds: Bounds) -> None:
+        self._name = name
         self._execute = execute
         self._bounds = bounds
-        self._name = name
         self._traffic = Traffic()
         self._failed: dict[frozenset[str], Run] = {}
+        self._fired: set[str] = set()
         self._result = Explored("tolerated")
         self._looks = 0
         self._rechecked = 0
@@ -176,12 +190,13 @@ class _Search:
         settings = Settings(
             max_size=bounds.max_size,
             kinds=bounds.kinds,
+            each_kind=bounds.each_kind,
             max_union=MOST_AT_ONCE,
             seed=bounds.seed,
             rechecks=0,
         )
         knowledge = Knowledge(self._name, settings, self._traffic, bounds.protected)
-        if exhaustive(len(self._points(knowledge)), bounds) <= FEW:
+        if exhaustive(self._at(knowledge), bounds) <= FEW:
             settings = replace(settings, strategy="smallest")
             knowledge = Knowledge(self._name, settings, self._traffic, bounds.protected)
         return Exploration(knowledge)
@@ -196,7 +211,11 @@ class _Search:
         shared = self._traffic.topology.shared().values()
         larger = sum(len(each.intersection(points)) > self._bounds.max_size for each in shared)
         again = 2 * len(self._result.refuted) + len(known.findings())
-        return self._looks + exhaustive(len(points), self._bounds) + larger + again
+        return self._looks + exhaustive(self._at(known), self._bounds) + larger + again
+
+    def _at(self, known: Knowledge) -> list[int]:
+        """Count the faults that are tried at each point."""
+        return [len(known.fold.kinds.at(point)) for point in self._points(known)]
 
     def _look(self) -> bool:
         """Run the test without faults until it shows nothing new; whether it can be explored."""
@@ -232,19 +251,22 @@ class _Search:
 
     def _try(self, plan: Plan) -> None:
         known = self._exploration.knowledge
-        faults = known.expand(plan.hypothesis)
-        run = self._run(faults)
+        injected = known.expand(plan.hypothesis)
+        run = self._run(injected)
         if run.unseen:
             self._unseen = run.unseen
             run = replace(run, passed=None)
-        elif ignored := _ignored(faults, run.lineage):
+        elif ignored := _ignored(injected, run.lineage) - self._fired:
             self._leave_out(plan, ignored)
         lineage = run.lineage
+        self._fired |= lineage.fired
         if not lineage.fired and run.passed:
             self._observe(lineage)
         if not lineage.fired and run.passed is False:
             self._result.unexplained += 1
-        self._exploration.learn(self._lesson(plan, run))
+        lesson, records = self._lesson(plan, run), self._result.records
+        records.append(_record(self._name, len(records) + 1, injected, run, lesson))
+        self._exploration.learn(replace(lesson, proof=records[-1].proof()))
 
     def _leave_out(self, plan: Plan, ignored: frozenset[str]) -> None:
         """Try no more what a call has met and nobody carried out: there is no injector."""
@@ -294,10 +316,12 @@ class _Search:
         found = [faults for faults, _ in known.findings()]
         result.findings = [self._finding(faults) for faults in sorted(found, key=sorted)]
         result.refuted = [each for each, is_ in exploration.states.items() if is_ == "refuted"]
-        certificate = known.explorer.certificate()
+        result.certificate = known.explorer.certificate().data
         result.never_fired = [
-            frozenset(each["faults"]) for each in certificate.data["inconclusive"]
+            frozenset(each["faults"]) for each in result.certificate["inconclusive"]
         ]
+        tried = {*result.never_fired, *(frozenset({each}) for each in result.ignored)}
+        result.unfired = sorted((f for f in tried if not self._has_fired(f)), key=sorted)
         result.open = known.explorer.open_count()
         result.open_sets = [
             frozenset(map(str, each)) for each in known.explorer.open_hypotheses(OPEN)
@@ -306,17 +330,21 @@ class _Search:
         result.exhaustive = self._exhaustive()
         if result.findings:
             result.verdict = "harmful"
-        elif result.ignored or result.open or result.never_fired:
+        elif result.unfired or result.open or result.never_fired:
             result.verdict, result.reason = "inconclusive", self._left(hurried)
 
     def _left(self, hurried: bool) -> str:
         """Say why it cannot be said that nothing hurts."""
         result = self._result
-        if result.ignored:
-            services = sorted({Point.parse(_point(each)).caller for each in result.ignored})
+        if result.unfired:
+            reason = f"no fault has fired at {points_of(result.unfired, self._bounds.kinds)}"
+            callers = {Point.parse(_point(each)).caller for each in result.ignored}
+            obeying = {Point.parse(_point(each)).caller for each in self._fired}
+            if not callers - obeying:
+                return reason
             return (
-                f"no injector in {', '.join(services)}: calls there met faults that were meant for"
-                " them, and none fired"
+                f"{reason}: no injector in {', '.join(sorted(callers - obeying))}, for calls there"
+                " met faults that were meant for them"
             )
         if result.open > len(result.never_fired):
             when = "when the time was over" if hurried else "that the solver did not get to"
@@ -324,6 +352,10 @@ class _Search:
         if self._unseen:
             return self._unseen
         return "what was to fail in some runs was never called in them"
+
+    def _has_fired(self, faults: frozenset[str]) -> bool:
+        injected = self._exploration.knowledge.expand(faults)
+        return not self._fired.isdisjoint(map(str, injected))
 
     def _finding(self, faults: frozenset[str]) -> Finding:
         injected = self._exploration.knowledge.expand(faults)
@@ -344,7 +376,46 @@ def _point(fault: str) -> str:
     return fault.partition("@")[2]
 
 
-def exhaustive(points: int, bounds: Bounds) -> int:
-    """Count the sets of at most ``max_size`` faults, at most one at each point."""
-    kinds = len(bounds.kinds)
-    return sum(comb(points, size) * kinds**size for size in range(1, bounds.max_size + 1))
+def _record(
+    test: str, number: int, injected: Iterable[Fault], run: Run, lesson: Lesson
+) -> OutcomeRecord:
+    """Write down one run of a test under faults. ``number``: which one it is, from 1 on."""
+    trace = run.lineage.trace_id
+    outcome = {True: "passed", False: "failed", None: "skipped"}[run.passed]
+    letter = "T" if run.passed is False else "t"
+    return OutcomeRecord(
+        experiment=f"{test} #{number}",
+        request_class=test,
+        version=VERSION,
+        number=number,
+        purpose=lesson.purpose,
+        hypothesis=tuple(sorted(lesson.injected)),
+        faults=tuple(map(str, injected)),
+        outcome=outcome,
+        verdict={True: "tolerated", False: "harmful", None: "inconclusive"}[lesson.succeeded],
+        reason=run.error or run.unseen,
+        began=run.began,
+        ended=max(run.began, run.ended),
+        fired=tuple(sorted(run.lineage.fired)),
+        relied_on=tuple(sorted(lesson.relied_on)),
+        degraded=lesson.degraded,
+        traces=Rested.on([(trace, letter, digest(run.lineage.trace))], (trace,)),
+    )
+
+
+def points_of(hypotheses: Iterable[frozenset[str]], kinds: Collection[FaultKind]) -> str:
+    """Name the points of hypotheses, for people; of several kinds, which it was."""
+    split = sorted({fault.partition("@")[::2] for each in hypotheses for fault in each})
+    several = len(kinds) > 1
+    named = {f"{point} ({kind})" if several else point for kind, point in split}
+    return ", ".join(sorted(named))
+
+
+def exhaustive(at_points: Iterable[int], bounds: Bounds) -> int:
+    """Count the sets of at most ``max_size`` faults, at most one at each point, given how many
+    there are at each."""
+    of_size = [1] + [0] * bounds.max_size
+    for faults in at_points:
+        for size in range(bounds.max_size, 0, -1):
+            of_size[size] += of_size[size - 1] * faults
+    return sum(of_size[1:])

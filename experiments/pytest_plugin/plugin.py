@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--ldfi-report",
         metavar="FILE",
         type=Path,
-        help="write what was found as JSON to FILE, as Markdown and scenarios beside it",
+        help="write what was found as JSON to FILE; Markdown, scenarios and evidence beside it",
     )
     group.addoption(
         "--ldfi-seed",

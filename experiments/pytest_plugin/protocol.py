@@ -65,7 +65,7 @@ class _Tries:
 
     def _run(self, faults: tuple[Fault, ...]) -> tuple[Run, bool]:
         """Run the test once. Returns also whether what is lost of it is not lost for ever."""
-        item = self._item
+        item, began = self._item, time.time()
         recorder = self._process.next_run()
         self.reports, self.faults, called = [], faults, None
         with _anew(item, faults):
@@ -79,6 +79,7 @@ class _Tries:
             raise _BrokenFixture
         self.broken_teardowns += torn_down.excinfo is not None
         passed = _passed(called)
+        ended = time.time()
         shown = self._process.shown(failed=passed is False)
         run = Run(
             passed,
@@ -88,6 +89,8 @@ class _Tries:
             item.stash[PRESENT].was_degraded,
             recorder.errors(),
             shown.problem,
+            began,
+            ended,
         )
         return run, shown.passing
 

@@ -30,7 +30,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from ldfi.experiments.elsewhere.requests import Sent, as_call, root_span
 from ldfi.experiments.elsewhere.stamp import Stamp
-from ldfi.experiments.pytest_plugin.asking import asked_within
+from ldfi.experiments.pytest_plugin.asking import asked_within, faked
 from ldfi.experiments.pytest_plugin.loop import Asked
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation
@@ -67,17 +67,18 @@ class Recorder(SpanProcessor):
         self._asked: dict[int, Asked] = {}
         self._own: set[int] = set()
         self._trace_ids: dict[int, str] = {}
+        self._lifted: dict[int, int | None] = {}
 
     def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
         """Place a span that begins (OpenTelemetry's protocol)."""
         held = otel_context.get_value(KEY, parent_context)
         ours = held[1] if isinstance(held, tuple) and held[0] is self else None
         with self._lock:
-            above = span.parent.span_id if span.parent else None
+            above = self._kept(span.parent.span_id if span.parent else None)
             if above not in self._parents:
                 if ours is None and not self._is_root(span):
                     return  # of something else that goes on in this process
-                above = ours
+                above = self._kept(ours)
             number = span.get_span_context().span_id
             self._parents[number] = above
             self._began[number] = next(self._clock)
@@ -112,10 +113,23 @@ class Recorder(SpanProcessor):
             otel_context.detach(token)
             span.end()
 
-    def within_test(self, span: trace.Span) -> bool:
-        """Tell whether the test itself made this call."""
-        above = self._parents.get(span.get_span_context().span_id)
-        return above is not None and self._parents.get(above) is None
+    def lift(self, span: trace.Span) -> None:
+        """Take a span out: what is inside it is inside what is around it."""
+        number = span.get_span_context().span_id
+        with self._lock:
+            above = self._lifted[number] = self._parents.pop(number, None)
+            for inner, parent in self._parents.items():
+                if parent == number:
+                    self._parents[inner] = above
+
+    def _kept(self, number: int | None) -> int | None:
+        while number in self._lifted:
+            number = self._lifted[number]
+        return number
+
+    def enter(self, span: trace.Span) -> None:
+        """Take a call for a request of the test's own."""
+        self._own.add(span.get_span_context().span_id)
 
     def remember(self, span: trace.Span, request: Asked) -> None:
         """Remember what a call of the test itself sent, in case that it enters the application."""
@@ -226,9 +240,11 @@ class Recorder(SpanProcessor):
     def _enters(self, number: int, span: ReadableSpan) -> bool:
         """Tell whether a span is the request: a call of the test itself that something in this
         run answered."""
-        above = self._parents[number]
         if ENTRY in (span.attributes or {}) or number in self._own:
             return True
+        above = self._parents[number]
+        while above is not None and self._scope(above) in _SAME_CALL:
+            above = self._parents[above]
         outermost = above is not None and self._parents.get(above) is None
         return outermost and span.kind is trace.SpanKind.CLIENT and self._answered(number)
 
@@ -239,7 +255,7 @@ class Recorder(SpanProcessor):
             return False
         if not any(name in (span.attributes or {}) for name in _OVER_HTTP):
             return False
-        return self.asked_by_the_test()
+        return self.asked_by_the_test() and not faked()
 
     def _sent(self, number: int, span: ReadableSpan) -> Sent:
         said = span.attributes or {}

@@ -1,4 +1,5 @@
-"""The report of a session: one JSON file for programs, and the same as Markdown beside it."""
+"""The report of a session: one JSON file for programs, the same as Markdown beside it, and the
+evidence."""
 
 from __future__ import annotations
 
@@ -7,15 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ldfi.experiments.pytest_plugin.evidence import SUFFIX, write_evidence
 from ldfi.experiments.pytest_plugin.told import failure_of, headline, notes
 
 FORMAT: Final = "ldfi-pytest/1"
 
 
 def write_report(path: Path, documents: Sequence[dict[str, Any]]) -> None:
-    """Write both files. ``path`` is that of the JSON. Raises OSError."""
+    """Write both files, and the evidence. ``path`` is that of the JSON. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    found = sorted(documents, key=lambda each: each["test"])
+    found = [dict(each) for each in sorted(documents, key=lambda each: each["test"])]
+    evidence = [each.pop("evidence", None) for each in found]
+    write_evidence(path.with_suffix(SUFFIX), [each for each in evidence if each is not None])
     path.write_text(
         json.dumps({"format": FORMAT, "tests": found}, indent=1, ensure_ascii=False) + "\n",
         encoding="utf-8",

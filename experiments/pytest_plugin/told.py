@@ -14,13 +14,16 @@ from typing import Any, Final
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.elsewhere.shown import TO_SET
 from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.evidence import class_evidence
 from ldfi.experiments.pytest_plugin.loop import NO_CALL, Explored, Finding
+from ldfi.experiments.pytest_plugin.service import service_name
 from ldfi.fit.points import Point
 from ldfi.lineage.outline import Outline, Row, outline, side_by_side
 
 Document = dict[str, Any]
 NAMED: Final = 5
 """Open hypotheses that people are told of; the report has more."""
+_BECOMES: Final = {"error": "fails", "delay": "hangs"}
 Keep = Callable[[Finding, tuple[Outline, ...], tuple[Outline, ...]], tuple[str, str]]
 """Writes the scenario of a finding, given the lineages of a good run and the failing one. Returns
 where it is, or an empty text and why there is none."""
@@ -36,7 +39,10 @@ def document_of(
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Document:
     """Write all that is known of a test, as JSON. ``keep`` writes scenario files. ``names``: of
-    hosts with ports, by their addresses; they stand in what people read."""
+    hosts with ports, by their addresses; they stand in what people read.
+
+    ``evidence`` goes into a file of its own, that of the session.
+    """
     names = _learned(explored) | dict(names)
     return {
         "test": test,
@@ -52,11 +58,17 @@ def document_of(
         "findings": [_finding(each, explored, keep, names) for each in explored.findings],
         "refuted": _sets(explored.refuted),
         "never_fired": _sets(explored.never_fired),
+        "unfired": _sets(explored.unfired),
         "open": explored.open,
         "open_sets": _sets(explored.open_sets),
         "ignored": explored.ignored,
         "unexplained": explored.unexplained,
         "broken_teardowns": broken_teardowns,
+        "evidence": (
+            None
+            if explored.certificate is None
+            else class_evidence(test, explored.certificate, explored.records)
+        ),
     }
 
 
@@ -112,15 +124,22 @@ def _words(fault: str) -> str:
     kind, _, point = fault.partition("@")
     if fault.startswith(DOWN):
         return f"{point} is down"
-    return f"{point} {'hangs' if kind == 'delay' else 'fails'}"
+    return f"{point} {_BECOMES.get(kind, f'fails ({kind})')}"
 
 
 def _hint(document: Mapping[str, Any]) -> list[str]:
-    if document["ignored"]:
+    callers = {Point.parse(each.partition("@")[2]).caller for each in document["ignored"]}
+    if callers - {service_name()}:
         return [
             f"{TO_SET}: FIT_KEYS has the keys that faults are",
             "signed with, and ldfi.fit.install() (or fit/js) obeys them. What no injector reaches",
             "can be left out of the promise: protected=(...).",
+        ]
+    if document["unfired"]:
+        return [
+            "A point that is called once only (a cache, a token) or cannot fail: name it in the",
+            "marker's protected=[...]. One that a fake answers: start the fake in the test or in a",
+            "fixture of it, and see docs/pytest.md for the fakes through which faults fire.",
         ]
     if "hypotheses are left open" in document["reason"]:
         return ["Allow more time (time_limit), or fewer faults at once (max_size)."]

@@ -9,6 +9,10 @@ difference must also stand out from how it varies from block to block (Student's
 differences within blocks where both versions were asked in turns, else of each version's own). The
 larger of both chances counts.
 
+Two versions that were asked in turns shared the weather. There the quantiles of each class in each
+short turn are asked as well (:mod:`ldfi.experiments.replays.turns`), and the smaller of the two
+chances counts, doubled: a standstill shows in the whole run, a heavier tail turn by turn.
+
 Any difference at all is claimed falsely with at most 5 %, over all classes and metrics together:
 Holm's procedure, half of the level for all classes as one, half for each by itself.
 """
@@ -33,6 +37,8 @@ from ldfi.experiments.replays.intervals import (
     share_interval,
 )
 from ldfi.experiments.replays.series import Series, together
+from ldfi.experiments.replays.turns import Surplus, surplus
+from ldfi.experiments.replays.turns import together as all_turns
 
 LEVEL: Final = 0.05
 BLOCKS: Final = 30
@@ -109,8 +115,19 @@ def compared(
         parts = [old[name] for name in names], [new[name] for name in names]
         united = (EVERYTHING, together(EVERYTHING, parts[0]), together(EVERYTHING, parts[1]))
         pairs = [united, *pairs]
-    made = tuple(_class(name, one, two, in_turns) for name, one, two in pairs)
+    by_turn = {name: _by_turn(old[name], new[name]) for name in names} if in_turns else {}
+    if by_turn:
+        by_turn[EVERYTHING] = {
+            metric: all_turns([each[metric] for each in by_turn.values()]) for metric in QUANTILES
+        }
+    made = tuple(
+        _class(name, one, two, in_turns, by_turn.get(name, {})) for name, one, two in pairs
+    )
     return _judged(made, tolerance)
+
+
+def _by_turn(old: Series, new: Series) -> dict[str, Surplus]:
+    return {metric: surplus(old, new, share, BLOCKS) for metric, share in QUANTILES.items()}
 
 
 def mixed_alike(old: Mapping[str, Series], new: Mapping[str, Series]) -> bool:
@@ -124,13 +141,18 @@ def mixed_alike(old: Mapping[str, Series], new: Mapping[str, Series]) -> bool:
     return all(abs(shares[0].get(n, 0) - shares[1].get(n, 0)) <= SAME_MIX for n in names)
 
 
-def _class(name: str, old: Series, new: Series, in_turns: bool) -> ClassDifference:
+def _class(
+    name: str, old: Series, new: Series, in_turns: bool, by_turn: Mapping[str, Surplus]
+) -> ClassDifference:
     blocks = _Blocks.of(old, new, in_turns)
     sides = (sorted(old.seconds), sorted(new.seconds))
     pooled = sorted([*sides[0], *sides[1]])
     metrics = [_success(old, new, blocks)]
     for metric, share in QUANTILES.items():
-        metrics.append(_quantile(metric, share, (old, new), sides, pooled, blocks))
+        found = _quantile(metric, share, (old, new), sides, pooled, blocks)
+        if found.chance is not None and metric in by_turn:
+            found = replace(found, chance=_of_both(found, by_turn[metric]))
+        metrics.append(found)
     return ClassDifference(name, (len(old.due), len(new.due)), tuple(metrics))
 
 
@@ -173,6 +195,13 @@ def _quantile(
     ]
     change = ratio_interval(intervals[1], intervals[0])
     return MetricDifference(metric, intervals[0], intervals[1], change, chance)
+
+
+def _of_both(whole: MetricDifference, turns: Surplus) -> float:
+    """Give the smaller of two chances, doubled. Turns that point the other way prove nothing of
+    the quantile that is shown."""
+    agrees = (turns.total > 0) == (whole.new.value > whole.old.value)
+    return min(1.0, 2 * min(whole.chance or 0.0, turns.chance if agrees else 1.0))
 
 
 @dataclass(frozen=True, slots=True)

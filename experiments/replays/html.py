@@ -1,14 +1,17 @@
-"""A comparison as one web page that needs nothing from anywhere: to be sent, kept, printed."""
+"""A run or a comparison as one web page that needs nothing: to be sent, kept, printed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
+from statistics import median
 
 from ldfi.experiments.replays.comparing import EVERYTHING, SUCCESS, MetricDifference
 from ldfi.experiments.replays.intervals import Interval
-from ldfi.experiments.replays.outcome import RunComparison, with_all
+from ldfi.experiments.replays.lineages import ClassLineage
+from ldfi.experiments.replays.measurement import Measurement, TargetRun
+from ldfi.experiments.replays.outcome import RunComparison, intervals_of, with_all
 from ldfi.experiments.replays.plot import latency_picture
 from ldfi.experiments.replays.series import Series
 
@@ -44,15 +47,56 @@ def page(comparison: RunComparison) -> str:
         " there is one with 95 %, over everything on this page together.</p>",
         *(f'<p class="warn">Doubtful: {escape(each)}.</p>' for each in comparison.doubts),
         *_calls(comparison),
-        *_failures(comparison),
+        *_failures([old, new]),
         *_classes(comparison),
     ]
+    return _document(title, body)
+
+
+def run_page(measurement: Measurement) -> str:
+    """Render what was measured of one version."""
+    (target,) = measurement.targets
+    title = f"{target.name}: {target.requests:,} requests, {sum(target.reasons.values()):,} failed"
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{escape(target.url)}, {escape(measurement.profile)}, {measurement.seconds:g} s;"
+        f" asked {measurement.asked:g}/s, reached {target.reached:.4g}/s. Latencies count from when"
+        " a request was due. Intervals hold the true value with 95 %.</p>",
+        *(f'<p class="warn">Doubtful: {escape(each)}.</p>' for each in measurement.doubts),
+        *_failures([target]),
+    ]
+    for name, series in with_all(target).items():
+        body += [f"<h2>{escape(name)}</h2>", *_measured(series)]
+        body += _called(target.lineages.get(name))
+        body.append(f'<div class="graph">{latency_picture(name, {target.name: series})}</div>')
+    return _document(title, body)
+
+
+def _document(title: str, body: Iterable[str]) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
         f"<body>{''.join(body)}</body></html>\n"
     )
+
+
+def _measured(series: Series) -> Iterator[str]:
+    yield f"<p>{len(series.due):,} requests</p><table>"
+    for metric, each in intervals_of(series).items():
+        show = _share if metric == SUCCESS else _ms
+        yield f"<tr><th>{metric}</th><td>{_with_ends(each, show)}</td></tr>"
+    yield "</table>"
+
+
+def _called(lineage: ClassLineage | None) -> Iterator[str]:
+    if lineage is not None:
+        yield f"<table><tr><th>called, in {lineage.requests:,} requests that were looked up</th>"
+        yield "<th>times</th><th>median</th></tr>"
+        for point, took in sorted(lineage.calls.items()):
+            yield f"<tr><td><code>{escape(point)}</code></td><td>{len(took):,}</td>"
+            yield f"<td>{_ms(median(took))}</td></tr>"
+        yield "</table>"
 
 
 def _calls(comparison: RunComparison) -> Iterator[str]:
@@ -69,8 +113,8 @@ def _calls(comparison: RunComparison) -> Iterator[str]:
         yield "</table>"
 
 
-def _failures(comparison: RunComparison) -> Iterator[str]:
-    sides = [each for each in (comparison.old, comparison.new) if each.reasons]
+def _failures(targets: Sequence[TargetRun]) -> Iterator[str]:
+    sides = [each for each in targets if each.reasons]
     if sides:
         yield "<h2>Failures</h2><ul>"
         for side in sides:

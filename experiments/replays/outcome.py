@@ -109,7 +109,7 @@ def single(measurement: Measurement) -> dict[str, Any]:
         "asked_per_second": measurement.asked,
         "target": _target(target),
         "classes": [
-            {"class": name, "requests": len(each.due), **summary(each)}
+            {"class": name, "requests": len(each.due), **_summary(each)}
             for name, each in with_all(target).items()
         ],
         "doubts": measurement.doubts,
@@ -123,13 +123,17 @@ def with_all(target: TargetRun) -> dict[str, Series]:
     return {EVERYTHING: together(EVERYTHING, target.series.values()), **target.series}
 
 
-def summary(series: Series) -> dict[str, Any]:
-    """Write success and quantiles of a class, each with its interval."""
+def intervals_of(series: Series) -> dict[str, Interval]:
+    """Work out success and quantiles of a class, each with its interval."""
     failures = share_interval(len(series.failed), len(series.due))
     good = Interval(1 - failures.value, 1 - failures.high, 1 - failures.low)
     ordered = sorted(series.seconds)
     found = {metric: quantile_interval(ordered, share) for metric, share in QUANTILES.items()}
-    return {SUCCESS: _interval(good), **{metric: _interval(each) for metric, each in found.items()}}
+    return {SUCCESS: good, **found}
+
+
+def _summary(series: Series) -> dict[str, Any]:
+    return {metric: _interval(each) for metric, each in intervals_of(series).items()}
 
 
 def _target(target: TargetRun) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ldfi.experiments.errors import InvalidScenario, NotFound
 from ldfi.experiments.scenarios.redaction import HEADERS, HOLE, RawRequest, code, redact
 from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
 from ldfi.experiments.store.schema import CampaignRow, ClassRow, ExperimentRow, FindingRow
+from ldfi.fit.native import gone
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.outline import Outline, ordered
 
@@ -101,7 +102,7 @@ def _faults(
                     f"finding {finding.id}: no experiment on record tried {text}, and the class "
                     "does not say any more which points reach it; run `ldfi findings verify`"
                 )
-            faults |= {f"error@{point}" for point in points}
+            faults |= {f"{gone(point)}@{point}" for point in points}
     return sorted(faults)
 
 

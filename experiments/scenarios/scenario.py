@@ -27,6 +27,7 @@ from pydantic import (
 
 from ldfi.experiments.errors import InvalidScenario
 from ldfi.experiments.scenarios.assertion import Expected
+from ldfi.experiments.scenarios.document import load
 from ldfi.experiments.scenarios.redaction import HOLE, looks_secret
 from ldfi.fit.faults import Fault
 from ldfi.fit.native import check_native
@@ -253,7 +254,7 @@ class _Dumper(yaml.SafeDumper):
 def read(path: Path) -> Scenario:
     """Read a scenario file. Raises InvalidScenario; the message lists every fault in it."""
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidScenario(f"{path} cannot be read: {error}") from error
     return of_document(document, str(path))

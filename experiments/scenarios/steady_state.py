@@ -14,11 +14,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import yaml
 
 from ldfi.experiments.errors import InvalidReplay
+from ldfi.experiments.scenarios.document import load
 from ldfi.experiments.scenarios.replay import ANYTHING, Assertion, Exemplar
 
 HYPOTHESIS: Final = "steady-state-hypothesis"
@@ -27,7 +28,7 @@ _ORIGIN: Final = re.compile(r"(?:\$\{[^}]*\}|https?://[^/?#]*)(?P<path>[^?#]*)\?
 _NOTHING: Final = Assertion()
 
 
-def is_experiment(document: object) -> bool:
+def is_experiment(document: object) -> TypeGuard[Mapping[str, Any]]:
     """Tell whether a parsed file is an experiment of Chaos Toolkit with a steady state."""
     return isinstance(document, Mapping) and HYPOTHESIS in document
 
@@ -59,7 +60,7 @@ def assertion_for(file: Path, path: str) -> Assertion:
     """Read what the steady state in a file asserts of the request to ``path``; of its only
     request, where there is but one. Raises InvalidReplay."""
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))  # JSON is YAML
+        document = load(file.read_text(encoding="utf-8"))  # JSON is YAML
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidReplay(f"{file} cannot be read: {error}") from error
     if not is_experiment(document):

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import Exploration
+from ldfi.experiments.domain.campaign.recording import draft_of
 from ldfi.experiments.domain.gates.facts import BudgetLeft, Facts, touches
 from ldfi.experiments.domain.gates.guards import BUDGET, objection
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
@@ -22,6 +23,7 @@ from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.store import maintenance, switches
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.experiments.telemetry import clock
 from ldfi.fit.allocation import Claim
 
 HOUR, DAY = 3_600.0, 86_400.0
@@ -118,7 +120,8 @@ def _tightest(session: Session, order: Order, limits: Limits, now: float) -> Bud
     """Find the budget of which the fewest members are left."""
     settings = order.experiment.settings
     run = (ExperimentRow.campaign_id == order.campaign_id, ExperimentRow.run == order.run)
-    hour, day = charged(session, within(now - HOUR)), charged(session, within(now - DAY))
+    back = now - clock.CLOCK.jumped()  # time that has not passed renews nothing
+    hour, day = charged(session, within(back - HOUR)), charged(session, within(back - DAY))
     left, name = min(
         (settings.member_budget - charged(session, *run), OF_THE_RUN),
         (limits.members_per_hour - hour, "budget of the last hour"),
@@ -138,6 +141,7 @@ def _put(change: Change, order: Order, members: int) -> None:
     row.armed_at, row.lease_until = change.now, order.lease_until
     row.members_reserved = row.members_charged = members
     row.approved_by = experiment.approved_by
+    row.draft = draft_of(experiment, change.now)
     row.allocation = {
         "salt": experiment.id,
         "treatment": settings.treatment,

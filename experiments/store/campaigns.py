@@ -12,7 +12,7 @@ from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import notifications
-from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.database import Change, unless_unwritable
 from ldfi.experiments.store.notifications import Event
 from ldfi.experiments.store.schema import CampaignRow
 
@@ -46,7 +46,8 @@ def save(change: Change, campaign: Campaign, certificates: list[dict[str, Any]])
     was = row.state
     row.state, row.reason, row.run = campaign.state, campaign.reason, campaign.run
     row.run_started_at, row.next_run_at = campaign.run_started_at, campaign.next_run_at
-    row.certificates = certificates
+    with unless_unwritable(change, "certificate", campaign.id):
+        row.certificates = certificates
     row.held = sorted(campaign.held)
     row.ending = None if campaign.ending is None else campaign.ending.to_json()
     if campaign.state in {"finished", "stopped"}:
@@ -60,7 +61,8 @@ def save(change: Change, campaign: Campaign, certificates: list[dict[str, Any]])
 
 def certify(change: Change, campaign_id: str, certificates: list[dict[str, Any]]) -> None:
     """Put a campaign's certificates on record, and nothing else."""
-    change.session.get_one(CampaignRow, campaign_id).certificates = certificates
+    with unless_unwritable(change, "certificate", campaign_id):
+        change.session.get_one(CampaignRow, campaign_id).certificates = certificates
 
 
 def load(session: Session, campaign_id: str) -> CampaignRow:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ldfi.experiments.store import run_counts
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import ExperimentRow, HeadRow, RunRow
 from ldfi.proof import merkle
@@ -21,7 +22,7 @@ from ldfi.proof.head import ClassVersion, Head, SigningKey
 from ldfi.proof.record import RunRecord
 
 _HEAD = 1
-_NONE = Head(0, merkle.EMPTY, 0.0, {})
+_NONE = Head(0, merkle.EMPTY, 0.0, {}, counts=merkle.EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ def append(change: Change, class_version: ClassVersion, make: Callable[[int], Ru
     session = change.session
     row = session.get(HeadRow, _HEAD, with_for_update=True)
     head = _NONE if row is None else Head.from_json(read(row.document))
-    number = head.runs.get(class_version, 0) + 1
+    if head.counts is None:
+        run_counts.fill(session, head.runs)
+    number, counted = run_counts.count_one(session, class_version)
     record = make(number)
     nodes = merkle.completed(head.size, record.leaf, node_of(session))
     session.add(
@@ -58,7 +61,8 @@ def append(change: Change, class_version: ClassVersion, make: Callable[[int], Ru
         size,
         merkle.root(size, node_of(session)),
         max(change.now, head.time, record.ended),
-        {**head.runs, class_version: number},
+        runs={},
+        counts=counted,
     )
     document = written(grown.signed_by(change.keys))
     if row is None:
@@ -68,14 +72,15 @@ def append(change: Change, class_version: ClassVersion, make: Callable[[int], Ru
 
 
 def written(head: Head) -> str:
-    """Write a head down."""
-    return json.dumps(head.to_json())
+    """Write a head down, without the runs that it counts: these are kept by themselves."""
+    return json.dumps((head if head.counts is None else replace(head, runs={})).to_json())
 
 
 def head_of(session: Session) -> Head:
-    """Read the head as it was signed last."""
+    """Read the head as it was signed last, with the runs that it counts."""
     row = session.get(HeadRow, _HEAD)
-    return _NONE if row is None else Head.from_json(read(row.document))
+    head = _NONE if row is None else Head.from_json(read(row.document))
+    return head if head.counts is None else replace(head, runs=run_counts.counted_runs(session))
 
 
 def signed(head: Head, keys: tuple[SigningKey, ...], now: float) -> Head:

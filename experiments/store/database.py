@@ -7,25 +7,35 @@ differs is in this file.
 from __future__ import annotations
 
 import copy
+import logging
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, event, select
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DataError, DBAPIError, StatementError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from ldfi.experiments.store import leaders
 from ldfi.experiments.store.schema import AuditRow, FlagRow
+from ldfi.experiments.telemetry.instruments import RECORDS_DROPPED
+from ldfi.lineage.text import clean
 from ldfi.proof.head import SigningKey
+
+_log = logging.getLogger("ldfi")
 
 SERVICE = "ldfi"
 """Who the audit names for what the service does by itself."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+_REASON = 500
+"""Characters of why a record was dropped that are kept."""
+
 _PATIENCE = 5
 """Seconds to wait for a lock or an answer: the leases end soon after, so waiting longer is vain."""
 
@@ -42,7 +52,33 @@ class Change:
 
     def audit(self, what: str, subject: str = "", why: str = "") -> None:
         """Write down what is done here, in the same transaction."""
+        what, subject, why = clean(what), clean(subject), clean(why)
         self.session.add(AuditRow(at=self.now, who=self.who, what=what, subject=subject, why=why))
+
+
+@contextmanager
+def unless_unwritable(change: Change, record: str, subject: str) -> Iterator[None]:
+    """Write a record within a transaction, or drop it, where the database can never hold it.
+
+    Then it is counted, and the log and the audit say why; the rest of the transaction goes on.
+    """
+    try:
+        with change.session.begin_nested():
+            yield
+    except Exception as error:
+        if not _unwritable(error):
+            raise
+        RECORDS_DROPPED.labels(record).inc()
+        reason = clean(f"{type(error).__name__}: {error}")[:_REASON]
+        _log.error("a %s cannot be put on record: %s: %s", record, clean(subject), reason)
+        change.audit(f"{record} not on record", subject[:64], reason)
+
+
+def _unwritable(error: Exception) -> bool:
+    """Tell what is wrong with a record from what is wrong with the database."""
+    if isinstance(error, DBAPIError):
+        return isinstance(error, DataError)
+    return isinstance(error, StatementError | ValueError | TypeError)
 
 
 class Database:
@@ -56,6 +92,8 @@ class Database:
         parsed = make_url(url)
         self.keys = keys
         self._sqlite = parsed.get_backend_name() == "sqlite"
+        if self._sqlite and parsed.database not in {None, "", ":memory:"}:
+            _make_ours(Path(str(parsed.database)))
         self.engine = create_engine(
             parsed,
             pool_pre_ping=not self._sqlite,
@@ -125,6 +163,12 @@ _POSTGRESQL = {
         for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
     ),
 }
+
+
+def _make_ours(file: Path) -> None:
+    """Let nobody else read a file that is new: it holds digests of tokens, and who was exposed."""
+    with suppress(OSError):  # SQLite says what is wrong, and in better words
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _tune_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Lesson
-from ldfi.experiments.domain.campaign.recording import record_of
+from ldfi.experiments.domain.campaign.recording import GONE, abandoned, record_of
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
 from ldfi.experiments.store import chain, findings, notifications
@@ -79,7 +79,7 @@ def end(
         return  # never put on record, or closed by another scheduler after we had stalled
     row.state, row.verdict = experiment.state, experiment.verdict
     row.reason, row.ended_at = experiment.reason, change.now
-    row.level, row.active_class = experiment.level, None
+    row.level, row.active_class, row.draft = experiment.level, None, None
     row.members_charged = min(spent, row.members_reserved)
     row.members_hurt = len(experiment.hurt)
     row.comparison = counts_of(experiment)
@@ -107,7 +107,8 @@ def recount(change: Change, experiment: Experiment) -> None:
 def close_abandoned(change: Change) -> list[str]:
     """Close what nobody keeps alive any more: its leases have run out, so nothing is armed.
 
-    It stays charged with all its members, since nobody knows how many it exposed.
+    It stays charged with all its members, since nobody knows how many it exposed. What was armed
+    leaves a record: that it was tried, and was broken off.
     """
     query = select(ExperimentRow).where(
         ExperimentRow.state.in_([*ACTIVE, *_PENDING]),
@@ -116,8 +117,11 @@ def close_abandoned(change: Change) -> list[str]:
     closed = []
     for row in change.session.scalars(query.with_for_update(skip_locked=True)):
         row.state, row.active_class, row.ended_at = "aborted", None, change.now
-        row.reason = "whoever ran it was gone"
+        row.reason, draft, row.draft = GONE, row.draft, None
         change.audit("experiment aborted", row.id, row.reason)
+        if draft is not None:
+            class_version = row.request_class, int(draft["version"])
+            chain.append(change, class_version, partial(abandoned, draft, change.now))
         closed.append(row.id)
     return closed
 

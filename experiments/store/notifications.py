@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from sqlalchemy import ColumnElement, exists, select, update
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.database import Change, unless_unwritable
 from ldfi.experiments.store.schema import DeliveryRow, NotificationRow
 
 Event = Literal[
@@ -35,7 +35,8 @@ def put(
 ) -> None:
     """Have people told, in the transaction of the change."""
     document = {"title": title, "text": text, "details": details or {}, "by": change.who}
-    change.session.add(NotificationRow(at=change.now, event=event, document=document))
+    with unless_unwritable(change, "notification", title):
+        change.session.add(NotificationRow(at=change.now, event=event, document=document))
 
 
 def to_be_dealt(session: Session, targets: Collection[str]) -> bool:

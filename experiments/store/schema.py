@@ -38,7 +38,7 @@ class ExperimentRow(Base):
     ``active_class`` is the request class for as long as anything may still be injected, then NULL:
     being unique, it lets no two experiments run on one class, whoever arms them.
     ``members_charged`` is what the budgets count: all that were reserved, until the edges have
-    said how many they used.
+    said how many they used. ``draft``: of an armed one, the record it leaves if nobody ends it.
     """
 
     __tablename__ = "experiment"
@@ -66,6 +66,7 @@ class ExperimentRow(Base):
     ended_at: Mapped[float | None] = mapped_column(Float, index=True)
     comparison: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     lesson: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    draft: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     __table_args__ = (Index("experiment_by_class", "request_class", "ended_at"),)
 
 
@@ -237,6 +238,27 @@ class HeadRow(Base):
     __tablename__ = "tree_head"
     id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     document: Mapped[str] = mapped_column(Text)
+
+
+class RunCountRow(Base):
+    """How many runs there are of a class version. ``place``: its leaf in the tree over all of these
+    counts, from 0 on, as class versions came."""
+
+    __tablename__ = "run_count"
+    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    request_class: Mapped[str] = mapped_column(Text)
+    version: Mapped[int] = mapped_column(Integer)
+    runs: Mapped[int] = mapped_column(Integer)
+    __table_args__ = (Index("run_count_by_class", "request_class", "version", unique=True),)
+
+
+class CountNodeRow(Base):
+    """A node of that tree: its hash, by level and place. The leaves are on level 0."""
+
+    __tablename__ = "run_count_node"
+    level: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    hashed: Mapped[str] = mapped_column(String(64))
 
 
 class PositionRow(Base):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from typing import Any, Final
 
 from sqlalchemy.orm import Session
@@ -21,6 +20,7 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.positions import Position
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 from ldfi.experiments.streams.stream import Producer, Stream, Topics
+from ldfi.experiments.telemetry import clock
 
 _log = logging.getLogger("ldfi")
 
@@ -48,7 +48,7 @@ class Events:
         try:
             while True:
                 try:
-                    looked = await asyncio.to_thread(self.tell, time.time())
+                    looked = await asyncio.to_thread(self.tell, clock.now())
                 except Exception as error:  # noqa: BLE001 - brokers and databases come back
                     _log.warning("events are not written: %s; trying again", error)
                     await asyncio.sleep(AGAIN_SECONDS)

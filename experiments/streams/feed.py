@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from typing import Final
 
@@ -13,6 +12,7 @@ from ldfi.experiments.errors import StreamError
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.stream import Message, Stream, Topics
+from ldfi.experiments.telemetry import clock
 from ldfi.experiments.telemetry.instruments import INTAKE_LAG
 
 _log = logging.getLogger("ldfi")
@@ -80,7 +80,7 @@ class Feed:
         assert self.intake is not None, "something was read"  # noqa: S101
         for at in range(0, max(1, len(messages)), AT_ONCE):
             try:
-                self.intake.take(messages[at : at + AT_ONCE], time.time())
+                self.intake.take(messages[at : at + AT_ONCE], clock.now())
             except Exception:  # noqa: BLE001 - the database may be away for a while
                 _log.exception("what was learned is not on record yet; trying again")
             await asyncio.sleep(0)

@@ -34,7 +34,8 @@ from ldfi.experiments.errors import StreamError, UnreadableMessage
 from ldfi.experiments.store import classes, positions
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.positions import Position
-from ldfi.experiments.streams.stream import Message, Stream, Topics
+from ldfi.experiments.streams.dead_letters import DeadLetters
+from ldfi.experiments.streams.stream import Message, Producer, Stream, Topics
 from ldfi.experiments.streams.wire import Halves, ObservationReader, read_cut
 
 _log = logging.getLogger("ldfi")
@@ -93,6 +94,9 @@ class Intake:
         self.lag = 0
         """Observations written and not yet taken in, when the broker last said so."""
         self._topic = topics.observations
+        self._stream = stream
+        self._letters = DeadLetters(topics.dead_letters)
+        self._producer: Producer | None = None
         self._db = db
         self._engine = engine
         self._floor = floor
@@ -110,6 +114,7 @@ class Intake:
 
     def read(self, seconds: float) -> list[Message]:
         """Read the next observations. May be called in a thread of its own. Raises StreamError."""
+        self._send_letters()
         messages = self._consumer.poll(seconds)
         now = time.monotonic()
         if now >= self._next_look:
@@ -124,7 +129,13 @@ class Intake:
     def take(self, messages: Iterable[Message], now: float) -> None:
         """Count what was read, and keep how far we are. ``now``: Unix seconds."""
         for message in messages:
-            self._take(message, now)
+            self._next[message.partition] = message.offset + 1
+            try:
+                self._take(message, now)
+            except UnreadableMessage as error:
+                self._bury(message, "observation_unreadable", str(error))
+            except Exception as error:  # noqa: BLE001 - one request must not hold up the others
+                self._bury(message, "observation_refused", repr(error))
         if self._noted is None and now >= self._next_keep:
             self._next_keep = now + KEEP_SECONDS
             self._note()
@@ -140,7 +151,34 @@ class Intake:
 
     def close(self) -> None:
         """Stop reading."""
-        self._consumer.close()
+        self._send_letters()
+        try:
+            self._consumer.close()
+        finally:
+            if self._producer is not None:
+                self._producer.close()
+
+    def _send_letters(self) -> None:
+        """Write what could not be read, unless the brokers are away: then later."""
+        if not self._letters:
+            return
+        try:
+            if self._producer is None:
+                self._producer = self._stream.producer()
+            sent = self._letters.send(self._producer)
+            self._producer.flush()
+        except StreamError as error:
+            _log.warning("dead letters: %s; they are written later", error)
+        else:
+            self._letters.acknowledged(sent)
+
+    def _bury(self, message: Message, why: str, reason: str) -> None:
+        kept = self._kept.get(message.partition)
+        if kept is not None and message.offset < kept.next_offset:
+            return  # in an earlier life already
+        self.dropped[why] += 1
+        self._letters.bury(message, reason)
+        _log.warning("%s/%d/%d: %s", self._topic, message.partition, message.offset, reason[:500])
 
     def _look(self) -> None:
         at = self._consumer.positions()
@@ -148,17 +186,11 @@ class Intake:
 
     def _take(self, message: Message, now: float) -> None:
         number, offset = message.partition, message.offset
-        self._next[number] = offset + 1
         cut = read_cut(message.value)
         if cut is not None:
             self._engine.scheduler.lose(*cut)  # of experiments that are over nobody wants to know
             return
-        try:
-            observation, halves = self._reader.read(message.value)
-        except UnreadableMessage as error:
-            self.dropped["observation_unreadable"] += 1
-            _log.warning("%s/%d/%d: %s", self._topic, number, offset, error)
-            return
+        observation, halves = self._reader.read(message.value, message.headers)
         known = self._known.setdefault(number, _Known(self._floor))
         new = known.see(observation.lineage.trace_id, offset, halves)
         kept = self._kept.get(number)

@@ -278,7 +278,7 @@ class KafkaReader:
                 each.partition,
                 each.offset,
                 each.key,
-                each.value,
+                each.value or b"",  # null: somebody's tombstone
                 each.timestamp / 1000,
                 each.headers,
             )

@@ -75,12 +75,14 @@ class MemoryStream:
             raise StreamError(f"there is no topic {topic!r}") from None
 
     def _append(
-        self, topic: str, key: bytes | None, value: bytes, headers: Sequence[Header]
+        self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[Header]
     ) -> None:
         log = self._log(topic)
         number = zlib.crc32(key or b"") % len(log)
         at = len(log[number])
-        log[number].append(Message(topic, number, at, key, value, self._clock(), tuple(headers)))
+        log[number].append(
+            Message(topic, number, at, key, value or b"", self._clock(), tuple(headers))
+        )
 
     def _rebalance(self, group: _Group) -> None:
         """Take everything from everybody, and deal it out anew, by ranges."""

@@ -11,6 +11,7 @@ No clock in here but the logs' own (:mod:`ldfi.experiments.streams.log_time`).
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from ldfi.lineage.assembly import Assembler, Fate, concerns
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.lineage import Lineage, learn, unusable
 from ldfi.lineage.span import Span, Trace
+
+_log = logging.getLogger("ldfi")
 
 Half = Literal["spans", "metrics"]
 
@@ -171,7 +174,11 @@ class PartitionWork:
     def advance(self) -> None:
         """Finish what is whole, give up what has waited too long."""
         for trace in self._assembler.pop(self._times["spans"].now):
-            self._take_trace(trace)
+            try:
+                self._take_trace(trace)
+            except Exception:  # noqa: BLE001 - one bad trace must not hold up the others
+                self.dropped["trace_unreadable"] += 1
+                _log.exception("nothing can be learned from trace %s", trace.trace_id)
         self._expire()
 
     def joined(self) -> list[tuple[Observation, Halves]]:

@@ -4,25 +4,66 @@ An observation is two lines of JSON. The first is about the request: ids, times,
 its halves stood in the stream. The second is about the *shape* of its lineage: the spans of a
 request that went the same way, with their times only where somebody may ask for them, which is
 under an experiment. So the second line recurs, and is worked out once at either end.
+
+Workers and leaders of different versions run side by side during an upgrade. So a message says in
+a header which :data:`VERSION` it is written in; one without the header is of version 1. Within a
+version fields are only ever added behind the last one, and readers pass over those they do not
+know. What readers of a version could not understand needs a new one: it is written only when all
+readers know it, and whoever does not know it says so in the dead letters.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
+from ldfi.experiments.streams.stream import Header
 from ldfi.lineage.lineage import Lineage, Way, learn_in_full, way_of
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.span import Links, Span, Trace
+from ldfi.lineage.text import clean
 
 REMEMBERED: Final = 20_000
 """Shapes that are recognised by their bytes."""
 
-_OPERATION: Final = tuple(field.name for field in fields(Operation))
+_UNREADABLE: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+"""What reading bytes that others wrote may raise."""
+
+_SAID: Final = 6
+"""What an outcome says beside the trace id."""
+
+VERSION: Final = 1
+HEADERS: Final = (("version", str(VERSION).encode()),)
+"""What messages of observations are sent with."""
+
+_OPERATION: Final = (
+    "service",
+    "name",
+    "kind",
+    "failed",
+    "refused",
+    "point",
+    "peer",
+    "route",
+    "features",
+    "fired",
+    "would_fire",
+    "experiment",
+    "arm",
+    "detached",
+    "fields",
+)
+"""What is written of an operation, in this order; new ones come last."""
 
 
 class Halves(NamedTuple):
@@ -99,16 +140,17 @@ class ObservationReader:
         self._shapes: dict[bytes, tuple[Way, tuple[Span, ...]]] = {}
         self._operations: dict[str, Operation] = {}
 
-    def read(self, value: bytes) -> Sighting:
+    def read(self, value: bytes, headers: Iterable[Header] = ()) -> Sighting:
         """Read one observation. Raises UnreadableMessage."""
         try:
+            _check_version(headers)
             head, _, shape = value.partition(b"\n")
-            trace_id, start, duration, spans, outcome, halves = json.loads(head)
+            trace_id, start, duration, spans, outcome, halves, *_ = json.loads(head)
             way, taken = self._way(shape)
             lineage = way(trace_id, start, duration, spans, Trace(trace_id, taken))
-            seen = Outcome(trace_id, *outcome)
-            return Sighting(Observation(lineage, seen), Halves(*halves))
-        except (ValueError, TypeError, LookupError) as error:
+            seen = Outcome(trace_id, *outcome[:_SAID])
+            return Sighting(Observation(lineage, seen), Halves(*halves[: len(Halves._fields)]))
+        except _UNREADABLE as error:
             raise UnreadableMessage(f"no observation: {error}") from error
 
     def _way(self, shape: bytes) -> tuple[Way, tuple[Span, ...]]:
@@ -126,7 +168,7 @@ class ObservationReader:
         return known
 
     def _spans(self, shape: bytes) -> list[Span]:
-        rows, written = json.loads(shape)
+        rows, written, *_ = json.loads(shape)
         operations = [self._operation(values) for values in written]
         return [
             Span("", span_id, parent_id, start, end, operations[number], _links(*links))
@@ -140,7 +182,8 @@ class ObservationReader:
         if known is None:
             if len(self._operations) >= REMEMBERED:
                 self._operations.clear()
-            given = dict(zip(_OPERATION, values, strict=True))
+            known_here = values[: len(_OPERATION)]
+            given = dict(zip(_OPERATION, known_here, strict=True))
             given |= {name: tuple(given[name]) for name in ("fired", "would_fire")}
             given["fields"] = tuple((name, value) for name, value in given["fields"])
             known = self._operations[key] = Operation(**given)
@@ -159,12 +202,18 @@ def read_cut(value: bytes) -> tuple[str, str] | None:
         return None
     try:
         experiment, arm = json.loads(value)["cut"]
-    except (ValueError, TypeError):
+    except _UNREADABLE:
         return None
     return str(experiment), str(arm)
 
 
-def _links(within: Sequence[str] = ()) -> Links:
+def _check_version(headers: Iterable[Header]) -> None:
+    for name, said in headers:
+        if name == "version" and not 1 <= int(said) <= VERSION:
+            raise ValueError(f"written in version {int(said)}, and this reader knows {VERSION}")
+
+
+def _links(within: Sequence[str] = (), *_: object) -> Links:
     """Read links: within a trace that is joined already, the span says all."""
     return tuple(("", span_id) for span_id in within)
 
@@ -180,8 +229,10 @@ def read_outcome(value: bytes) -> Outcome:
     try:
         given = json.loads(value)
         trace_id, device, member = (str(given[name]) for name in ("trace_id", "device", "member"))
+        trace_id.encode()  # half a character would be of no trace
         code, duration = given.get("error_code"), float(given.get("duration", 0.0))
+        device, member, code = clean(device), clean(member), None if code is None else clean(code)
         degraded = bool(given.get("degraded", False))
         return Outcome(trace_id, device, member, bool(given["success"]), code, duration, degraded)
-    except (ValueError, TypeError, LookupError) as error:
+    except _UNREADABLE as error:
         raise UnreadableMessage(f"no device metric: {error!r}") from error

@@ -11,13 +11,21 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.errors import MessageTooLarge, StreamError, UnreadableMessage
+from ldfi.experiments.streams.dead_letters import DeadLetters
 from ldfi.experiments.streams.partition import Half, PartitionWork, Patience
 from ldfi.experiments.streams.stream import Message, Place, Stream, Topics
-from ldfi.experiments.streams.wire import Halves, ObservationWriter, read_outcome, write_cut
+from ldfi.experiments.streams.wire import (
+    HEADERS,
+    Halves,
+    ObservationWriter,
+    read_outcome,
+    write_cut,
+)
 from ldfi.lineage.assembly import Fate
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.expectations import Expectations
@@ -32,8 +40,6 @@ WATCH_SECONDS = 0.25
 """How often is asked how far the partitions go."""
 
 COMMIT_SECONDS = 1.0
-LETTER = 512 * 1024
-"""Bytes of a message that are kept in the dead letters."""
 
 
 @dataclass(slots=True)
@@ -50,7 +56,7 @@ class Seen:
     """Requests that are not finished."""
     partitions: int = 0
     watched_at: float = 0.0
-    """When the broker last answered: Unix seconds."""
+    """When the broker last answered, by the worker's clock."""
     dropped: Counter[str] = field(default_factory=Counter)
     """What was read and could not be used, by reason."""
 
@@ -81,16 +87,24 @@ class Worker:
         self._expected = Expectations()
         self._fates: Counter[Fate] = Counter()
         self._writer = ObservationWriter()
+        self._letters = DeadLetters(topics.dead_letters)
         self._next_watch = self._next_commit = 0.0
+        self._read_at = self._settled_at = clock()
         self._producer = stream.producer()
-        self._consumer = stream.group(
-            f"{topics.prefix}.{GROUP}", [topics.spans, topics.metrics], self
-        )
+        try:
+            self._consumer = stream.group(
+                f"{topics.prefix}.{GROUP}", [topics.spans, topics.metrics], self
+            )
+        except BaseException:
+            self._producer.close()
+            raise
 
     def step(self, seconds: float = POLL_SECONDS) -> None:
         """Read for so long at most, and do what there is to do."""
         messages = self._consumer.poll(seconds)
         now = self._clock()
+        if messages:
+            self._read_at = now
         for message in messages:
             self._take(message, now)
         if now >= self._next_watch:
@@ -104,19 +118,39 @@ class Worker:
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Work until stopped, then hand over. What the broker refuses is tried again."""
-        while not stopped():
-            try:
-                self.step()
-            except StreamError as error:
-                _log.warning("ingest: %s", error)
+        try:
+            while not stopped():
+                try:
+                    self.step()
+                except StreamError as error:
+                    _log.warning("ingest: %s", error)
+        except BaseException:
+            self.leave()  # or our partitions would be nobody's
+            raise
         self.close()
 
     def close(self) -> None:
         """Write what is finished, commit, and leave the group."""
-        if self._write():
-            self._commit()
-        self._consumer.close()
-        self._producer.close()
+        try:
+            if self._write():
+                self._commit()
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Leave the group at once: whoever comes next reads again what is not committed."""
+        for each in (self._consumer, self._producer):
+            with suppress(StreamError):
+                each.close()
+
+    def stalled(self) -> float:
+        """Say for how many seconds messages have waited unread, or what was read could be neither
+        written nor committed."""
+        return max(0.0, self._clock() - min(self._read_at, self._settled_at))
+
+    def silent(self) -> float:
+        """Say for how many seconds the brokers have not answered."""
+        return self._clock() - self.seen.watched_at
 
     def drops(self) -> Counter[str]:
         """Count everything that was read and could not be used, by reason."""
@@ -157,13 +191,12 @@ class Worker:
                 work.take_outcome(outcome, message.offset)
         except (UnreadableTraces, UnreadableMessage) as error:
             self._bury(message, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever is in it must not hold up the others
+            self._bury(message, repr(error))
 
     def _bury(self, message: Message, reason: str) -> None:
-        self.seen.dead_letters += 1
-        where = f"{message.topic}/{message.partition}/{message.offset}"
-        headers = [("reason", reason.encode()), ("from", where.encode())]
-        letter = message.value[:LETTER]
-        self._producer.send(self._topics.dead_letters, message.key, letter, headers)
+        self._letters.bury(message, reason)
+        self.seen.dead_letters = self._letters.buried
 
     def _watch(self, now: float) -> None:
         """See how far the partitions go, and let time pass in those that are read to the end."""
@@ -178,7 +211,9 @@ class Worker:
         self.seen.dropped = self.drops()
         self.seen.fates = self.fates()
         self.seen.open = sum(map(len, self._works.values()))
-        self.seen.watched_at = time.time()
+        self.seen.watched_at = now
+        if not self.seen.lag:
+            self._read_at = now
         for (topic, number), end in ends.items():
             if at.get((topic, number), -1) >= end:  # nothing is known of one that moved meanwhile
                 self._work(number).idle(self._halves[topic], end, now)
@@ -191,18 +226,20 @@ class Worker:
             key = observation.lineage.trace_id.encode()
             value = self._writer.write(observation, halves)
             try:
-                self._producer.send(self._topics.observations, key, value)
+                self._producer.send(self._topics.observations, key, value, HEADERS)
             except MessageTooLarge:
                 self._gone["observation_too_large"] += 1
         cut = {number: list(work.cut) for number, work in works.items()}
         for trace_id, experiment, arm in (each for many in cut.values() for each in many):
             value = write_cut(experiment, arm)
-            self._producer.send(self._topics.observations, trace_id.encode(), value)
+            self._producer.send(self._topics.observations, trace_id.encode(), value, HEADERS)
+        letters = self._letters.send(self._producer)
         try:
             self._producer.flush()
         except StreamError as error:
             _log.warning("ingest: %s; it is written once more", error)
             return False
+        self._letters.acknowledged(letters)
         for number, done in joined.items():
             self.seen.observations += len(done)
             works[number].acknowledged(each.lineage.trace_id for each, _ in done)
@@ -216,13 +253,13 @@ class Worker:
                 safe = work.safe(half)
                 if safe is not None and safe != work.committed[half]:
                     offsets[topic, number] = safe
-        if not offsets:
-            return
-        try:
-            self._consumer.commit(offsets)
-        except StreamError as error:
-            _log.warning("ingest: not committed: %s", error)
-            return
+        if offsets:
+            try:
+                self._consumer.commit(offsets)
+            except StreamError as error:
+                _log.warning("ingest: not committed: %s", error)
+                return
+        self._settled_at = self._clock()
         for (topic, number), offset in offsets.items():
             if number in self._works:  # or it has been taken from us in the meantime
                 self._works[number].committed[self._halves[topic]] = offset
@@ -230,6 +267,8 @@ class Worker:
 
 def _spans(message: Message) -> tuple[str, list[Span]]:
     """Read the spans of a message, all of one trace, whose id is its key."""
+    if not message.value:
+        raise UnreadableMessage("it is empty")
     batch = decode_protobuf(message.value)
     if not batch.spans:
         raise UnreadableMessage(f"no spans, {batch.rejected} without usable ids or times")

@@ -78,6 +78,19 @@ INTAKE_LAG: Final = _gauge(
     "ldfi_intake_lag_messages",
     "With Kafka: observations written that the leader has not taken in yet.",
 )
+RECORDS_DROPPED: Final = _counter(
+    "ldfi_records_dropped_total",
+    "Records that the database cannot hold as they are, by what they are of. The audit says why.",
+    ["record"],
+)
+for _record in ("class", "notification", "certificate", "lesson"):
+    RECORDS_DROPPED.labels(_record)  # so that each is there before the first
+CLOCK_STEPS: Final = _counter(
+    "ldfi_clock_steps_total", "How often the machine's clock was set while this process ran."
+)
+CLOCK_SKEW: Final = _gauge(
+    "ldfi_clock_skew_seconds", "By how much the machine's clock is ahead of this process's time."
+)
 HTTP_REQUESTS: Final = _counter(
     "ldfi_http_requests_total",
     "Requests answered; `route` is the template of the path, `none` where nothing is at the path.",

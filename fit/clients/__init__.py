@@ -15,12 +15,17 @@ from ldfi.fit import patching
 LIBRARIES: Final = {
     "httpcore": "httpx",
     "urllib3": "requests_urllib3",
+    "botocore": "botocore",
     "aiohttp": "aiohttp",
     "grpc": "grpc",
     "grpc.aio": "grpc_aio",
     "sqlalchemy": "sqlalchemy",
+    "psycopg": "psycopg",
+    "asyncpg": "asyncpg",
     "redis": "redis",
     "kafka": "kafka_python",
+    "aiokafka": "aiokafka",
+    "confluent_kafka": "confluent_kafka",
 }
 """The module whose import brings a library into the process → the file here that knows it."""
 

@@ -33,7 +33,7 @@ def patch() -> None:
 def _sync(original: Any) -> Any:
     def handle_request(pool: Any, request: Any) -> Any:
         if armed() and http.PASSED not in request.extensions:
-            answer = passage.through(_SYNC, None, request)
+            answer = passage.through(SITE, None, request)
             if answer is not None:
                 return answer
         return original(pool, request)
@@ -49,7 +49,7 @@ def _async(original: Any) -> Any:
     def handle_async_request(pool: Any, request: Any) -> Any:
         if not armed() or http.PASSED in request.extensions:
             return original(pool, request)
-        fault = passage.through_async(_ASYNC, None, request)
+        fault = passage.through_async(ASYNC_SITE, None, request)
         return original(pool, request) if fault is None else hit(fault, pool, request)
 
     return handle_async_request
@@ -111,5 +111,5 @@ def _response(answer: Reply) -> Any:
     )
 
 
-_SYNC = Site(_name, _strike_sync)
-_ASYNC = Site(_name, _strike_async)
+SITE = Site(_name, _strike_sync)
+ASYNC_SITE = Site(_name, _strike_async)

@@ -1,20 +1,25 @@
-"""kafka-python's producer.
+"""kafka-python's producer and consumer.
 
+Of the producer:
 ``error`` is what an outage of the brokers looks like once the topic is known: ``send`` returns its
 future, and the future fails with a KafkaTimeoutError. ``delay`` is what a full buffer looks like:
 ``send`` blocks for ``max_block_ms`` and raises KafkaTimeoutError (which is all that a ``timeout``
 is), or for the fault's length and then sends.
+
+Where no broker is left a consumer's ``poll`` comes back with nothing when its timeout is over: so
+do ``timeout`` and a longer ``delay``. ``error`` is a KafkaConnectionError.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kafka import KafkaProducer, TopicPartition
-from kafka.errors import KafkaTimeoutError
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.producer.future import FutureProduceResult, FutureRecordMetadata
 
 from ldfi.fit import error, passage, patching
+from ldfi.fit.clients.kafka import consumer_point
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -23,8 +28,9 @@ from ldfi.fit.strike import Strike
 
 
 def patch() -> None:
-    """Make every produced message an injection point."""
+    """Make every produced message an injection point, and every time that some are asked for."""
     patching.put(KafkaProducer, "send", _sync)
+    patching.put(KafkaConsumer, "poll", _sync_poll)
 
 
 def _sync(original: Any) -> Any:
@@ -36,6 +42,17 @@ def _sync(original: Any) -> Any:
         return original(producer, topic, *rest, **named)
 
     return send
+
+
+def _sync_poll(original: Any) -> Any:
+    def poll(consumer: Any, timeout_ms: float = 0, *rest: Any, **named: Any) -> Any:
+        if armed():
+            answer = passage.through(_RECEIVING, None, consumer, timeout_ms)
+            if answer is not None:
+                return answer
+        return original(consumer, timeout_ms, *rest, **named)
+
+    return poll
 
 
 def _name(service: str, _producer: Any, topic: str) -> str:
@@ -60,4 +77,19 @@ def _failed(topic: str) -> Any:
     return future.failure(KafkaTimeoutError(f"Batch for {topic} expired: {error.TEXT}"))
 
 
+def _name_receiving(service: str, consumer: Any, _timeout_ms: float) -> str:
+    return consumer_point(service, consumer.subscription() or ())
+
+
+def _strike_receiving(injection: Injection, _consumer: Any, timeout_ms: float) -> Strike | None:
+    if injection.kind == "error":
+        return Strike(failure=KafkaConnectionError(error.TEXT))
+    if injection.kind == "delay":
+        return delay(injection.delay_ms, timeout_ms / 1000, dict)
+    if injection.kind == "timeout":
+        return timeout(injection.delay_ms, timeout_ms / 1000, dict)
+    return None
+
+
 _SITE = Site(_name, _strike)
+_RECEIVING = Site(_name_receiving, _strike_receiving)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from ldfi.fit import error
+from ldfi.fit.points import database_point, template_statement, template_words
 from ldfi.kinds import FaultKind
 
 _STATES: Final = {
@@ -23,6 +24,9 @@ _STATES: Final = {
 
 _CLOSABLE: Final = frozenset({"psycopg", "psycopg2"})
 """Drivers whose connections a cursor knows and closes."""
+
+ABOVE: Final = "_fit_above"
+"""On a connection whose statements have their point above the driver."""
 
 
 class Raising(NamedTuple):
@@ -43,15 +47,33 @@ class Raising(NamedTuple):
 
 def raising(kind: FaultKind, dialect: Any, verb: str) -> Raising | None:
     """Make the statement for a kind; None where dialect and driver cannot have it."""
-    if dialect.name != "postgresql" or kind not in _STATES:
+    if dialect.name != "postgresql":
         return None
-    lost = kind == "sql:lost"
-    if lost and (dialect.is_async or dialect.driver not in _CLOSABLE):
+    said = said_by_server(kind, verb)
+    if said is not None and said.lost and (dialect.is_async or dialect.driver not in _CLOSABLE):
+        return None
+    return said
+
+
+def said_by_server(kind: FaultKind, verb: str) -> Raising | None:
+    """Make the statement for a kind; None for one that is no state of the server."""
+    if kind not in _STATES:
         return None
     state, message = _STATES[kind]
     said = message.format(verb=verb)
     return Raising(
         f"DO $fit$ BEGIN RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = '{said}', "
         f"HINT = '{error.TEXT}'; END $fit$",
-        lost,
+        kind == "sql:lost",
     )
+
+
+def verb_of(statement: str) -> str:
+    """Return what a statement begins with, as the server's own messages have it."""
+    return template_statement(statement).partition(" ")[0]
+
+
+def statement_point(service: str, statement: str, database: str) -> str:
+    """Name the point of a statement sent past SQLAlchemy; a name with nothing in it is none."""
+    named = template_words(database)
+    return database_point(service, statement, named if named.strip("*") else "postgresql")

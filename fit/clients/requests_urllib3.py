@@ -22,7 +22,7 @@ from urllib3.util.timeout import Timeout
 
 from ldfi.fit import error, passage, patching
 from ldfi.fit.answers import Reply, answer_of, wire
-from ldfi.fit.clients import http
+from ldfi.fit.clients import fakes, http
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -37,7 +37,7 @@ def patch() -> None:
 
 def _sync(original: Any) -> Any:
     def make_request(pool: Any, conn: Any, method: str, url: str, **options: Any) -> Any:
-        if armed():
+        if armed() and not fakes.passed():
             answer = passage.through(_SITE, None, pool, conn, method, url, options)
             if answer is not None:
                 if options.get("response_conn") is not None:
@@ -45,12 +45,16 @@ def _sync(original: Any) -> Any:
                 if options.get("preload_content", True):
                     answer.read(decode_content=options.get("decode_content"), cache_content=True)
                 return answer
+            fakes.let_through()
         return original(pool, conn, method, url, **options)
 
     return make_request
 
 
 def _name(service: str, pool: Any, _conn: Any, method: str, url: str, _options: Any) -> str:
+    rule = http.rule.get()
+    if rule is not None and (known := rule(service)):
+        return known
     if url.startswith("/"):
         path = url.partition("?")[0]
         return http_point(service, method, pool.host, pool.port, path, http.template())

@@ -9,10 +9,12 @@ lasts its length and then lets the statement through; a cancelled task stops wai
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import event, exc
 from sqlalchemy.engine import Engine
+from sqlalchemy.pool import Pool
 from sqlalchemy.util import await_only
 
 from ldfi.fit import error, passage, patching
@@ -31,6 +33,9 @@ def patch() -> None:
             event.listen(Engine, name, listener)
             patching.when_taken_out(_removal(name, listener))
     patching.put(Engine, "connect", _connect)
+    if not event.contains(Pool, "connect", _connected):
+        event.listen(Pool, "connect", _connected)
+        patching.when_taken_out(lambda: event.remove(Pool, "connect", _connected))
 
 
 def _removal(name: str, listener: Any) -> Any:
@@ -54,6 +59,12 @@ _LISTENERS: dict[str, Any] = {
     "do_executemany": _execute,
     "do_execute_no_params": _execute_alone,
 }
+
+
+def _connected(_connection: Any, record: Any) -> None:
+    """Tell the driver's own points that the point of this connection's statements is here."""
+    with suppress(Exception):  # not every driver's connection can be marked
+        setattr(record.driver_connection, postgresql.ABOVE, True)
 
 
 def _connect(original: Any) -> Any:

@@ -7,6 +7,8 @@ import { injectionOf } from './kinds.js'
 
 export const ENTRY = 'fit'
 export const MAX_LENGTH = 4092
+/** Seconds ahead that an expiry may lie: an hour, and a minute for clocks that differ. */
+export const LONGEST = 3660
 
 const FAULT = '(?:e[\\w-]{8}|d[\\w-]{8}[1-9][0-9]{0,6})(?:n[1-9][0-9]?)?'
 const SHAPE = new RegExp(
@@ -54,6 +56,7 @@ export function decode(keys, value, now) {
   }
   const expires = Number(expiry)
   if (!(expires > now)) throw new ContextError('expired', `failure context expired at ${expires}`)
+  if (expires - now > LONGEST) throw new ContextError('expired', `good for ${expires - now} s`)
   return {
     experiment,
     arm: arm === 't' ? 'treatment' : 'control',

@@ -1,13 +1,15 @@
 /**
  * fetch as an injection point.
  *
- * `error` is answered with status 503, `status:N` with N. `delay` hangs until the caller's
+ * `error` is answered with status 503, `status:N` with N. `refused` rejects as fetch does where nobody
+ * listens. `delay` hangs until the caller's
  * AbortSignal fires and then rejects with its reason, as fetch itself does; a caller that waits longer
  * than the delay gets the real answer after it. For every other kind the call goes through and nothing
  * is claimed. Calls made with node:http directly are not injection points.
  */
 
 import { STATUS_CODES } from 'node:http'
+import { constants } from 'node:os'
 
 import { admits } from './occurrence.js'
 import { httpPoint, pointHash } from './points.js'
@@ -47,7 +49,7 @@ function decide(input, init) {
 
 /** Whether fetch can fail in this way natively. */
 function able({ kind }) {
-  return kind === 'error' || kind === 'delay' || kind.startsWith('status:')
+  return ['error', 'delay', 'refused'].includes(kind) || kind.startsWith('status:')
 }
 
 function pointOf(name, input, init) {
@@ -82,6 +84,10 @@ async function carryOut({ injection, proof }, original, input, init) {
     proof.end()
     return original(input, init)
   }
+  if (injection.kind === 'refused') {
+    proof.end({ type: 'TypeError' })
+    throw refused(input)
+  }
   const status = injection.kind === 'error' ? 503 : Number(injection.kind.slice('status:'.length))
   proof.end({ status, type: String(status) })
   return new Response(BODY, {
@@ -89,6 +95,21 @@ async function carryOut({ injection, proof }, original, input, init) {
     statusText: STATUS_CODES[status] ?? '',
     headers: { 'content-type': 'text/plain' },
   })
+}
+
+/** What fetch rejects with where nobody listens. */
+function refused(input) {
+  const url = new URL(input instanceof Request ? input.url : String(input))
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
+  const cause = new Error(`connect ECONNREFUSED ${url.hostname}:${port}`)
+  Object.assign(cause, {
+    errno: -constants.errno.ECONNREFUSED,
+    code: 'ECONNREFUSED',
+    syscall: 'connect',
+    address: url.hostname,
+    port,
+  })
+  return new TypeError('fetch failed', { cause })
 }
 
 /** Wait; rejects with the signal's reason as soon as the caller gives up. */

@@ -17,16 +17,31 @@ export { Keys, KeyFormatError } from './keys.js'
 export { httpPoint, pointHash } from './points.js'
 export { current } from './request.js'
 
+/** The service's name, as OpenTelemetry reads it from the environment. */
+function named() {
+  const { OTEL_SERVICE_NAME: name, OTEL_RESOURCE_ATTRIBUTES: attributes = '' } = process.env
+  if (name) return name
+  const pair = attributes.split(',').find((each) => each.trim().startsWith('service.name='))
+  if (!pair) return 'unknown_service'
+  const value = pair.slice(pair.indexOf('=') + 1).trim()
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
+}
+
 /**
  * Make this process's `fetch` an injection point. Returns whether injection is possible at all.
  *
  * Keys come from FIT_KEYS. Without a key, or with one that cannot be read, nothing is touched: a
  * service must start all the same.
  *
- * @param {string} [service] the name its spans carry; OTEL_SERVICE_NAME by default
+ * @param {string} [service] the name its spans carry; by default that of OTEL_SERVICE_NAME, else of
+ *   service.name in OTEL_RESOURCE_ATTRIBUTES
  * @returns {boolean}
  */
-export function install(service = process.env.OTEL_SERVICE_NAME || 'unknown_service') {
+export function install(service = named()) {
   const text = process.env.FIT_KEYS
   if (!text) return false
   try {

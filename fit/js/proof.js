@@ -1,24 +1,32 @@
 /**
  * Proof of firing: what happened at a point, on a span and on a diagnostics channel.
  *
- * Where `@opentelemetry/api` is installed, a call that is hit gets a CLIENT span of ours, since the
- * call's own never starts; what could not be recorded is not injected. Where it is not, the channel
- * `fit.fault` (node:diagnostics_channel) is all the proof there is.
+ * A call that is hit gets a CLIENT span of ours, since the call's own never starts. What could not be
+ * recorded is not injected: without `@opentelemetry/api`, or where a span is not recorded, nothing is,
+ * unless somebody listens to the channel `fit.fault` (node:diagnostics_channel), which is proof as well.
  */
 
 import { channel } from 'node:diagnostics_channel'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 
 export const faults = channel('fit.fault')
 
-const api = optional('@opentelemetry/api')
+const api = found('@opentelemetry/api')
 
-function optional(name) {
-  try {
-    return createRequire(import.meta.url)(name)
-  } catch {
-    return undefined
+/**
+ * OpenTelemetry's API as the application has it. From this file it is not found where the package is a
+ * symbolic link; there may be several copies, and all of them share one provider.
+ */
+function found(name) {
+  for (const from of [import.meta.url, process.argv[1], join(process.cwd(), 'package.json')]) {
+    try {
+      if (from) return createRequire(from)(name)
+    } catch {
+      continue // the next one
+    }
   }
+  return undefined
 }
 
 /**
@@ -28,14 +36,15 @@ function optional(name) {
  * @returns {Proof | undefined} undefined where nothing would be recorded
  */
 export function open(point, experiment) {
-  if (!api) return new Proof(undefined, point, experiment)
+  const witnessed = faults.hasSubscribers ? new Proof(undefined, point, experiment) : undefined
+  if (!api) return witnessed
   const span = api.trace.getTracer('fit').startSpan(point, {
     kind: api.SpanKind.CLIENT,
     attributes: { 'fit.point': point },
   })
   if (span.isRecording()) return new Proof(span, point, experiment)
   span.end()
-  return undefined
+  return witnessed
 }
 
 class Proof {

@@ -6,6 +6,7 @@ the ones nobody asked for cost one dictionary look-up.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
@@ -96,6 +97,8 @@ class _Memory:
 
 
 _memory = _Memory()
+_reading = threading.Lock()
+"""What is remembered is one for all threads, and numbers in it must be of one thing each."""
 
 
 def decode_protobuf(body: bytes) -> Batch:
@@ -111,6 +114,11 @@ def decode_protobuf(body: bytes) -> Batch:
         raise UnreadableTraces(f"{len(body)} bytes are no OTLP trace data: {error}") from error
     if body and not request.resource_spans:
         raise UnreadableTraces(f"{len(body)} bytes hold no OTLP resource spans; send traces here")
+    with _reading:
+        return _batch(request)
+
+
+def _batch(request: Any) -> Batch:
     global _memory  # noqa: PLW0603 - a cache, replaced when it is full
     if _memory.full():
         _memory = _Memory()

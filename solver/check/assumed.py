@@ -12,24 +12,37 @@ def assumed(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """Say everything that the certificate takes for granted, by topic; no topic is empty."""
     axioms = data["axioms"]
     bounds, language = axioms["bounds"], axioms["language"]
+    alike = _alike(language["implications"])
     topics = {
         "rules": tuple(_rules(axioms)),
         "evidence": tuple(_evidence(data)),
         "the only faults": tuple(language["faults"]),
         "protected": tuple(bounds["protected"]),
         "left out": tuple(" with ".join(each) for each in bounds["exclusions"]),
+        "presumed harmful, and not tried": tuple(
+            f"{' with '.join(each['faults'])}, as {' with '.join(each['of'])} is"
+            for each in bounds.get("presumed", ())
+        ),
         "down": tuple(bounds["down"]),
         "cannot happen": tuple(" with ".join(each) for each in axioms["impossible"]),
         "domains": tuple(
             f"{name} is {', '.join(inside)}" for name, inside in sorted(language["domains"].items())
         ),
+        "alike": tuple(f"{one} and {other}" for one, other in sorted(alike) if one < other),
         "consequences": tuple(
             f"{each['stronger']} brings {each['weaker']} about"
             f" ({'declared' if each['run'] is None else 'run ' + str(each['run'])})"
             for each in language["implications"]
+            if (each["stronger"], each["weaker"]) not in alike
         ),
     }
     return {topic: texts for topic, texts in topics.items() if texts}
+
+
+def _alike(implications: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    """List the pairs of faults of which either was declared to bring the other about."""
+    said = {(each["stronger"], each["weaker"]) for each in implications if each["run"] is None}
+    return {(one, other) for one, other in said if one != other and (other, one) in said}
 
 
 def _rules(axioms: dict[str, Any]) -> Iterator[str]:
@@ -64,7 +77,8 @@ def left_out(language: Vocabulary, data: dict[str, Any]) -> Iterator[frozenset[s
         for name in data["axioms"]["language"]["domains"]
         if language.offered >> language.index[name] & 1
     ]
-    for each in bounds["exclusions"]:
+    presumed = [each["faults"] for each in bounds.get("presumed", ())]
+    for each in (*bounds["exclusions"], *presumed):
         language.effort.spend(1 + len(domains))
         together = language.bits(each)
         if not any(not together & ~whole for whole in domains):

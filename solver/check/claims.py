@@ -8,6 +8,9 @@ from typing import Any
 from ldfi.solver.check.evidence import World
 from ldfi.solver.check.language import members
 
+TWO = 2
+"""Faults of which one excludes the other."""
+
 
 def wrong_claims(world: World, data: dict[str, Any]) -> list[str]:
     """Say what does not follow from the runs."""
@@ -16,6 +19,7 @@ def wrong_claims(world: World, data: dict[str, Any]) -> list[str]:
         *_wrong_findings(world, data),
         *_wrong_larger(world, data),
         *_unexplained(world, data),
+        *_wrong_presumed(world, data),
     ]
 
 
@@ -107,6 +111,24 @@ def _unexplained(world: World, data: dict[str, Any]) -> Iterator[str]:
         world.effort.spend(1 + len(known))
         if not any(not each & ~bad.points for each in known):
             yield f"the failure of run {bad.number} is explained by no finding"
+
+
+def _wrong_presumed(world: World, data: dict[str, Any]) -> Iterator[str]:
+    """Report what is presumed harmful although it is known not to be, or for no reason: it has to
+    be a failing set, with some faults in place of others that cannot happen with them."""
+    language = world.language
+    apart = {frozenset(each) for each in data["axioms"]["impossible"] if len(each) == TWO}
+    for each in data["axioms"]["bounds"].get("presumed", ()):
+        said, touched = _said(each["faults"]), language.touched(language.bits(each["faults"]))
+        if world.safe(touched):
+            yield f"{said} is presumed harmful, and was shown to be survived"
+        if not world.fails(language.touched(language.bits(each["of"]))):
+            yield f"{said} is presumed harmful, as {_said(each['of'])} is, which was not seen"
+        new, old = set(each["faults"]) - set(each["of"]), set(each["of"]) - set(each["faults"])
+        world.effort.spend(1 + len(new) * len(old))
+        pairs = {one: {o for o in old if frozenset({one, o}) in apart} for one in new}
+        if len(new) != len(old) or not all(pairs.values()) or set().union(*pairs.values()) != old:
+            yield f"{said} is presumed harmful, and is no other way for {_said(each['of'])} to fail"
 
 
 def _said(faults: Any) -> str:

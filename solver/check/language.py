@@ -30,8 +30,9 @@ class Vocabulary:
         bounds = axioms["bounds"]
         self.down = self.expand(bounds["down"])
         self.protected = self.bits(bounds["protected"])
+        presumed = [each["faults"] for each in bounds.get("presumed", ())]
         self.exclusions = [
-            self.bits(each) for each in (*bounds["exclusions"], *axioms["impossible"])
+            self.bits(each) for each in (*bounds["exclusions"], *axioms["impossible"], *presumed)
         ]
         self._singles = frozenset(each for each in self.exclusions if each.bit_count() == 1)
         self._excluding = self._index_exclusions()
@@ -120,7 +121,16 @@ class Vocabulary:
             return False
         reaches = [self.reach(number) for number in members(variables)]
         self.effort.spend(len(exclusions) * len(reaches))
-        return any(_completes(reaches, exclusion) for exclusion in exclusions)
+        return any(
+            _completes(reaches, exclusion) or self._says_it_twice(exclusion, variables)
+            for exclusion in exclusions
+        )
+
+    def _says_it_twice(self, exclusion: int, variables: int) -> bool:
+        """Tell whether all of it is among these, and each of it brings about the rest."""
+        return not exclusion & ~variables and not any(
+            exclusion & ~self.reach(number) for number in members(exclusion)
+        )
 
     def admissible(self, variables: int) -> bool:
         """Tell whether these may be tried together."""

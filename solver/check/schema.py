@@ -87,6 +87,7 @@ def _axioms(known: frozenset[str]) -> Field:
     faults, one = names(known), name(known)
     sets = each_of(some(faults), distinct=_sets_are_distinct)
     implication = fields({"stronger": one, "weaker": one, "run": optional(number(1))})
+    presumed = each_of(fields({"faults": some(faults), "of": some(faults)}))
     return fields(
         {
             "bounds": fields(
@@ -95,7 +96,8 @@ def _axioms(known: frozenset[str]) -> Field:
                     "protected": faults,
                     "exclusions": sets,
                     "down": faults,
-                }
+                },
+                {"presumed": presumed},
             ),
             "impossible": sets,
             "language": fields(

@@ -53,9 +53,24 @@ class Union:
 
 
 def _drawn(pairs: Pairs, search: Search) -> list[int]:
-    drawn = None if search.mute or search.attempts else pairs.weightiest()
+    drawn = None
+    if not search.mute and not search.attempts:
+        drawn = pairs.weightiest(_contested(search)) or pairs.weightiest()
     drawn = drawn or pairs.draw(search.rng)
     return search.retries() if drawn is None else [drawn]
+
+
+def _contested(search: Search) -> int:
+    """Find the variables that are known to hurt in pairs, of which a union holds one or the other.
+
+    What is open between those of two pairs fits into few unions, and is taken before what fits into
+    any: left for later, each of these costs a union of its own.
+    """
+    now, found = search.now, 0
+    for failing in now.equation.failing:
+        if failing.bit_count() == 2:
+            found |= failing & now.plain & now.selectable
+    return found
 
 
 def _block(pairs: Pairs, search: Search) -> int:

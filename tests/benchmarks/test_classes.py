@@ -6,12 +6,27 @@ import pytest
 
 from benchmarks.classes import CHOSEN, judged, learned, silent
 from benchmarks.generated_application import KINDS, Application
+from benchmarks.reached import campaign
 from ldfi.fit import chosen
 from ldfi.lineage import attributes
 
 
 def test_two_ways_without_a_name_are_two_varieties() -> None:
     assert silent(seed=4, ways=2, count=200)["equal"]
+
+
+def test_campaigns_reach_the_points_that_they_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(chosen.VARIABLE, CHOSEN)
+    for cache in (chosen.chosen, attributes._of_the_asked):
+        cache.cache_clear()
+    try:
+        row = campaign(7, 6_000, seconds=12)
+    finally:
+        monkeypatch.undo()
+        for cache in (chosen.chosen, attributes._of_the_asked):
+            cache.cache_clear()
+    assert int(str(row["treated"])) >= 20
+    assert float(str(row["reached"])) >= 0.9
 
 
 def test_applications_are_the_same_for_the_same_seed() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from benchmarks.gate import STORE, TOWNS, Incident, Town, counted, summed, targets
 from ldfi.experiments.control.evidence import knowledge_of
 from ldfi.experiments.domain.gates.gate import Gate, gate
+from ldfi.lineage.span import Span
 from ldfi.testing.world import World
 
 
@@ -57,6 +58,42 @@ def test_no_second_node_may_go_while_one_is_dead_and_again_when_it_is_back(world
     assert refused.why == ("GET /items: the outage by itself hurts",)
     assert made.ask(STORE[0]).verdict == "safe"  # it is down anyway
     made.go_on(15.0)
+    assert made.ask(STORE[1]).verdict == "safe"
+
+
+def go_on_finely(town: Town, requests: int) -> None:
+    """A request every tenth of a second."""
+    for _ in range(requests):
+        town.world.step(1, 0.1)
+
+
+def test_a_death_is_seen_by_the_third_request_that_met_it(world: World) -> None:
+    made = town(world)
+    dies(made, STORE[0], seconds=5.0)
+    go_on_finely(made, 3)
+    assert made.ask(STORE[1]).verdict == "refused"
+    made.go_on(20.0)
+    assert made.ask(STORE[1]).verdict == "safe"
+
+
+def test_a_death_is_seen_before_any_edge_has_told_of_the_requests(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = town(world)
+    receive, held = world.engine.receive_spans, list[Span]()
+
+    def roots_come_last(spans: Iterable[Span], now: float) -> None:
+        came = list(spans)
+        held.extend(each for each in came if each.parent_id is None)
+        receive([each for each in came if each.parent_id is not None], now)
+
+    monkeypatch.setattr(world.engine, "receive_spans", roots_come_last)
+    dies(made, STORE[1], seconds=5.0)
+    go_on_finely(made, 3)
+    assert made.ask(STORE[2]).verdict == "refused"
+    monkeypatch.undo()
+    receive(held, world.now)
+    made.go_on(20.0)
     assert made.ask(STORE[1]).verdict == "safe"
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from itsdangerous import TimestampSigner
 
-from ldfi.dashboards.sessions import COOKIE, LASTS, Sessions
+from ldfi.dashboards.sessions import COOKIE, LASTS, LINK_LASTS, Sessions
 from ldfi.experiments.api.rate_limit import STRANGERS, RateLimiter
 from ldfi.experiments.process.tokens import Role
 from ldfi.experiments.store import tokens
-from tests.dashboards.browsing import Site, site, text_of
-from tests.experiments.applications import GIVEN, service
+from tests.dashboards.browsing import Browser, Site, site, text_of
+from tests.experiments.applications import GIVEN, bearer, service
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,56 @@ def test_strangers_are_asked_to_log_in_and_come_back_to_where_they_wanted_to_go(
     entered = browser.log_in(GIVEN["viewer"], "/audit?kind=campaign")
     assert (entered.status_code, entered.headers["location"]) == (303, "/audit?kind=campaign")
     assert "viewer" in text_of(browser.get("/audit?kind=campaign"))
+
+
+def _link(here: Site, role: Role) -> httpx.Response:
+    asking = here.stranger().client
+    return asking.post("/api/v1/login-links", headers=bearer(GIVEN[role]))
+
+
+def _follow(browser: Browser, path: str) -> httpx.Response:
+    link = parse_qs(urlsplit(path).query)["link"][0]
+    page = browser.get(path)
+    assert link in page.text
+    assert 'name="token"' not in page.text
+    return browser.client.post("/login", data={"csrf": browser.csrf(path), "link": link})
+
+
+def test_a_link_logs_one_browser_in_once(here: Site) -> None:
+    path = _link(here, "viewer").raise_for_status().json()["path"]
+    browser, another = here.stranger(), here.stranger()
+    assert _follow(browser, path).status_code == 303
+    assert "viewer" in text_of(browser.get("/"))
+
+    late = _follow(another, path)
+
+    assert late.status_code == 403
+    assert "used or old" in text_of(late)
+    assert another.get("/").status_code == 303
+
+
+@pytest.mark.parametrize("role", ["ingest", "devices", "edge", "metrics"])
+def test_machines_get_no_link(here: Site, role: Role) -> None:
+    assert _link(here, role).status_code == 403
+    assert here.stranger().client.post("/api/v1/login-links").status_code == 401
+
+
+def test_a_link_is_good_for_ten_minutes_with_our_key_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sessions = Sessions(b"key")
+    link = sessions.link("kim")
+    assert Sessions(b"another").redeem(link) is None
+    assert Sessions(b"key").of(_with_cookie(link)) is None  # a link is no cookie
+    assert sessions.redeem(sessions.signed("kim", "number")) is None  # and a cookie is no link
+    now = time.time()
+    monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda _: int(now + LINK_LASTS + 2))
+    assert sessions.redeem(link) is None
+
+
+def _with_cookie(cookie: str) -> Request:
+    header = (b"cookie", f"{COOKIE}={cookie}".encode())
+    return Request({"type": "http", "method": "GET", "path": "/", "headers": [header]})
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])

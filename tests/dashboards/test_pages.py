@@ -158,6 +158,14 @@ def test_a_campaign_is_created_as_the_form_says(operator: Browser) -> None:
         assert part in said, said
 
 
+def test_kinds_that_take_an_argument_are_typed(operator: Browser) -> None:
+    form = _filled_in(operator) | {"kinds": "refused", "more_kinds": "status:500, grpc:ABORTED,"}
+    made = operator.post("/campaigns", "/campaigns/new", **form)
+    assert made.status_code == 303, text_of(made)
+    said = text_of(operator.get(made.headers["location"]))
+    assert "refused, status:500 and grpc:ABORTED" in said
+
+
 def test_unticked_boxes_are_off(operator: Browser) -> None:
     form = _filled_in(operator)
     del form["confirm"], form["verify"]
@@ -178,6 +186,7 @@ def test_unticked_boxes_are_off(operator: Browser) -> None:
         ({"hours_from": "09:00"}, "calendar : hours 1: String should match pattern"),
         ({"blackout_first_0": "2026-12-18"}, "calendar : blackouts 0 why: String should have"),
         ({"kinds": ""}, "kinds : List should have at least 1 item"),
+        ({"more_kinds": "status:200"}, "kinds : 1: 'status:200' is no kind of fault"),
         ({"strategy": "luck"}, "strategy : Input should be 'smallest', 'likeliest' or 'union'"),
         ({"name": "a\x07b"}, "name : String should match pattern"),
     ],

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.dashboards.phrases import (
-    listed,
     said_difference,
     said_fault,
     said_outcome,
@@ -17,6 +16,7 @@ from ldfi.dashboards.phrases import (
     said_predicate,
     said_together,
 )
+from ldfi.dashboards.words import listed
 from ldfi.fit.predicate import Condition, Predicate
 
 

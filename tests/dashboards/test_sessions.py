@@ -80,6 +80,12 @@ def test_over_https_the_cookie_goes_over_nothing_else() -> None:
     assert "; secure" in response.headers["set-cookie"].lower()
 
 
+def test_behind_a_proxy_that_ends_tls_it_does_not_either() -> None:
+    response = Response()
+    Sessions(b"key", secure=True).begin(response, request(scheme="http"), "kim")
+    assert "; secure" in response.headers["set-cookie"].lower()
+
+
 def test_one_that_has_ended_is_no_session() -> None:
     sessions = Sessions(b"key")
     session, cookie = begun(sessions)

@@ -81,7 +81,7 @@ def test_a_signed_context_from_outside_breaks_what_it_names_and_nothing_without_
 
     try:
         # Then a planted fault hurts where it is treatment, and a handled one does not
-        license_ = "error@api>http:GET:license/licenses/*"
+        license_ = "refused@api>http:GET:license/licenses/*"
         assert ask("/play/17", license_).status_code == (502 if key else 200)
         assert ask("/play/17", license_, "control").status_code == 200
         home = ask("/boot", "error@bookmarks>http:POST:recordsdb/query").json()

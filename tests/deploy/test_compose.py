@@ -156,3 +156,13 @@ def test_the_image_holds_what_the_lock_names_and_nothing_else() -> None:
     installs = [line for line in installs if "pip" in line]
     assert len(installs) == 4
     assert all("--require-hashes" in line or "--no-deps" in line for line in installs)
+
+
+def test_everybody_is_told_whose_word_on_addresses_to_take() -> None:
+    # Or all callers behind a proxy share one rate limit
+    composed = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    serving = [each for each in composed["services"].values() if "serve" in each.get("command", "")]
+    assert len(serving) == 3
+    assert all(each["environment"].get("FORWARDED_ALLOW_IPS") for each in serving)
+    configured = yaml.safe_load((ROOT / "deploy/kubernetes/configmap.yaml").read_text())
+    assert configured["data"]["FORWARDED_ALLOW_IPS"]

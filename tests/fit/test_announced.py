@@ -66,6 +66,22 @@ def test_the_edge_marks_a_request_as_its_own(
     assert marks(everything) == [True, True]
 
 
+def test_the_edge_says_whose_requests_are_not_the_first(everything: Recorded) -> None:
+    app = fit.EdgeMiddleware(traced(echo_app(), everything), Held(a_rule(treatment=1.0)))
+    with served(app) as url:
+        for device in ("d1", "d2", "d1", "d2", "d1"):
+            get(url, **{"x-device-id": device})
+    again = [each.get("fit.again") for each in everything.attributes("SERVER")]
+    assert again == [None, None, True, True, True]
+
+
+def test_it_says_so_of_no_request_that_is_in_no_experiment(everything: Recorded) -> None:
+    with served(fit.EdgeMiddleware(traced(echo_app(), everything), Held())) as url:
+        get(url)
+        get(url)
+    assert [each.get("fit.again") for each in everything.attributes("SERVER")] == [None, None]
+
+
 def test_so_does_the_edge_of_wsgi(everything: Recorded) -> None:
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         start_response("200 OK", [])

@@ -70,7 +70,7 @@ def test_only_characters_that_survive_baggage_and_a_hundred_faults_in_4_kib(
 
     assert set(value) <= SAFE
     assert len(value) <= MAX_LENGTH
-    assert set(decode(KEYS, value, now=0).injections) == {point_hash(p) for p in points}
+    assert set(decode(KEYS, value, now=2**31 - 60).injections) == {point_hash(p) for p in points}
 
 
 def test_an_older_key_still_verifies_and_an_unknown_one_does_not() -> None:
@@ -168,7 +168,7 @@ def test_version_2_reads_back_and_a_hundred_faults_of_twenty_ways_fit(
     assert set(value) <= SAFE
     assert len(value) <= MAX_LENGTH
     assert (value[0] == "1") == all(fault.kind in KINDS for fault in faults)
-    read = decode(KEYS, value, now=0).injections
+    read = decode(KEYS, value, now=10**12 - 60).injections
     assert len(read) == len(faults)
     for fault in faults:
         injection = read[point_hash(fault.point)]

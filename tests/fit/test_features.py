@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from hypothesis import assume, given
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ldfi.fit.chosen import parse
 from ldfi.fit.device_type import device_type
 from ldfi.fit.faults import Fault
-from ldfi.fit.features import query_features, request_features
+from ldfi.fit.features import query_features, query_pairs, request_features
 from ldfi.fit.predicate import GUARD, Condition, Predicate, fits
 from ldfi.fit.rules import Lease, Rule
 from ldfi.lineage.attributes import features_of_query, template_query
@@ -147,3 +147,13 @@ def test_a_path_fits_a_template_where_each_of_its_segments_does(
         t in ("*", p) for t, p in zip(template, path, strict=False)
     )
     assert fits("/" + "/".join(template), "/" + "/".join(path)) is expected
+
+
+@given(
+    st.text("ab=&+%25F CD3a:;é")
+    | st.lists(
+        st.sampled_from(["%22", "%5B", "%5D", "%2C", "%2c", "%25", "%C3", "%A9", "=", "&", "2"])
+    ).map("".join)
+)
+def test_a_query_is_split_as_the_standard_library_does(query: str) -> None:
+    assert query_pairs(query) == parse_qsl(query, keep_blank_values=True)

@@ -42,7 +42,7 @@ def test_what_each_protocol_knows() -> None:
     gone = {"refused", "reset", "timeout", "redis:loading", "redis:lost"}
     made_by_hand = {"exception:KeyError"}
     assert offered(REDIS) == {*gone, "redis:readonly", *made_by_hand}
-    told = {"sql:deadlock", "sql:serialization", "sql:lost"}
+    told = {"reset", "timeout", "sql:deadlock", "sql:serialization", "sql:lost"}
     assert offered(SELECT) == {*told, *made_by_hand}
     assert offered(UPDATE) == {*told, "sql:readonly", *made_by_hand}
     assert offered(CONNECT) == {"refused", *made_by_hand}

@@ -12,7 +12,7 @@ import pytest
 from ldfi.fit.context import Injection, decode, point_hash
 from ldfi.fit.errors import ContextError, KeyFormatError
 from ldfi.fit.keys import Keys
-from ldfi.fit.points import http_point
+from ldfi.fit.points import authority, database_point, http_point, message_point, rpc_point
 from ldfi.kinds import FAMILIES, family
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +66,28 @@ def test_names_of_http_calls(case: dict[str, Any]) -> None:
     name = http_point(
         case["caller"], case["method"], case["host"], case["port"], case["path"], case["template"]
     )
+
+    assert (name, point_hash(name)) == (case["name"], case["hash"])
+
+
+@pytest.mark.parametrize("case", vectors("points.json", "rpc"), ids=str)
+def test_names_of_procedure_calls(case: dict[str, str]) -> None:
+    name = rpc_point(case["caller"], case["method"], authority(case["peer"]))
+
+    assert (name, point_hash(name)) == (case["name"], case["hash"])
+
+
+@pytest.mark.parametrize("case", vectors("points.json", "db"), ids=str)
+def test_names_of_statements(case: dict[str, str]) -> None:
+    name = database_point(case["caller"], case["statement"], case["peer"])
+
+    assert (name, point_hash(name)) == (case["name"], case["hash"])
+
+
+@pytest.mark.parametrize("case", vectors("points.json", "message"), ids=str)
+def test_names_of_messages(case: dict[str, str]) -> None:
+    given = [case[part] for part in ("caller", "operation", "system", "destination")]
+    name = message_point(*given)
 
     assert (name, point_hash(name)) == (case["name"], case["hash"])
 

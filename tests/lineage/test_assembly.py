@@ -46,8 +46,8 @@ def test_open_traces_may_be_looked_at_the_newest_first_and_stay_open() -> None:
 
     looked = assembler.newest(2)
 
-    assert [(heard, len(trace.spans)) for heard, trace in looked] == [(5.0, 2), (3.0, 1)]
-    assert looked[0][1].trace_id == of(1, "root").trace_id
+    assert [(trace.heard, len(trace.spans)) for trace in looked] == [(5.0, 2), (3.0, 1)]
+    assert looked[0].trace_id == of(1, "root").trace_id
     assert len(assembler) == 3
 
 

@@ -50,8 +50,10 @@ def test_a_retry_that_succeeded_is_support_and_its_first_attempt_a_failure() -> 
     ("fields", "kind"),
     [
         ({"status": "500"}, "status:500"),
-        ({"status": "503"}, "error"),
-        ({"status": "503", "fired": "delay"}, "error"),
+        ({"status": "503"}, "status:503"),
+        ({"status": "503", "fired": "delay"}, "status:503"),
+        ({"error_type": "ConnectError"}, "refused"),
+        ({"error_type": "aiohttp.client_exceptions.ClientConnectorError"}, "refused"),
         ({"status": "504"}, "status:504"),
         ({"rpc_status": "14"}, "error"),
         ({"rpc_status": "UNAVAILABLE"}, "error"),

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from ldfi.experiments.domain.judging.verdict import SequentialTests
 from ldfi.experiments.domain.settings import Thresholds
 from ldfi.proof import merkle
-from ldfi.proof.head import Head, PublicKey, SigningKey, public_keys
+from ldfi.proof.head import Head, PublicKey, SigningKey, counts_root, public_keys
 from ldfi.proof.judged import counts
 from ldfi.proof.record import Arms, Rested, RunRecord
 from ldfi.proof.statistics import JudgingRule
@@ -54,7 +54,8 @@ class Chain:
             runs[each.request_class, each.version] = each.number
         last = max((each.ended for each in known), default=START)
         root = merkle.root(size, self.node())
-        return Head(size, root, last if time is None else time, runs).signed_by(self.keys)
+        at = last if time is None else time
+        return Head(size, root, at, runs, counts=counts_root(runs)).signed_by(self.keys)
 
     def document(self, since: int | None = None, head: Head | None = None) -> dict[str, Any]:
         """What ``ldfi certificate get`` writes."""

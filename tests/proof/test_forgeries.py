@@ -19,6 +19,7 @@ import pytest
 
 from ldfi.experiments.domain.judging.verdict import SequentialTests
 from ldfi.experiments.domain.settings import Thresholds
+from ldfi.proof.binding import unbound
 from ldfi.proof.canonical import canonical
 from ldfi.proof.document import EvidenceFile
 from ldfi.proof.errors import Unreadable
@@ -339,6 +340,140 @@ def test_a_run_that_names_its_experiment_is_held_against_that() -> None:
     assert found.false
 
 
+def carrying(part: dict[str, Any]) -> dict[str, Any]:
+    """A certificate in the second format whose runs carry what their verdicts came from."""
+    records = [leaf["record"] for leaf in part["runs"]]
+    words = {"tolerated": True, "harmful": False, "inconclusive": None}
+    runs = [
+        {
+            "number": number,
+            "origin": "injected",
+            "failed": each["fired"],
+            "support": each["relied_on"] if each["verdict"] == "tolerated" else None,
+            "injected": each["hypothesis"],
+            "traces": [trace for trace, _ in each["traces"]["named"]],
+            "good": words[each["verdict"]],
+            "proof": RunRecord.from_json(each).proof(),
+        }
+        for number, each in enumerate(records, 1)
+    ]
+    return {"axioms": {"language": part["certificate"]["language"]}, "evidence": runs}
+
+
+def with_proofs(seed: int) -> tuple[dict[str, Any], Against]:
+    made = chain(random.Random(seed), 12)
+    document = made.document()
+    for part in document["classes"]:
+        part["certificate"] = carrying(part)
+    return document, Against(trusted(*made.keys), made.head().time + 1)
+
+
+def test_what_a_certificate_carries_is_what_was_recorded() -> None:
+    document, against = with_proofs(3)
+    found = examined(document, against)
+    assert found is not None
+    assert (found.false, found.lacking) == ([], [])
+
+
+def test_whatever_is_changed_in_what_a_certificate_carries_is_found() -> None:
+    tried = Counter[str]()
+    whole, against = with_proofs(0)
+    for seed in range(FORGERIES):
+        rng = random.Random(seed)
+        if seed % 50 == 0:
+            whole, against = with_proofs(seed)
+        document = copy.deepcopy(whole)
+        runs = rng.choice(document["classes"])["certificate"]["evidence"]
+        run = rng.choice(runs)
+        if run["good"] is not None and rng.random() < 0.3:
+            how = rng.choice(["good", "failed", "twice", "injected"])
+            if how == "good":
+                run["good"] = rng.choice([not run["good"], None])
+            elif how == "failed":
+                run["failed"] = ["error@new"] if run["good"] else []
+            elif how == "twice":
+                runs.append(copy.deepcopy(run))
+            else:
+                run["injected"] = ["error@new"]
+        else:
+            run["proof"]["number"] = 1
+            how = changed(rng, run["proof"])
+            if how == "_class" and run["proof"]["number"] != 1:
+                run["proof"]["version"] += 1
+            del run["proof"]["number"]
+        tried[how] += 1
+        found = examined(document, against)
+        assert found is None or found.false, f"seed {seed}: {how}"
+    assert len(tried) == len(EDITS) + 4
+
+
+def test_harm_that_a_certificate_leaves_out_is_missing() -> None:
+    document, against = with_proofs(3)
+    harmful = 0
+    for part in document["classes"]:
+        runs = part["certificate"]["evidence"]
+        for run in [each for each in runs if each["good"] is False]:
+            harmful += 1
+            left = [e for e in runs if e["good"] is not False or e["failed"] != run["failed"]]
+            part["certificate"]["evidence"] = left
+            found = examined(document, against)
+            assert found is not None
+            survived = [e["good"] for e in left if e["injected"] == run["injected"]].count(True)
+            said = f"{run['proof']['experiment']} was harmful, and is left out"
+            assert any(said in each for each in found.lacking) == (survived < 2)
+        part["certificate"]["evidence"] = runs
+    assert harmful
+
+
+def test_runs_that_tried_the_same_bear_each_other_out() -> None:
+    """What fired in two of three was survived; what fired in one of them only was not shown."""
+    fired = (("error@a", "error@b"), ("error@a", "error@b"), ("error@a",))
+    drawn = (record(random.Random(seed), [], seed, 2e6) for seed in range(50))
+    good = [each for each in drawn if each.verdict == "tolerated"][:3]
+    same = [
+        replace(each, hypothesis=fired[0], fired=what, experiment=f"run{number}")
+        for number, (each, what) in enumerate(zip(good, fired, strict=True))
+    ]
+
+    def said(records: list[RunRecord]) -> list[tuple[bool, str]]:
+        runs = [
+            {
+                "origin": "injected",
+                "support": None,
+                "traces": [],
+                "good": True,
+                "injected": list(fired[0]),
+                "failed": list(fired[0]),
+                "proof": each.proof(),
+            }
+            for each in records
+        ]
+        language = {"language": {"faults": ["error@a", "error@b"]}}
+        return list(unbound({"axioms": language, "evidence": runs}, records))
+
+    assert said(same) == []
+    assert [false for false, _ in said(same[1:])] == [True]
+
+
+def test_harm_to_bystanders_that_was_not_believed_may_be_called_harm() -> None:
+    made = record(random.Random(1), [], 0, 2e6)
+    suspicious = replace(made, verdict="inconclusive", overruled="bystanders", slot="first")
+    run = {
+        "origin": "injected",
+        "support": None,
+        "traces": [],
+        "good": False,
+        "injected": list(made.hypothesis),
+        "failed": list(made.fired),
+        "proof": suspicious.proof(),
+    }
+    certificate_ = {"axioms": {"language": {"faults": []}}, "evidence": [run]}
+    assert list(unbound(certificate_, [suspicious])) == []
+    silent = replace(suspicious, overruled="silence")
+    run["proof"] = silent.proof()
+    assert [false for false, _ in unbound(certificate_, [silent])] == [True, False]
+
+
 def test_a_run_that_is_not_on_record_is_lacking() -> None:
     made = chain(random.Random(3), 12)
     document = made.document()
@@ -353,3 +488,43 @@ def test_a_run_that_is_not_on_record_is_lacking() -> None:
 def test_a_head_goes_through_json_as_it_is() -> None:
     head = chain(random.Random(1), 5).head()
     assert Head.from_json(head.to_json()) == head
+
+
+def test_a_head_from_before_is_read_and_checked_as_ever() -> None:
+    """What it counts is in what is signed, in the order of names."""
+    made = chain(random.Random(1), 9)
+    now = made.head()
+    before = Head(now.size, now.root, now.time, now.runs).signed_by(made.keys)
+    written = before.to_json()
+    assert written["format"] == "ldfi-head/1"
+    assert [name for name, _, _ in written["runs"]] == sorted(name for name, _ in now.runs)
+    read = Head.from_json(written)
+    assert list(read.wrong(trusted(*made.keys))) == []
+    found = verify(
+        EvidenceFile.from_json(made.document(since=9)),
+        Against(trusted(*made.keys), now.time + 1, read),
+    )
+    assert (found.false, found.lacking) == ([], [])
+    written["runs"][0][2] += 1
+    written["size"] += 1
+    assert list(Head.from_json(written).wrong(trusted(*made.keys)))
+
+
+@pytest.mark.parametrize("how", ["more", "fewer", "dropped", "swapped", "moved"])
+def test_whatever_a_head_says_it_counts_is_what_was_signed(how: str) -> None:
+    made = chain(random.Random(1), 9)
+    written = made.head().to_json()
+    runs = written["runs"]
+    if how == "more":
+        runs[0][2] += 1
+    elif how == "fewer":
+        runs[0][2] -= 1
+        runs[1][2] += 1
+    elif how == "dropped":
+        del runs[-1]
+    elif how == "swapped":
+        runs[0], runs[1] = runs[1], runs[0]
+    else:
+        runs[0][1] += 7
+    said = list(Head.from_json(written).wrong(trusted(*made.keys)))
+    assert "the runs that it counts are not those that were signed" in said

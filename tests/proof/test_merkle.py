@@ -87,3 +87,18 @@ def test_what_is_not_there_is_not_proved() -> None:
         merkle.consistency(4, 3, node_of(3))
     assert not merkle.included(merkle.EMPTY, 0, 0, [], merkle.EMPTY)
     assert not merkle.consistent(4, 3, [], merkle.EMPTY, merkle.EMPTY)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 999)), min_size=1, max_size=60))
+def test_what_changes_above_a_leaf_is_all_that_changes(steps: list[tuple[bool, int]]) -> None:
+    """Leaves are added and changed in any order: the root is that of the tree made at once."""
+    leaves: list[bytes] = []
+    nodes: dict[tuple[int, int], bytes] = {}
+    for number, (add, drawn) in enumerate(steps):
+        hashed = merkle.leaf(str(number).encode())
+        place = len(leaves) if add or not leaves else drawn % len(leaves)
+        leaves[place : place + 1] = [hashed]
+        changed = merkle.replaced(place, len(leaves), hashed, lambda *at: nodes[at])
+        nodes.update({(level, index): each for level, index, each in changed})
+        assert changed[-1][2] == merkle.root(len(leaves), merkle.lookup(leaves))
+        assert len(changed) == (len(leaves) - 1).bit_length() + 1

@@ -49,3 +49,11 @@ def test_a_certificate_takes_few_experiments(
     assert mean(each.failed / each.planted for each in campaigns) <= failed
     if blame:
         assert mean(each.experiments / each.bound for each in campaigns) <= 2.0
+
+
+def test_what_is_left_between_known_pairs_is_tried_first() -> None:
+    """Of two pairs that hurt, one of each and one of the other fit into few unions: left for later,
+    each took a union of its own, and two more in all."""
+    for seed in range(10):
+        found = campaign(app_boot(seed), strategy="union", max_size=2, seed=seed, blame=True)
+        assert found.experiments == 2 * found.planted + 3

@@ -190,6 +190,6 @@ def test_every_kind_of_fault_is_tried_where_it_can_happen_and_found_for_itself()
     assert {len(each) for each in wanted} == {1, 2}
 
     with World.in_memory({"/boot": particular}) as world:
-        campaign = world.start(replace(QUICK, kinds=KINDS))
+        campaign = world.start(replace(QUICK, kinds=KINDS, each_kind=True))
         world.finish(campaign)
         assert world.findings() == dict.fromkeys(wanted, "open")

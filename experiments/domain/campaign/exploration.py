@@ -36,7 +36,6 @@ from typing import Literal
 
 from ldfi.experiments.domain.campaign.doubt import TWICE, witnesses
 from ldfi.experiments.domain.campaign.experience import Experience
-from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.suspicions import suspicions
@@ -153,7 +152,7 @@ class Exploration:
         """Take into account what experience says of the faults of this class."""
         known, settings = self.knowledge, self.knowledge.settings
         if settings.strategy == "likeliest":
-            faults = (fault for p in known.points for fault in Kinds(settings.kinds).at(p))
+            faults = (fault for p in known.points for fault in known.fold.kinds.at(p))
             likelihoods = {fault: experience.likelihood(fault) for fault in faults}
             known.explorer.likelihoods.update(likelihoods)
 

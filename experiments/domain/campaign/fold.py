@@ -7,7 +7,7 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -18,6 +18,7 @@ from ldfi.experiments.domain.campaign.unproven import Unproven, token
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.fit.context import room
+from ldfi.kinds import FaultKind
 from ldfi.solver import Explorer
 
 DOWN = "down@"
@@ -28,8 +29,9 @@ SOLVER_SECONDS = 2.0
 """The longest the service may stand still for one hypothesis: well within a lease."""
 
 
-def explorer_of(settings: Settings) -> Explorer:
-    """Make the explorer of a class by the campaign's settings.
+def explorer_of(settings: Settings, shown: Collection[FaultKind] = ()) -> Explorer:
+    """Make the explorer of a class by the campaign's settings. ``shown``: kinds that are tried
+    besides, as nature has shown them.
 
     Whatever the cap, it unites no more than a failure context carries.
     """
@@ -37,10 +39,25 @@ def explorer_of(settings: Settings) -> Explorer:
         max_size=settings.max_size,
         strategy=settings.strategy,
         max_union=settings.max_union,
-        max_faults=room(settings.kinds, delay_ms=max(round(settings.delay * 1000), 1)),
+        max_faults=room(
+            _written([*settings.kinds, *shown]), delay_ms=max(round(settings.delay * 1000), 1)
+        ),
         seed=settings.seed,
         time_limit=SOLVER_SECONDS,
+        place=None if settings.each_kind else _place,
     )
+
+
+def _written(kinds: Iterable[FaultKind]) -> set[FaultKind]:
+    """Return every kind that contexts may hold where these are asked for."""
+    asked = set(kinds)
+    return asked | {"refused", "status:503"} if "error" in asked else asked
+
+
+def _place(fault: object) -> str | None:
+    """Return the point of a fault; a system that is down is down in one way."""
+    kind, _, point = str(fault).partition("@")
+    return None if kind in ("down", "shared") else point
 
 
 @dataclass(slots=True)
@@ -61,12 +78,16 @@ class Fold:
     _unproven: Unproven = field(default_factory=Unproven, init=False)
 
     def __post_init__(self) -> None:
-        self.kinds = Kinds(self.settings.kinds)
-        self.explorer = explorer_of(self.settings)
+        self.kinds = Kinds(
+            self.settings.kinds, self.settings.alike, self.around.proxied, dict(self.around.shown)
+        )
+        self.explorer = explorer_of(
+            self.settings, {kind for _, kinds in self.around.shown for kind in kinds}
+        )
         self._know_points()
         if "error" in self.settings.kinds:
             for delay, error in sorted(self.around.implications):
-                self.explorer.imply(delay, error)
+                self.explorer.imply(delay, self.kinds.meant(error))
         self._know_domains()
         self._know_nesting()
         self._know_nature()
@@ -90,11 +111,11 @@ class Fold:
 
     def errors(self, domain: str) -> frozenset[str]:
         """Return the errors of which a domain consists."""
-        return frozenset(f"error@{point}" for point in self.domains[domain])
+        return frozenset(map(self.kinds.gone, self.domains[domain]))
 
     def with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
         """Add to what fired the domains that were down with it."""
-        late = {f"error@{p}" for p in self.around.given_up if f"delay@{p}" in fired}
+        late = {self.kinds.gone(p) for p in self.around.given_up if f"delay@{p}" in fired}
         down = [name for name in self.domains if self.errors(name) <= fired | late]
         return fired | {token(name.removeprefix(DOWN)) for name in down}
 
@@ -109,12 +130,16 @@ class Fold:
                 fired=self.with_tokens(lesson.fired),
                 support=None if lesson.degraded else relied_on,
                 met=relied_on if lesson.degraded else (),
-                caused=sorted(lesson.implications),
+                caused=self._caused(lesson),
                 traces=lesson.traces,
+                proof=lesson.proof,
             )
         elif lesson.succeeded is None:
             self.explorer.record(
-                injected=lesson.injected, succeeded=None, caused=sorted(lesson.implications)
+                injected=lesson.injected,
+                succeeded=None,
+                caused=self._caused(lesson),
+                proof=lesson.proof,
             )
         else:
             self.traces.setdefault(lesson.fired, lesson.traces)
@@ -124,8 +149,9 @@ class Fold:
                 succeeded=False,
                 fired=self.with_tokens(lesson.fired),
                 blame=frozenset(blame) or None,
-                caused=sorted(lesson.implications),
+                caused=self._caused(lesson),
                 traces=lesson.traces,
+                proof=lesson.proof,
             )
 
     def _know_nature(self) -> None:
@@ -160,6 +186,10 @@ class Fold:
                 self.explorer.protect(faults)
             for pair in combinations(faults, 2):
                 self.explorer.exclude(pair, impossible=True)
+            if point not in self.around.unlike:
+                for one, other in self.kinds.alike_at(point):
+                    self.explorer.imply(one, other)
+                    self.explorer.imply(other, one)
 
     def _know_domains(self) -> None:
         if "error" not in self.settings.kinds:
@@ -192,6 +222,13 @@ class Fold:
     def _relied_on(self, relied_on: frozenset[str], survived: frozenset[str]) -> frozenset[str]:
         return self._within_bounds(self.kinds.relied_on(relied_on, survived))
 
+    def _caused(self, lesson: Lesson) -> list[tuple[str, str]]:
+        """List what brought what about, of the kinds that are asked for. Of no other may the solver
+        hear: it would take to be survived what no clause holds."""
+        meant = ((delay, self.kinds.meant(error)) for delay, error in lesson.implications)
+        whole = (pair for pair in meant if self._within_bounds(frozenset(pair)) >= {*pair})
+        return sorted(whole)
+
     def _within_bounds(self, faults: frozenset[str]) -> frozenset[str]:
-        kinds = (*self.settings.kinds, "shared")
-        return frozenset(fault for fault in faults if fault.partition("@")[0] in kinds)
+        shared = (fault for fault in faults if fault.startswith("shared@"))
+        return self.kinds.within(faults) | frozenset(shared)

@@ -5,6 +5,7 @@ This is where the three rooms meet.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,7 @@ class Knowledge:
     otherwise a new one is merely added. ``traffic`` may be replaced by what the class's traffic is
     from now on; what was learned before still counts. ``protected``: patterns of points that nobody
     may inject into. ``open``: how many minimal hypotheses are open, as of the last proposal.
+    ``fold``: what all lessons amount to.
     ``hurt``: every set that ever hurt, though that may have been found to be wrong.
     """
 
@@ -46,18 +48,18 @@ class Knowledge:
     lessons: list[Lesson] = field(default_factory=list, init=False)
     hurt: set[Hypothesis] = field(default_factory=set, init=False)
     _around: Surroundings = field(init=False)
-    _fold: Fold = field(init=False)
+    fold: Fold = field(init=False)
     _grounds: Grounds | None = field(default=None, init=False)
     _left_out: set[str] = field(default_factory=set, init=False)
     filing: Filing = field(default_factory=Filing, init=False)
 
     def __post_init__(self) -> None:
-        self._build(surroundings(self.traffic, self.lessons))
+        self._build(self._surroundings())
 
     @property
     def explorer(self) -> Explorer:
         """Return what all lessons have been taught to."""
-        return self._fold.explorer
+        return self.fold.explorer
 
     @property
     def grounds(self) -> Grounds:
@@ -65,7 +67,7 @@ class Knowledge:
         if self._grounds is None:
             doubted = self.settings.rechecks > 0
             self._grounds = grounds(
-                self.lessons, self.hurt, self._fold, self._empty, doubted=doubted
+                self.lessons, self.hurt, self.fold, self._empty, doubted=doubted
             )
         return self._grounds
 
@@ -84,8 +86,23 @@ class Knowledge:
 
     def recheck(self) -> Hypothesis | None:
         """Draw a hypothesis that was inferred safe but never tried; None if there is none."""
+        alike = self._alike_untried()
+        if alike is not None:
+            return alike
         drawn = self.explorer.recheck()
         return None if drawn is None else _hypothesis(drawn)
+
+    def _alike_untried(self) -> Hypothesis | None:
+        """Draw a fault that is only assumed to be survived, as one that is taken as alike was; None
+        where as many were tried as are to be."""
+        pairs = [p for each in self.points for p in self.fold.kinds.alike_at(each)]
+        assumed = {fault for pair in pairs for fault in pair}
+        tried = {fault for each in self.lessons for fault in each.injected}
+        again = sum(each.purpose == "recheck" and each.injected <= assumed for each in self.lessons)
+        untried = sorted(f for f in assumed - tried if self.explorer.judge({f}) == "safe")
+        if not untried or 2 * again >= self.settings.rechecks:
+            return None
+        return frozenset({random.Random(f"{self.settings.seed} alike {again}").choice(untried)})
 
     def superseded_soon(self, hypothesis: Hypothesis) -> bool:
         """Say whether the same with errors in place of delays is still open.
@@ -93,13 +110,14 @@ class Knowledge:
         A delay that makes its call fail implies the error, so if the error hurts as well, that is
         the finding.
         """
+        gone, tried = self.fold.kinds.gone, self.fold.kinds.at
         weaker = frozenset(
-            f"error@{point}"
-            if kind == "delay" and point in self._around.given_up
+            gone(point)
+            if kind == "delay" and point in self._around.given_up and gone(point) in tried(point)
             else f"{kind}@{point}"
             for kind, _, point in (fault.partition("@") for fault in hypothesis)
         )
-        return weaker != hypothesis and self.explorer.judge(weaker) == "open"
+        return weaker != hypothesis and self._unknown(weaker)
 
     def knows(self, hypothesis: Hypothesis) -> bool:
         """Say whether all of it can be injected: its points and systems have been seen.
@@ -110,19 +128,26 @@ class Knowledge:
         points = {each.partition("@")[2] for each in hypothesis if not each.startswith(DOWN)}
         down = {each for each in hypothesis if each.startswith(DOWN)}
         seen = all(point in self.points or topology.knows(point) for point in points)
-        return seen and down <= self._fold.domains.keys()
+        return seen and down <= self.fold.domains.keys()
 
     def tries(self, hypothesis: Hypothesis) -> bool:
         """Say whether it may be tried and would be news: neither rejected nor known."""
         rejected = any(
             each.purpose == "rejected" and each.injected <= hypothesis for each in self.lessons
         )
-        return not rejected and self.knows(hypothesis) and self.explorer.judge(hypothesis) == "open"
+        return not rejected and self.knows(hypothesis) and self._unknown(hypothesis)
+
+    def _unknown(self, hypothesis: Hypothesis) -> bool:
+        """Say whether nothing is known of it, and nothing presumed."""
+        told = self.explorer.judge(hypothesis)
+        return told == "open" and self.explorer.admissible(hypothesis)
 
     def by_system(self, faults: Hypothesis) -> Hypothesis:
-        """Name the faults by the systems that are down where all errors of one are among them."""
-        down = {name for name in self._fold.domains if self._fold.errors(name) <= faults}
-        errors = frozenset().union(*(self._fold.errors(name) for name in down))
+        """Name the faults by the systems that are down where all errors of one are among them, and
+        errors by what they are at their points."""
+        faults = frozenset(map(self.fold.kinds.meant, faults))
+        down = {name for name in self.fold.domains if self.fold.errors(name) <= faults}
+        errors = frozenset().union(*(self.fold.errors(name) for name in down))
         return (faults - errors) | down
 
     def expand(self, hypothesis: Iterable[str]) -> tuple[Fault, ...]:
@@ -134,8 +159,8 @@ class Knowledge:
         faults: dict[str, Fault] = {}
         for variable in sorted(hypothesis, reverse=True):
             if variable.startswith(DOWN):
-                for point in self._fold.domains[variable]:
-                    faults.setdefault(point, Fault(point, "error"))
+                for point in self.fold.domains[variable]:
+                    faults.setdefault(point, Fault.parse(self.fold.kinds.gone(point)))
             else:
                 fault = Fault.parse(variable)
                 if fault.kind == "delay" or fault.point not in faults:
@@ -150,7 +175,7 @@ class Knowledge:
         self.lessons = [*kept, lesson]
         if lesson.succeeded is False:
             self.hurt.add(lesson.injected)
-        around = surroundings(self.traffic, self.lessons)
+        around = self._surroundings()
         all_of_it = [*same, lesson]
         said = any(agreed(each, all_of_it) != agreed(each, same) for each in same)
         if replaced or said or around != self._around:
@@ -158,7 +183,7 @@ class Knowledge:
         else:
             self._grounds = None
             self.filing.changes += 1
-            self._fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
+            self.fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
 
     def leave_out(self, variables: Iterable[str]) -> None:
         """Never propose these from now on."""
@@ -178,7 +203,7 @@ class Knowledge:
 
     def study_traffic(self) -> None:
         """Take in what the traffic has shown since the last time."""
-        around = surroundings(self.traffic, self.lessons)
+        around = self._surroundings()
         if around != self._around:
             self._build(around)
 
@@ -186,9 +211,12 @@ class Knowledge:
         """Know nothing, and learn everything: what traffic shows, then lesson by lesson."""
         self._around, self._grounds = around, None
         self.filing.changes += 1
-        self._fold = self._empty()
+        self.fold = self._empty()
         for lesson in borne_out(self.lessons):
-            self._fold.take(lesson)
+            self.fold.take(lesson)
+
+    def _surroundings(self) -> Surroundings:
+        return surroundings(self.traffic, self.lessons, self.settings)
 
     def _empty(self) -> Fold:
         fold = Fold(self.settings, self._around, self.protected)
@@ -203,8 +231,8 @@ class Knowledge:
 
     def judge(self, points: Iterable[str]) -> Judgement:
         """Say what is known of these points failing, all at once."""
-        errors = frozenset(f"error@{point}" for point in points)
-        return self.explorer.judge(self._fold.with_tokens(errors))
+        errors = frozenset(map(self.fold.kinds.gone, points))
+        return self.explorer.judge(self.fold.with_tokens(errors))
 
     def superseded(self, faults: Hypothesis) -> bool:
         """Say whether less than all of these was found to hurt."""
@@ -214,7 +242,7 @@ class Knowledge:
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """Return the minimal failing sets found so far, each with exemplar traces."""
         found = map(_hypothesis, self.explorer.findings)
-        return [(faults, self._fold.traces.get(self.injected(faults), ())) for faults in found]
+        return [(faults, self.fold.traces.get(self.injected(faults), ())) for faults in found]
 
     def statement(self) -> Statement:
         """Copy what the certificate is to say, so that it can be written while more is learned."""
@@ -237,7 +265,7 @@ class Knowledge:
     def _brought_about(self, hypothesis: Hypothesis) -> Hypothesis:
         injected = self.injected(hypothesis)
         late = {p for p in self._around.given_up if f"delay@{p}" in injected}
-        return injected | {f"error@{point}" for point in late}
+        return injected | frozenset(map(self.fold.kinds.gone, late))
 
 
 def _hypothesis(faults: Iterable[object]) -> Hypothesis:

@@ -11,14 +11,15 @@ about the hypothesis; but where bystanders were hurt in it, that is a suspicion.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ldfi.experiments.domain.judging.bystanders import Spread
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.fit.native import gone
 from ldfi.lineage.blame import blame
 from ldfi.lineage.lineage import Lineage
 
@@ -66,6 +67,8 @@ class Lesson:
     lead: frozenset[str] = frozenset()
     rules: int = RULES
     """Those by which it was drawn."""
+    proof: Mapping[str, Any] | None = field(default=None, compare=False)
+    """What its verdict came from, as the record of the run has it; None of runs from before."""
 
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""
@@ -85,13 +88,24 @@ class Lesson:
             "degraded": self.degraded,
             "lead": sorted(self.lead),
             "rules": self.rules,
+            **({"proof": dict(self.proof)} if self.proof is not None else {}),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Lesson:
-        """Read what :meth:`to_json` wrote."""
+        """Read what :meth:`to_json` wrote.
+
+        What an ``error`` over HTTP was when the record was made, it still is on record. A system
+        that was down then is one of which each point had that; today its calls are refused.
+        """
+        injected = frozenset(data["injected"])
+        former = frozenset(each for each in data["fired"] if _former(each))
+        if former:
+            injected = frozenset(f for f in injected if not f.startswith("down@")) | (
+                former if any(f.startswith("down@") for f in injected) else frozenset()
+            )
         return cls(
-            injected=frozenset(data["injected"]),
+            injected=injected,
             succeeded=data["succeeded"],
             fired=frozenset(data["fired"]),
             relied_on=frozenset(data["relied_on"]),
@@ -106,6 +120,7 @@ class Lesson:
             degraded=data.get("degraded", False),
             lead=frozenset(data.get("lead", ())),
             rules=data.get("rules", 1),
+            proof=data.get("proof"),
         )
 
 
@@ -140,6 +155,12 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
         implications=implications,
         purpose=experiment.purpose,
     )
+
+
+def _former(fault: str) -> bool:
+    """Tell an error over HTTP, as it was injected before that was a refused connection."""
+    kind, _, point = fault.partition("@")
+    return kind == "error" and gone(point) != "error"
 
 
 def _suspicious(experiment: Experiment) -> bool:

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.slots import slot_of
 from ldfi.proof.record import Arms, Rested, RunRecord
 from ldfi.proof.statistics import JudgingRule
 
+GONE: Final = "whoever ran it was gone"
+
+
+def proved(experiment: Experiment, lesson: Lesson) -> Lesson:
+    """Add to a lesson what its verdict came from. What comes in later changes that no more."""
+    return replace(lesson, proof=record_of(experiment, lesson, 1).proof())
+
+
+def draft_of(experiment: Experiment, now: float) -> dict[str, Any]:
+    """Write down, as it is armed, what is known of it should whoever runs it be gone: that it was
+    tried, and nothing that came of it. The level of e-LOND is only taken once it is armed."""
+    begun = record_of(experiment, None, 1)
+    return replace(begun, state="aborted", reason=GONE, began=now, ended=now).proof()
+
+
+def abandoned(draft: Mapping[str, Any], now: float, number: int) -> RunRecord:
+    """Write down an experiment that nobody ended. ``number``: which run it is."""
+    begun = RunRecord.of_proof(draft, number)
+    return replace(begun, ended=max(begun.began, now))
+
 
 def record_of(experiment: Experiment, lesson: Lesson | None, number: int) -> RunRecord:
     """Write down an experiment that was armed and is over. ``lesson``: what it taught, if anything.
 
     ``number``: which run of its class version it is. A wall clock may have been set back since it
-    began: then it ended as it began.
+    began: then it ended as it began. What a lesson carries as its proof is taken as it is.
     """
+    if lesson is not None and lesson.proof is not None:
+        return RunRecord.of_proof(lesson.proof, number)
     settings, tests = experiment.settings, experiment.tests
     counted_elsewhere = settings.promql is not None
     in_order = None if counted_elsewhere else experiment.order.traces()

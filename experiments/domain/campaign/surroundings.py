@@ -7,12 +7,17 @@ traffic and with later lessons, so it is gathered first, and lessons are learned
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.domain.traffic.shown import shown
 from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.kinds import FaultKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,12 @@ class Surroundings:
     """Every point seen, in traffic or in experiments."""
     implications: frozenset[tuple[str, str]]
     """Pairs (delay, error) of points whose callers were seen to give up."""
+    unlike: frozenset[str]
+    """Points at which kinds that are assumed to be alike are not."""
+    proxied: frozenset[str]
+    """Points before which a proxy stands, which answers for a dependency that is dead."""
+    shown: tuple[tuple[str, tuple[FaultKind, ...]], ...]
+    """By point, the kinds of failure that nature has shown there and that can be injected."""
     known_as: tuple[int, int]
     """Which topology, and how often it has changed."""
     topology: Topology = field(compare=False)
@@ -39,7 +50,7 @@ class Surroundings:
         return frozenset(delay.partition("@")[2] for delay, _ in self.implications)
 
 
-def surroundings(traffic: Traffic, lessons: Iterable[Lesson]) -> Surroundings:
+def surroundings(traffic: Traffic, lessons: Sequence[Lesson], settings: Settings) -> Surroundings:
     """Gather what traffic shows by now, and these lessons."""
     frequent = tuple(traffic.frequent())
     faults = {fault for relied_on, _, _ in frequent for fault in relied_on}
@@ -53,7 +64,25 @@ def surroundings(traffic: Traffic, lessons: Iterable[Lesson]) -> Surroundings:
         called=traffic.usually_called(),
         points=frozenset(fault.partition("@")[2] for fault in faults),
         implications=frozenset(implications),
+        unlike=Kinds(settings.kinds, settings.alike).unlike(lessons),
+        proxied=_proxied(frequent, settings.proxied),
+        shown=tuple(sorted(shown(failures for _, failures, _ in frequent).items())),
         known_as=(id(topology), topology.changes),
         topology=topology,
         traces=tuple(trace_id for _, _, trace_id in frequent),
+    )
+
+
+def _proxied(
+    seen: Iterable[tuple[frozenset[str], frozenset[str], str]], patterns: tuple[str, ...]
+) -> frozenset[str]:
+    """Find the points at which somebody answers 503 for a dependency that is dead: those that
+    somebody named, and those where nature has shown that answer and never a refused connection."""
+    listed = list(seen)
+    failed = {fault for _, failures, _ in listed for fault in failures}
+    faults = failed | {fault for relied_on, _, _ in listed for fault in relied_on}
+    points = {fault.partition("@")[2] for fault in faults}
+    named = {point for point in points if matching(patterns, [point]) is not None}
+    return frozenset(
+        named | {p for p in points if f"status:503@{p}" in failed and f"refused@{p}" not in failed}
     )

@@ -18,6 +18,7 @@ from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.fit.native import gone
 from ldfi.kinds import KINDS
 
 NOT_ALL_FIRED = "not all of its faults fired"
@@ -126,8 +127,8 @@ class Trials:
         if not silent:
             return
         whole = {each for each in silent if not _is_fault(each)}
-        kinds = knowledge.settings.kinds
-        given_up = {f"{kind}@{point}" for kind in kinds for point in whole} | (silent - whole)
+        kinds = knowledge.fold.kinds
+        given_up = {each for point in whole for each in kinds.at(point)} | (silent - whole)
         shared = knowledge.traffic.topology.shared()
         given_up |= {DOWN + system for system, points in shared.items() if points & silent}
         knowledge.leave_out(given_up)
@@ -159,7 +160,7 @@ def _aside(fault: str) -> str:
     """Say what is set aside with a fault that never fired: its point, for whatever else would fire
     there either; but a kind may be one that just this library cannot have."""
     kind, _, point = fault.partition("@")
-    return point if kind in KINDS else fault
+    return point if kind in {*KINDS, gone(point)} else fault
 
 
 def _is_fault(aside: str) -> bool:

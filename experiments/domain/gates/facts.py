@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.settings import STEADY
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Facts:
     ``halted``, ``breach``, ``closed``: why everything is halted, which guardrail does not hold, why
     the campaign's calendar is closed. ``edges``: how many ask for rules. ``campaign``: its state.
     ``success_rate``: of the class's bystanders of late, between 0 and 1; ``outcomes``: how many
-    they are. ``protected_classes``: patterns.
+    they are; ``steady``: which success rate is asked for. ``protected_classes``: patterns.
     ``running``: experiments that are armed, of which at most ``may_run`` may; ``on_class``: the one
     among them that is on the same class. ``beside``: how bystanders are hurt, by this experiment
     or by one that is over and that reached the same; ``cooling``: one that injected into the
@@ -53,6 +54,7 @@ class Facts:
     request_class: str = ""
     protected_classes: tuple[str, ...] = ()
     success_rate: float = 1.0
+    steady: float = STEADY
     outcomes: int | None = None
     touches: tuple[Touch, ...] = ()
     beside: str | None = None

@@ -20,11 +20,9 @@ from typing import Final, Literal
 
 from ldfi.experiments.domain.gates.facts import Facts
 from ldfi.experiments.domain.judging.bystanders import COOL, LONGEST
+from ldfi.experiments.domain.settings import STEADY
 from ldfi.experiments.domain.traffic.class_traffic import STEADY_OUTCOMES, STEADY_SECONDS
 from ldfi.experiments.domain.traffic.patterns import matching
-
-STEADY: Final = 0.9
-"""No experiment starts or goes on in a class whose bystanders' success rate is below this."""
 
 STEADY_LEAST: Final = 10
 """No experiment starts in a class of whose bystanders fewer outcomes came in of late."""
@@ -119,7 +117,7 @@ def _alone(facts: Facts) -> str | None:
 
 
 def _steady(facts: Facts) -> str | None:
-    if facts.success_rate >= STEADY:
+    if facts.success_rate >= facts.steady:
         return None
     return f"steady state does not hold: {facts.success_rate:.0%} succeed"
 
@@ -204,7 +202,8 @@ GUARDS: Final = (
     ),
     Guard(
         "steady state",
-        f"Of the newest of these (at most {STEADY_OUTCOMES}), at least {STEADY:.0%} succeed.",
+        f"Of the newest of these (at most {STEADY_OUTCOMES}), at least the campaign's `steady` "
+        f"succeed, which is {STEADY:.0%} by default.",
         _steady,
         "class",
         armed=True,

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.gates.guards import STEADY, STEADY_LEAST
+from ldfi.experiments.domain.gates.guards import STEADY_LEAST
 from ldfi.experiments.domain.gates.whatif import points_named
+from ldfi.experiments.domain.settings import STEADY
 from ldfi.experiments.domain.traffic.vitals import NEWEST, RECENT, Signs
 from ldfi.fit.points import Point
 

@@ -67,5 +67,5 @@ class Step:
         expected = max(FEWEST, rate * (self.window.until - now))
         systems = frozenset(self.window.down or (known.name,))
         watched = Bystanders(systems, WORSE, enough=math.log(expected / CHANCE))
-        watched.note(known.name, *known.traffic.failing())
+        watched.note(known.name, known.traffic.spells.worst(now))
         return watched

@@ -6,9 +6,11 @@ as it may inject, the outcomes of all of them are watched: of bystanders, of the
 of treated devices whose requests did not reach the point.
 
 Each outcome is weighed by how much likelier it is if failures are more frequent by δ than they
-were in its class before (Page, "Continuous inspection schemes", Biometrika 41, 1954). Evidence
-never falls below none, so a calm beginning hides nothing. A device counts as failed once: one that
-tries again and again is one device.
+were in the worst spell of its class before (Page, "Continuous inspection schemes", Biometrika 41,
+1954). It is the worst, for failures come in bursts, and a burst during the experiment is no harm of
+its making (:mod:`ldfi.experiments.domain.traffic.spells`). Evidence never falls below none, so a
+calm beginning hides nothing. A device counts as failed once: one that tries again and again is one
+device.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from ldfi.experiments.domain.traffic.spells import Spell
 from ldfi.fit.points import Point
 
 Spread = Literal["", "turned away", "in vain"]
@@ -28,7 +31,7 @@ breaker has opened, or they did and failed there, as when a pool is exhausted.""
 ENOUGH: Final = math.log(100_000)
 """Evidence at which they count as hurt. Where nothing changes, not one in a hundred experiments
 with a thousand bystanders gets as far, whatever share of them fails by itself; three failures in a
-row do, where none of 200 failed before."""
+row do, where none failed before."""
 
 UNKNOWN: Final = 0.1
 """Share that may have failed before where nobody looked: a steady class has no more."""
@@ -51,23 +54,19 @@ def systems_of(points: Iterable[str], callees: Mapping[str, str]) -> frozenset[s
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """How a class fared before: a share of ``failed``, and what each outcome says if δ is added."""
+    """The worst spell of a class before, and what each outcome says if δ is added to it."""
 
-    failed: int
-    total: int
+    worst: Spell
     usual: float
     of_failure: float
     of_success: float
 
     @classmethod
-    def of(cls, failed: int, total: int, delta: float) -> _Before:
-        usual = (
-            (failed + 1) / (total + 2) if total else UNKNOWN
-        )  # Laplace: none is never quite none
+    def of(cls, worst: Spell, delta: float) -> _Before:
+        # Laplace: none is never quite none
+        usual = (worst.failed + 1) / (worst.total + 2) if worst.total else UNKNOWN
         worse = usual + delta * (1 - usual)
-        return cls(
-            failed, total, usual, math.log(worse / usual), math.log((1 - worse) / (1 - usual))
-        )
+        return cls(worst, usual, math.log(worse / usual), math.log((1 - worse) / (1 - usual)))
 
 
 @dataclass(slots=True)
@@ -94,9 +93,9 @@ class Bystanders:
         """Whether it is known how this class fared before."""
         return request_class in self._before
 
-    def note(self, request_class: str, failed: int, total: int) -> None:
-        """Take in how a class has fared, before anything was injected."""
-        self._before[request_class] = _Before.of(failed, total, self.delta)
+    def note(self, request_class: str, worst: Spell) -> None:
+        """Take in how badly a class has fared by itself, before anything was injected."""
+        self._before[request_class] = _Before.of(worst, self.delta)
 
     def add(self, request_class: str, device: str, *, success: bool, reached: bool) -> None:
         """Take in one outcome of a class that is known. ``reached``: whether it came as far as
@@ -136,9 +135,9 @@ class Bystanders:
         return max((each.usual for each in self._before.values()), default=UNKNOWN)
 
     def _words(self) -> str:
-        failed = sum(each.failed for each in self._before.values())
-        total = sum(each.total for each in self._before.values())
+        failed = sum(each.worst.failed for each in self._before.values())
+        total = sum(each.worst.total for each in self._before.values())
         return (
             f"{self.failures} of {self.requests} requests that nobody injected into failed, which "
-            f"reach {', '.join(sorted(self.systems))} too; {failed} of {total} had before"
+            f"reach {', '.join(sorted(self.systems))} too; {failed} of {total} had before, at worst"
         )

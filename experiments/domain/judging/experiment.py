@@ -25,6 +25,7 @@ time all the same.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -38,10 +39,11 @@ from ldfi.experiments.domain.judging.comparison import (
     exceeds,
 )
 from ldfi.experiments.domain.judging.counted import CountedTests
+from ldfi.experiments.domain.judging.judgement import Besides, judge
 from ldfi.experiments.domain.judging.kept import Kept
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
-from ldfi.experiments.domain.judging.silence import Heard, silence
+from ldfi.experiments.domain.judging.silence import Heard, RollCall, silence
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
@@ -161,6 +163,7 @@ class Experiment:
     _quiet_since: float | None = None
     """When the last edge had stopped for sure."""
     _stages: Stages = field(default_factory=Stages)
+    _roll: RollCall = field(default_factory=RollCall)
 
     order: Ordered = field(init=False)
 
@@ -225,8 +228,8 @@ class Experiment:
         if self.settings.promql is not None:
             return
         counted = (lineage.start, lineage.trace_id, treated, not outcome.success)
-        self.order.take(outcome.device, counted)
-        self.arms[arm].add(observation, self.order.failures[treated])
+        if self.order.take(outcome.device, counted, again=lineage.again):
+            self.arms[arm].add(observation, self.order.failures[treated])
 
     def lose(self, arm: str) -> None:
         """Note that the trace of one request under this experiment had a hole."""
@@ -243,14 +246,11 @@ class Experiment:
         self.tests.look(more)
         self.kept.look(more)
         self.elsewhere += more
-        control, treatment = self.arms["control"], self.arms["treatment"]
-        control.elsewhere, control.failures = self.elsewhere.control, self.elsewhere.control_failed
-        treatment.elsewhere = self.elsewhere.treated
-        treatment.failures = self.elsewhere.treated_failed
+        _count_elsewhere(self.arms, self.elsewhere)
 
     def outstanding(self) -> int:
         """Treated devices that have not reported yet, as far as the edges' counts are known."""
-        return max(0, self.used - len(self.exposed | self.passed_by))
+        return max(0, self.used - len((self.exposed | self.passed_by) - self.order.owed))
 
     def awaited(self) -> int | None:
         """Control devices that have not reported yet; None where nobody knows."""
@@ -283,12 +283,10 @@ class Experiment:
         if self.state not in {"armed", "observing"} or self.armed_at is None:
             return False
         control = self.arms["control"]
+        _release(self.order, self.arms, now)
         if exceeds(control.failures, max(control.total, self.controls), self.settings.guardrail):
             return self.abort(f"{control.rate():.0%} of control devices saw failures", now)
-        heard = len(control.devices | self.spared)
-        everybody = not self.outstanding() and heard >= self.controls > 0 and self.order.patient
-        everybody |= self.settings.promql is not None  # who counts elsewhere waits for nobody
-        if self.order.enough(now, everybody=everybody, patience=self.settings.settle):
+        if self._has_evidence(now):
             return self.stop("evidence", now)
         if exhausted and not self.outstanding():
             return self.stop("members used up", now)
@@ -337,6 +335,7 @@ class Experiment:
         if self._aborting:
             self.state = "aborted"
             return True
+        _release(self.order, self.arms, math.inf)
         self.state, self.verdict = "decided", self._verdict()
         if self.verdict == "inconclusive" and self.cut:
             of = self.cut + self._treated
@@ -347,27 +346,36 @@ class Experiment:
         """Control against treatment."""
         return compare(self.arms["control"].sample(), self.arms["treatment"].sample())
 
+    def _has_evidence(self, now: float) -> bool:
+        """Whether it is enough to stop. Where more of the treated are silent *tolerated* takes more
+        devices."""
+        if self.settings.promql is not None:  # who counts elsewhere waits for nobody
+            return self.order.enough(now, everybody=True, patience=0.0)
+        if self._roll.doubts and self.used < self._stages.allowed:
+            self.order.doubt()
+        heard = len(self.arms["control"].devices | self.spared)
+        everybody = not self.outstanding() and heard >= self.controls > 0 and self.order.patient
+        enough = self.order.enough(now, everybody=everybody, patience=self.settings.settle)
+        self._roll.call(now, self.used, self.controls, calm=self.order.calm)
+        last = not self.order.calm or self.used >= self.settings.members
+        if not enough or last or not self._roll.doubtful(self.reach):
+            return enough
+        self._stages.allowed = following(self.used, self.used, 0)
+        self.order.doubt()
+        return False
+
     def _verdict(self) -> Verdict:
         """Give the verdict: see *the order*, above."""
-        if not self.arms["treatment"].total or not (self.good or self.bad):
-            self.reason, self.overruled = "no fault fired", "nothing fired"
-            return "inconclusive"
-        verdict = self.tests.final()
-        if self.bystanders.hurt is not None:
-            self.reason = f"bystanders are hurt: {self.bystanders.hurt}"
-            self.overruled = None if verdict == "harmful" else "bystanders"
-            first_slot = slots.slot_of(self.purpose, self.settings) == "first"
-            return "inconclusive" if self.overruled and first_slot else "harmful"
-        if self.settings.promql is None:
-            heard = Heard(self.outstanding(), self.used, self.awaited(), self.enrolled)
-            said = silence(heard, self.settings.delta, verdict)
-            if said is not None:
-                self.reason = said if verdict != "inconclusive" else f"{self.reason}; {said}"
-                self.overruled = "silence"
-                return "inconclusive"
-        fallen = self.reach.fallen() if verdict == "tolerated" else None
-        if fallen is not None:
-            self.reason, self.overruled, verdict = fallen, "reach", "inconclusive"
+        told, counted = self.tests.final(), self.settings.promql is not None
+        heard = Heard(self.outstanding(), self.used, self.awaited(), self.enrolled)
+        besides = Besides(
+            fired=bool(self.arms["treatment"].total and (self.good or self.bad)),
+            hurt=self.bystanders.hurt,
+            first=slots.slot_of(self.purpose, self.settings) == "first",
+            silent=None if counted else silence(heard, self.settings.delta, told),
+            fallen=self.reach.fallen() if told == "tolerated" else None,
+        )
+        verdict, self.reason, self.overruled = judge(told, self.reason, besides)
         return verdict
 
     def _fresh_tests(self) -> Tests:
@@ -377,12 +385,6 @@ class Experiment:
         return tests_for(settings.rule, thresholds, settings.control / settings.treatment)
 
     @property
-    def _alone(self) -> float:
-        """The chance of a false ``harmful`` that it may run when nothing else proves the same."""
-        level = 1.0 if self.level is None else self.level
-        return min(level, self.settings.alpha_harmful)
-
-    @property
     def united(self) -> bool:
         """Whether it tries more faults at once than a finding may have."""
         return len(self.hypothesis) > self.settings.max_size
@@ -390,10 +392,24 @@ class Experiment:
     @property
     def alpha(self) -> float:
         """The chance of a false ``harmful`` that this experiment runs."""
-        slot = slots.slot_of(self.purpose, self.settings)
-        if slot == "alone":
-            return self._alone
-        return slots.alpha(self._alone, confirms=slot == "second", opening=self.opening)
+        return slots.risked(self.purpose, self.settings, self.level, self.opening)
 
     def _thresholds(self) -> Thresholds:
         return replace(self.settings, alpha_harmful=self.alpha)
+
+
+Arms = dict[Arm, ArmCount]
+
+
+def _release(order: Ordered, arms: Arms, now: float) -> None:
+    """Count the devices that were put off for long enough."""
+    for device, treated in order.release(now):
+        arm = arms["treatment" if treated else "control"]
+        arm.devices.add(device)
+        arm.failures = order.failures[treated]
+
+
+def _count_elsewhere(arms: Arms, counts: Counts) -> None:
+    control, treatment = arms["control"], arms["treatment"]
+    control.elsewhere, control.failures = counts.control, counts.control_failed
+    treatment.elsewhere, treatment.failures = counts.treated, counts.treated_failed

@@ -3,12 +3,14 @@
 A failure may be quicker to report than a success, or slower, and only outcomes that are
 exchangeable may be fed to the tests. What comes out of order is put in its place, and the tests are
 fed anew, from as they were shortly before it. For the same reason a device counts with its first
-request, and not with the first that it reports.
+request, and not with the first that it reports: a later one is put off until nothing that began
+earlier can come any more, or the first has come.
 """
 
 from __future__ import annotations
 
 from bisect import bisect
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,6 +49,9 @@ class Ordered:
     _hasty: set[str] = field(default_factory=set)
     """Devices that asked again within that patience."""
     _tolerated_since: float | None = None
+    _owed: dict[str, tuple[Counted, float | None]] = field(default_factory=dict)
+    """Device of whose first request nothing is known yet → the earliest of the others, and since
+    when that is known."""
 
     def __post_init__(self) -> None:
         self._tests = self.fresh.copy()
@@ -63,8 +68,35 @@ class Ordered:
                 del self._kept[:-KEPT]
         return self._tests
 
-    def take(self, device: str, counted: Counted) -> None:
-        """Take an outcome to its place, unless the device counts with one that began earlier."""
+    @property
+    def owed(self) -> Set[str]:
+        """Devices that were heard of, and not of their first request."""
+        return self._owed.keys()
+
+    def release(self, now: float) -> list[tuple[str, bool]]:
+        """Count what was put off for so long that nothing that began earlier is to come. Returns
+        which devices these are, and whether they are treated."""
+        released = []
+        for device, (counted, known) in list(self._owed.items()):
+            since = now if known is None else known
+            self._owed[device] = counted, since
+            if now >= since + self.patience:
+                self.take(device, counted)
+                released.append((device, counted[2]))
+        return released
+
+    def take(self, device: str, counted: Counted, *, again: bool = False) -> bool:
+        """Take an outcome to its place, unless the device counts with one that began earlier; say
+        whether the device counts. ``again``: its first request was another one."""
+        owed, since = self._owed.get(device, (counted, None))
+        if again and device not in self._of:
+            self._owed[device] = min(owed, counted), since
+            return False
+        self._owed.pop(device, None)
+        self._put(device, counted)
+        return True
+
+    def _put(self, device: str, counted: Counted) -> None:
         before = self._of.get(device)
         if before is not None and abs(counted[0] - before[0]) < self.patience * 1e9:
             self._hasty.add(device)
@@ -112,6 +144,10 @@ class Ordered:
             return verdict is not None
         self._tolerated_since = now if self._tolerated_since is None else self._tolerated_since
         return everybody or now >= self._tolerated_since + patience
+
+    def doubt(self) -> None:
+        """Have *tolerated* last anew, from when it is said next."""
+        self._tolerated_since = None
 
     def _go_back(self, place: int) -> None:
         """Have the tests know no more than what was counted before ``place``."""

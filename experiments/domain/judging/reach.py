@@ -64,6 +64,10 @@ class Reach:
         first[device] = min(request, first.get(device, request))
         last[device] = max(request, last.get(device, request))
 
+    def heard(self, arm: Arm, until: float) -> int:
+        """Count the devices that were heard of whose first request began by then (Unix seconds)."""
+        return sum(each.start <= until * 1e9 for each in self._first[arm].values())
+
     def parts(self, arm: Arm) -> tuple[Share, Share]:
         """Say how many requests reached the point in the first part, and in the later one."""
         first, last = self._first[arm].values(), self._last[arm].values()

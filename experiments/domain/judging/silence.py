@@ -8,13 +8,18 @@ place that more of the treated are silent. Which shares differ is told by Fisher
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ldfi.experiments.domain.judging.comparison import differ, more
+from ldfi.experiments.domain.judging.reach import Reach
 from ldfi.experiments.domain.judging.verdict import Verdict
 
 HIDING: Final = 0.025
 """How seldom *tolerated* may be refused because more of the treated are silent by chance."""
+DOUBTED: Final = 0.25
+"""How seldom *tolerated* may have to wait for more devices because more of the treated are silent
+by chance."""
 UNEQUAL: Final = 0.001
 """How seldom equal shares may be taken for different ones, whatever the verdict."""
 
@@ -42,3 +47,37 @@ def silence(heard: Heard, delta: float, verdict: Verdict) -> str | None:
     if differ(*both, UNEQUAL) or (verdict != "harmful" and more(*both, HIDING)):
         return f"{said}, {heard.awaited} of {heard.enrolled} in control"
     return None
+
+
+@dataclass(slots=True)
+class RollCall:
+    """Who had been let in when *tolerated* was said first: of these it is known, once they have had
+    time to report, how many never did.
+
+    With few devices a third that crashed looks like chance. So it takes little to doubt, and what
+    settles the doubt is that more are let in. ``doubts``: it has been doubted.
+    """
+
+    doubts: bool = False
+    _at: float | None = None
+    _treated: int = 0
+    _control: int = 0
+
+    def call(self, now: float, treated: int, control: int, *, calm: bool) -> None:
+        """Note how many were let in when *tolerated* was said; forget it where it is no longer."""
+        if not calm:
+            self._at = None
+        elif self._at is None:
+            self._at, self._treated, self._control = now, treated, control
+
+    def doubtful(self, reach: Reach) -> bool:
+        """Say whether clearly more of the treated are silent than of control."""
+        at = self._at or 0.0
+        treated, control = reach.heard("treatment", at), reach.heard("control", at)
+        silent = max(0, self._treated - treated), max(0, self._control - control)
+        enrolled = max(self._treated, treated), max(self._control, control)
+        self._at = None
+        known = self._control > 0  # edges of an older version do not say
+        doubted = known and more(silent[0], enrolled[0], silent[1], enrolled[1], DOUBTED)
+        self.doubts |= doubted
+        return doubted

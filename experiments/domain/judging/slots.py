@@ -36,6 +36,16 @@ def slot_of(purpose: str, settings: Settings) -> ProofSlot:
     return "second" if purpose == "confirm" else "first"
 
 
+def risked(purpose: str, settings: Settings, level: float | None, opening: Opening | None) -> float:
+    """How seldom an experiment for this purpose may be called harmful by chance. ``level``: of
+    e-LOND, if it has one."""
+    slot = slot_of(purpose, settings)
+    alone = min(1.0 if level is None else level, settings.alpha_harmful)
+    if slot == "alone":
+        return alone
+    return alpha(alone, confirms=slot == "second", opening=opening)
+
+
 def alpha(alone: float, *, confirms: bool, opening: Opening | None) -> float:
     """How seldom an experiment of a possible finding may be called harmful by chance.
 

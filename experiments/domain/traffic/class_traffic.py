@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.traffic.interned import Interned, faults_at, names_at
 from ldfi.experiments.domain.traffic.observation import Observation
+from ldfi.experiments.domain.traffic.spells import Spells
 from ldfi.experiments.domain.traffic.suspected import Suspected
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.lineage.lineage import Lineage
@@ -46,8 +47,9 @@ STEADY_SECONDS = 600.0
 RATE_OUTCOMES, RATE_SECONDS = 10, 60.0
 """Outcomes, over so many seconds, that it takes to say how many come; or else a full house."""
 
-RULES = 2
-"""Which rules made a record. Under the first ones every failure was taken for an error."""
+RULES = 3
+"""Which rules made a record. Under the first ones every failure was taken for an error, under the
+second an answer 503 for one."""
 
 MOST = 1_000
 """Different groups, and different supports of one, that are kept. Traffic without structure must
@@ -67,6 +69,9 @@ class _Group:
             relied_on = self._folded(relied_on)
         self.counts[relied_on] += count
         self.exemplars.setdefault(relied_on, trace_id)
+
+    def copy(self) -> _Group:
+        return _Group(self.counts.copy(), dict(self.exemplars), self._rest)
 
     def _folded(self, relied_on: Faults) -> Faults:
         """Count it; what there is no room for is counted as the union of it all.
@@ -114,10 +119,12 @@ class Traffic:
     _groups: dict[Faults, _Group] = field(default_factory=dict)
     _undisturbed: Counter[tuple[Faults, Faults]] = field(default_factory=Counter)
     _aside: Counter[tuple[Aside, str]] = field(default_factory=Counter)
-    _newest: deque[tuple[Faults, bool]] = field(
+    spells: Spells = field(default_factory=Spells, compare=False)
+    """How badly it fares by itself, for a while."""
+    _newest: deque[Faults] = field(
         default_factory=lambda: deque(maxlen=STEADY_OUTCOMES), compare=False
     )
-    """What the newest requests called, and what came of them. Not kept: it is soon known anew."""
+    """What the newest requests called. Not kept: it is soon known anew."""
     _recent: deque[tuple[float, bool]] = field(
         default_factory=lambda: deque(maxlen=STEADY_OUTCOMES)
     )
@@ -146,16 +153,33 @@ class Traffic:
         )
         return traffic
 
-    def observe(self, observation: Observation, now: float) -> None:
+    def observe(self, observation: Observation, now: float, *, near: bool = False) -> None:
         """Take in one request of the class. One that was degraded shows what nobody relied on only
-        because something else was missing."""
-        self._recent.append((now, observation.outcome.success))
-        self._newest.append((observation.lineage.called, observation.outcome.success))
+        because something else was missing. ``near``: an experiment may have had a hand in it."""
+        outcome = observation.outcome
+        self._recent.append((now, outcome.success))
+        self._newest.append(observation.lineage.called)
+        if not near:
+            self.spells.add(outcome.device, now, success=outcome.success)
         self.topology.learn(observation.lineage)
         if observation.outcome.success and not observation.outcome.degraded:
             self._learn(observation.lineage, 1)
         elif not observation.outcome.success and self.good >= NATURAL_EVIDENCE:
             self.suspected.learn(observation.lineage, self.usual_support)
+
+    def copy(self) -> Traffic:
+        """Copy it as it stands, for whoever goes over it in a thread while more comes in."""
+        return Traffic(
+            self.good,
+            self.topology.copy(),
+            self.suspected.copy(),
+            {failed: group.copy() for failed, group in self._groups.items()},
+            self._undisturbed.copy(),
+            self._aside.copy(),
+            self.spells.copy(),
+            self._newest.copy(),
+            self._recent.copy(),
+        )
 
     def frequent(self) -> Iterator[tuple[Faults, Faults, str]]:
         """List frequent supports: (faults relied on, natural failures, exemplar trace) of each."""
@@ -247,12 +271,8 @@ class Traffic:
 
     def calling(self, points: Faults) -> tuple[int, int]:
         """Of the newest requests, how many called one of these points, and of how many."""
-        reached = sum(not points.isdisjoint(called) for called, _ in self._newest)
+        reached = sum(not points.isdisjoint(called) for called in self._newest)
         return reached, len(self._newest)
-
-    def failing(self) -> tuple[int, int]:
-        """Of the newest requests, how many failed, and of how many."""
-        return sum(not success for _, success in self._newest), len(self._newest)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, in numbers: places in the list of ``points``."""

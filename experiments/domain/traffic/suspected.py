@@ -51,6 +51,10 @@ class Suspected:
         if 0 < len(points) <= LARGEST and (points in self.counts or len(self.counts) < KEPT):
             self.counts[points] += 1
 
+    def copy(self) -> Suspected:
+        """Copy what is known: what is learned from now on is not in it."""
+        return Suspected(self.counts.copy())
+
     def named(self) -> list[Points]:
         """List them, those that most requests blame first."""
         return sorted(self.counts, key=lambda each: (-self.counts[each], sorted(each)))

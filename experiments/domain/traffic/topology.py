@@ -67,6 +67,11 @@ class Topology:
             self.paths[point] |= paths
         self.changes += 1
 
+    def copy(self) -> Topology:
+        """Copy what is known: what is learned from now on is not in it."""
+        paths = defaultdict(set, {point: set(ways) for point, ways in self.paths.items()})
+        return Topology(dict(self.callees), paths, self.changes)
+
     def knows(self, name: str) -> bool:
         """Whether a point or a system of this name was ever reached."""
         return name in self.paths or name in self.callees.values()

@@ -38,6 +38,15 @@ SHARE: Final = 0.2
 """Of the newest calls, the share that must fail, or take long beyond what is usual."""
 LEAST: Final = 3
 """So many must, at least; or all, where there were not as many."""
+REFUSED: Final = 2
+"""So many in a row that nobody answered: where nobody listens it takes less to say so."""
+_NOBODY: Final = frozenset(
+    {
+        *("error", "refused", "exception:ConnectionRefusedError", "exception:ECONNREFUSED"),
+        *("exception:ConnectException", "exception:ConnectError"),
+    }
+)
+"""Kinds of failure that are a connection refused, or what stands for it."""
 LOOKED_AT: Final = 10
 """Requests of one kind that are looked at in a second."""
 KEPT: Final = 600
@@ -57,13 +66,24 @@ USUAL_SECONDS: Final = 15.0
 
 
 class _Seen(NamedTuple):
-    """What one request showed of a point. ``seconds``: how long its slowest good call took."""
+    """What one request showed of a point. ``at``: when its last span was heard of; ``refused``:
+    calls that nobody was there to answer; ``seconds``: how long its slowest good call took."""
 
     at: float
     made: int
     failed: int
+    refused: int
     seconds: float | None
     trace_id: str
+
+
+class _Calls(NamedTuple):
+    """Calls of a point that were waited for, those that failed by themselves, those of them that
+    nobody was there to answer."""
+
+    made: int
+    failed: int
+    refused: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +160,7 @@ class _Pulse:
             return []
         made, failed = sum(each.made for each in newest), sum(each.failed for each in newest)
         gone = all(each.failed == each.made for each in newest[-LEAST:])
+        gone = gone or all(each.refused == each.made for each in newest[-REFUSED:])
         return bad if gone or (failed >= LEAST and failed >= SHARE * made) else []
 
     def late(self, newest: list[_Seen]) -> list[_Seen]:
@@ -170,7 +191,7 @@ class Vitals:
     def __init__(self) -> None:
         self._pulses: dict[str, _Pulse] = {}
         self._looked: dict[tuple[str, str, bool], tuple[int, int]] = {}
-        self._shapes: dict[int, tuple[Mapping[str, str], Mapping[str, tuple[int, int]]]] = {}
+        self._shapes: dict[int, tuple[Mapping[str, str], Mapping[str, _Calls]]] = {}
         """By the identity of their ``callees``, which lineages of one shape share."""
 
     def observe(self, lineage: Lineage, now: float) -> None:
@@ -187,14 +208,15 @@ class Vitals:
         for point, seen in _shown(lineage, counts, now):
             self._pulses[point].take(seen)
 
-    def signs(self, now: float, pending: Iterable[tuple[float, Lineage]] = ()) -> Signs:
+    def signs(self, now: float, pending: Iterable[Lineage] = ()) -> Signs:
         """Say how everything is now (Unix seconds). ``pending``: what is there of requests whose
-        traces are not whole yet, and when that was heard of."""
+        traces are not whole yet."""
         besides = defaultdict[str, list[_Seen]](list)
-        for at, lineage in sorted(pending, key=lambda each: each[0]):
+        for lineage in pending:
             if not (lineage.experiment or lineage.fired):
+                heard = lineage.trace.heard
                 counts = self._learned(lineage.tree, lineage.callees)
-                for point, seen in _shown(lineage, counts, at):
+                for point, seen in _shown(lineage, counts, now if heard is None else heard):
                     besides[point].append(seen)
         newest = {p: pulse.newest(now, besides[p]) for p, pulse in self._pulses.items()}
         failing = self._ailing(newest, _Pulse.failing)
@@ -219,8 +241,8 @@ class Vitals:
         self._looked[kind] = (second, looked)
         return looked <= LOOKED_AT
 
-    def _counts(self, lineage: Lineage) -> Mapping[str, tuple[int, int]]:
-        """Point → calls of it that were waited for, and how many of them failed by themselves."""
+    def _counts(self, lineage: Lineage) -> Mapping[str, _Calls]:
+        """Count the calls of each point that were waited for."""
         known = self._shapes.get(id(lineage.callees))
         if known is not None:
             return known[1]
@@ -231,8 +253,8 @@ class Vitals:
         self._shapes[id(lineage.callees)] = lineage.callees, counts
         return counts
 
-    def _learned(self, tree: Tree, callees: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-        made, failed = Counter[str](), Counter[str]()
+    def _learned(self, tree: Tree, callees: Mapping[str, str]) -> dict[str, _Calls]:
+        made, failed, refused = Counter[str](), Counter[str](), Counter[str]()
         pending = [(call, frozenset[str]()) for call in tree.calls if not call.detached]
         while pending:
             call, above = pending.pop()
@@ -242,9 +264,10 @@ class Vitals:
             pulse.above |= above - {call.point}
             made[call.point] += 1
             failed[call.point] += _by_itself(call)
+            refused[call.point] += call.failure in _NOBODY and _by_itself(call)
             inner = above | {call.point}
             pending.extend((each, inner) for each in call.calls if not each.detached)
-        return {point: (count, failed[point]) for point, count in made.items()}
+        return {p: _Calls(count, failed[p], refused[p]) for p, count in made.items()}
 
     def _ailing(
         self,
@@ -301,7 +324,7 @@ class Vitals:
 
 
 def _shown(
-    lineage: Lineage, counts: Mapping[str, tuple[int, int]], at: float
+    lineage: Lineage, counts: Mapping[str, _Calls], at: float
 ) -> Iterator[tuple[str, _Seen]]:
     """List what a request shows of each point that it called."""
     took: dict[str, float] = {}
@@ -309,9 +332,9 @@ def _shown(
         what = span.operation
         if what.point is not None and not what.failed:
             took[what.point] = max(took.get(what.point, 0.0), (span.end - span.start) / 1e9)
-    for point, (made, failed) in counts.items():
-        seconds = took.get(point) if failed < made else None
-        yield point, _Seen(at, made, failed, seconds, lineage.trace_id)
+    for point, calls in counts.items():
+        seconds = took.get(point) if calls.failed < calls.made else None
+        yield point, _Seen(at, *calls, seconds, lineage.trace_id)
 
 
 def _by_itself(call: Call) -> bool:

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 
 import { current, edge, failureContext, install, scenarioOf } from '../index.js'
 import { within } from '../request.js'
-import { verify } from '../runtime.js'
+import { service as serviceName, verify } from '../runtime.js'
 import { contextOf, contextOfKinds, FIT_KEYS } from './support/sign.js'
 
 const unhooked = globalThis.fetch
@@ -22,7 +22,10 @@ async function served(handler) {
   return `http://127.0.0.1:${server.address().port}`
 }
 
+const witness = () => {} // OpenTelemetry is not here: whoever listens makes it proof
+
 before(async () => {
+  subscribe('fit.fault', witness)
   process.env.FIT_KEYS = FIT_KEYS
   assert.equal(install('node'), true)
   callee = await served((request, response) => response.end('fine'))
@@ -32,13 +35,24 @@ before(async () => {
     const times = Number(new URLSearchParams(search).get('times') ?? 1)
     const timeout = Number(new URLSearchParams(search).get('timeout') ?? 60_000)
     const seen = []
+    const errors = []
     for (let i = 0; i < times; i++) {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
       const signal = AbortSignal.timeout(timeout)
       const called = fetch(`${callee}/titles/${i}`, { signal })
-      seen.push(await called.then((r) => r.status, (error) => error.name))
+      const failed = (error) => {
+        const { name, message, cause } = error
+        if (cause) {
+          const { errno, code, syscall, address } = cause
+          const said = cause.message.replace(/:[0-9]+$/, '')
+          errors.push({ name, message, said, errno, code, syscall, address })
+        }
+        return name
+      }
+      seen.push(await called.then((r) => r.status, failed))
     }
-    response.end(JSON.stringify({ seen, baggage: request.headers.baggage, ...known() }))
+    const whole = search.includes('whole') && { errors }
+    response.end(JSON.stringify({ seen, ...whole, baggage: request.headers.baggage, ...known() }))
   }
   service = await served((request, response) =>
     failureContext(request, response, () => answer(request, response)),
@@ -60,6 +74,29 @@ async function ask(url, baggage, query = '', headers = {}) {
   const response = await unhooked(`${url}/${query}`, { headers: { ...(baggage && { baggage }), ...headers } })
   return response.json()
 }
+
+test('without OpenTelemetry, and with nobody listening, nothing is injected', async () => {
+  const value = contextOf([['e', point]])
+  unsubscribe('fit.fault', witness)
+  const unseen = await ask(service, `fit=${value}`)
+  subscribe('fit.fault', witness)
+  assert.deepEqual(unseen, { seen: [200], baggage: `fit=${value}`, experiment: 'e7c1' })
+  assert.deepEqual((await ask(service, `fit=${value}`)).seen, [503])
+})
+
+test('the name is read from either variable of OpenTelemetry', async () => {
+  for (const [variables, name] of [
+    [{ OTEL_SERVICE_NAME: 'a', OTEL_RESOURCE_ATTRIBUTES: 'service.name=b' }, 'a'],
+    [{ OTEL_RESOURCE_ATTRIBUTES: 'x=y, service.name=my%20shop' }, 'my shop'],
+    [{ OTEL_RESOURCE_ATTRIBUTES: 'x=y' }, 'unknown_service'],
+  ]) {
+    for (const known of ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES']) delete process.env[known]
+    Object.assign(process.env, variables)
+    install()
+    assert.equal(serviceName(), name)
+  }
+  install('node')
+})
 
 test('a request without a context goes through', async () => {
   assert.deepEqual(await ask(service), { seen: [200] })
@@ -83,11 +120,30 @@ test('a status is answered with it, at the first call alone where the context sa
   assert.deepEqual((await ask(service, `fit=${once}`, '?times=2')).seen, [500, 200])
 })
 
+test('a refused connection is what fetch rejects with where nobody listens', async () => {
+  const { createServer } = await import('node:http')
+  const gone = createServer()
+  await new Promise((resolve) => gone.listen(0, '127.0.0.1', resolve))
+  const { port } = gone.address()
+  await new Promise((resolve) => gone.close(resolve))
+  const look = ({ name, message, cause }) => ({
+    name,
+    message,
+    said: cause.message.replace(/:[0-9]+$/, ''),
+    ...Object.fromEntries(['errno', 'code', 'syscall', 'address'].map((key) => [key, cause[key]])),
+  })
+  const real = await unhooked(`http://127.0.0.1:${port}/titles/1`).catch(look)
+  const value = contextOfKinds([['refused', point]])
+  assert.deepEqual((await ask(service, `fit=${value}`)).seen, ['TypeError'])
+  const injected = await ask(service, `fit=${value}`, '?whole=1')
+  assert.deepEqual(injected.errors, [{ ...real }])
+})
+
 test('of a kind that fetch cannot have nothing happens, and nothing says that it did', async () => {
   const heard = []
   const listen = (message) => heard.push(message.outcome)
   subscribe('fit.fault', listen)
-  for (const how of ['refused', 'reset', 'timeout-100', 'empty', 'truncated', 'corrupt', 'sql-lost']) {
+  for (const how of ['reset', 'timeout-100', 'empty', 'truncated', 'corrupt', 'sql-lost']) {
     for (const arm of ['t', 'c']) {
       const value = contextOfKinds([[how, point]], { arm })
       const { seen, experiment } = await ask(service, `fit=${value}`)

@@ -25,7 +25,7 @@ RATES = "boot=1,play=16,search=1"
 """Requests a second: mostly of the class that is explored."""
 
 PLAY = "GET /play/*"
-WEAKNESS = "error@api>http:GET:license/licenses/*"
+WEAKNESS = "refused@api>http:GET:license/licenses/*"
 WHY = "the players' team asked us to"
 ARMED_MS, FOUND_MS = 90_000, 150_000
 SOMEBODY_TREATED = """() => [...document.querySelectorAll(

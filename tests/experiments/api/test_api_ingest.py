@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from ldfi.experiments.api.ingest import MAX_BODY
+from ldfi.experiments.api.decoding import MAX_BODY
 from ldfi.experiments.control.engine import Engine
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 

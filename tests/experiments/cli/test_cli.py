@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,14 @@ def commands() -> list[tuple[str, ...]]:
         else:
             found.append((row.name,))
     return found
+
+
+def test_it_says_its_version_and_completes_commands_that_are_imported_when_called() -> None:
+    assert ldfi("--version").stdout == f"ldfi {version('ldfi')}\n"
+    typed = {"COMP_WORDS": "ldfi campaign sta", "COMP_CWORD": "2"}
+    asked = {**os.environ, "_LDFI_COMPLETE": "complete_bash", **typed}
+    script = Path(sys.executable).with_name("ldfi")
+    assert subprocess.check_output([script], env=asked, text=True, timeout=60).split() == ["start"]
 
 
 def test_every_command_explains_itself() -> None:

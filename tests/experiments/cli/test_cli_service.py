@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from ldfi.experiments.cli.main import main
@@ -253,6 +254,18 @@ def test_an_experiment_waits_until_it_is_approved_or_rejected(at: At) -> None:
         at("experiment", answer, waiting["id"], *reason)
         shown = ("campaign", "watch", started["id"])
         assert ldfi(*shown, **at.env()).returncode in {0, 3}
+
+
+def test_a_page_opens_without_typing_a_token(at: At, campaign: tuple[dict[str, Any], str]) -> None:
+    link = at("open", campaign[0]["id"]).strip()
+    with httpx.Client(trust_env=False) as browser:
+        form = browser.get(link).raise_for_status().text
+        names = ("csrf", "next", "link")
+        fields = {name: re.findall(rf'name="{name}" value="([^"]*)"', form)[0] for name in names}
+        page = browser.post(f"{at.world.url}/login", data=fields, follow_redirects=True)
+    assert page.url.path == f"/campaigns/{campaign[0]['id']}"
+    assert at.json("open")["url"].startswith(f"{at.world.url}/login?link=")
+    assert "no finding, experiment or campaign has the id nothing" in at.refused("open", "nothing")
 
 
 def test_findings_alone_is_the_list(at: At, campaign: tuple[dict[str, Any], str]) -> None:

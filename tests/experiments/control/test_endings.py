@@ -29,12 +29,13 @@ FEW = replace(QUICK, treatment=0.12, control=0.12, verify=False, confirm=False, 
 class Bare(Edge):
     """Its services have no ``fit`` where ``legacy`` is called, so nothing fires there."""
 
-    def claim(self, path: str, device: str, now: float) -> tuple[Rule, Arm] | None:
+    def claim(self, path: str, device: str, now: float) -> tuple[Rule, Arm, bool] | None:
         claimed = super().claim(path, device, now)
         if claimed is None:
             return None
-        rule, arm = claimed
-        return replace(rule, faults=tuple(f for f in rule.faults if f.point != "legacy")), arm
+        rule, arm, again = claimed
+        faults = tuple(f for f in rule.faults if f.point != "legacy")
+        return replace(rule, faults=faults), arm, again
 
 
 @pytest.fixture

@@ -14,12 +14,13 @@ from ldfi.experiments.domain.gates.guards import GUARDS, Guard
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.traffic.observation import Outcome
+from ldfi.experiments.domain.traffic.spells import Spell
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 from ldfi.testing.spans import span
-from ldfi.testing.world import QUICK, World
+from ldfi.testing.world import QUICK, Fate, World
 from tests.experiments.control.test_engine import start
 
 FREEZE = Calendar(blackouts=(Blackout("1970-01-01", "1970-01-02", "freeze"),))
@@ -98,7 +99,7 @@ def hurting(scene: Scene) -> None:
     near = near or [beside(scene, disarmed_at=scene.world.now - 10)]
     for experiment in near:
         experiment.bystanders.newest = deque(maxlen=1_000)  # no end of it within the test
-        experiment.bystanders.note("GET /elsewhere", 0, 200)
+        experiment.bystanders.note("GET /elsewhere", Spell(0, 200))
         for number in range(20):
             experiment.bystanders.add("GET /elsewhere", f"x{number}", success=False, reached=False)
 
@@ -121,7 +122,7 @@ def unheard(scene: Scene) -> None:
     catalogue = scene.world.engine.catalogue
     for known in catalogue.classes.values():
         known.traffic.good = 1_000
-    catalogue.observe = lambda *_: None  # type: ignore[method-assign]
+    catalogue.observe = lambda *_, **__: None  # type: ignore[method-assign]
     scene.world.now += 700
 
 
@@ -280,3 +281,16 @@ def test_what_was_approved_is_not_armed_where_the_steady_state_does_not_hold(
     # And it is as soon as the class is well
     world.until_armed()
     assert world.rules() == [waiting.id]
+
+
+def test_a_class_that_fails_by_itself_is_tried_where_the_campaign_asks_for_less() -> None:
+    def befalls(device: str, _arm: object, _now: float) -> Fate:
+        return Fate(fails=int(device[1:]) % 5 == 0)
+
+    with World.in_memory(weather=befalls) as world:
+        strict = world.start(QUICK)
+        world.steps(10)
+        assert strict.waiting == {"GET /boot": "steady state does not hold: 80% succeed"}
+        assert not world.rules()
+        world.start(replace(QUICK, steady=0.7))
+        world.until_armed()

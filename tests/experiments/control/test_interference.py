@@ -12,10 +12,11 @@ from sqlalchemy import select
 
 from ldfi.experiments.domain.judging.bystanders import COOL
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic.spells import LENGTH
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.testing.programs import Caller, CallFailed
 from ldfi.testing.sharing import Breaker, Pool
-from ldfi.testing.world import World
+from ldfi.testing.world import START, Fate, World
 
 STARS = "api>http:GET:ratings/stars"
 LIST = "api>http:GET:ratings/list"
@@ -152,6 +153,33 @@ def test_an_incident_in_mid_window_is_nobodys_harm() -> None:
         assert "harmful" not in {row.verdict for row in rows}
         assert set(world.findings().values()) <= {"refuted"}
         assert rows[-1].verdict == "tolerated"
+
+
+def test_bursts_as_there_were_before_are_nobodys_harm() -> None:
+    """One device in seven fails for ten seconds, again and again."""
+
+    def befalls(device: str, _: object, now: float) -> Fate:
+        return Fate(fails=now % 20 < 10 and int(device[1:]) % 7 == 0)
+
+    with World.in_memory({"/boot": optional()}, weather=befalls) as world:
+        for _ in range(57 * 10):
+            world.step(requests=4, seconds=0.1)
+        world.start(replace(SETTINGS, treatment=0.02, window=60.0), classes=("GET /boot",))
+        row = first_ended(world)
+    assert "bystanders" not in row.reason
+    assert row.created_at < START + 60 < START + 62 < world.now  # a burst came in the middle
+
+
+def test_what_an_experiment_does_to_others_is_no_weather() -> None:
+    with World.in_memory({"/boot": optional(Breaker(failures=4, seconds=5))}) as world:
+        world.start(replace(SETTINGS, confirm=False))
+        assert first_ended(world).reason.startswith("bystanders are hurt: ")
+        for _ in range(100):
+            world.step(requests=4, seconds=0.1)
+        (known,) = world.engine.catalogue.classes.values()
+        worst = known.traffic.spells.worst(world.now)
+    assert worst.failed == 0
+    assert worst.total >= LENGTH
 
 
 def test_after_an_experiment_its_callee_is_left_alone_for_a_while() -> None:

@@ -88,7 +88,8 @@ def test_every_setting_is_told_in_full(setting: Setting) -> None:
     assert about.described[0].isupper() and about.described.endswith(".")
     assert ".." not in about.described
     assert setting.optional == bool(about.none), "what None means is said, and only where it may be"
-    assert about.limits or setting.choices or setting.one in {bool, PromqlOutcome}
+    bounded = about.limits or setting.choices or about.reads is not None
+    assert bounded or setting.one in {bool, PromqlOutcome}
     setting.check(setting.default)
 
 

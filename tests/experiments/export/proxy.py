@@ -79,13 +79,18 @@ def upstream(name: str) -> Iterator[int]:
 
 
 @contextmanager
-def envoy(filters: list[dict[str, Any]], folder: Path) -> Iterator[Proxy]:
-    """Envoy with ``filters`` before its router; the header ``x-to`` picks the upstream."""
+def envoy(
+    filters: list[dict[str, Any]], folder: Path, more: list[dict[str, Any]]
+) -> Iterator[Proxy]:
+    """Envoy with ``filters`` before its router, and ``more`` clusters; the header ``x-to`` picks
+    the upstream."""
     binary = envoy_binary()
     with upstream("ratings") as ratings, upstream("other") as other:
         port = _free_port()
         config, log = folder / "envoy.json", folder / "access.log"
-        document = _bootstrap(filters, port, {"ratings": ratings, "other": other}, log)
+        upstreams = {"ratings": ratings, "other": other, "closed": _free_port()}
+        document = _bootstrap(filters, port, upstreams, log)
+        document["static_resources"]["clusters"] += more
         config.write_text(json.dumps(document), encoding="utf-8")
         with (
             (folder / "envoy.log").open("wb") as errors,
@@ -133,7 +138,7 @@ def _manager(filters: list[dict[str, Any]], clusters: list[str], log: Path) -> d
         "name": "envoy.filters.http.router",
         "typed_config": {"@type": f"{EXTENSIONS}.filters.http.router.v3.Router"},
     }
-    line = "%RESPONSE_FLAGS% %DYNAMIC_METADATA(ldfi.fault)%\n"
+    line = "%RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n"
     access_log = {
         "name": "file",
         "typed_config": {

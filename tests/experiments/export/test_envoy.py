@@ -1,165 +1,232 @@
-"""What is exported for Envoy, in a real Envoy: the targeted upstream fails, and nothing else."""
+"""What is exported for Envoy, in a real Envoy, with a real ldfi-proxy that it asks."""
 
 from __future__ import annotations
 
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from opentelemetry import baggage
-from opentelemetry.baggage.propagation import W3CBaggagePropagator
-from opentelemetry.context import Context
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ldfi.experiments.export.envoy import http_filters
-from ldfi.experiments.export.mesh import proxy_faults
+from ldfi.experiments.export.envoy import listener
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
 from tests.experiments.export.proxy import Proxy, envoy
+from tests.fit.golang import built
 
 KEYS = Keys.parse("k1:0123456789abcdef")
-TITLES = Fault("api>http:GET:ratings/titles/*", "error")
-SIMILAR = Fault("api>http:POST:ratings/titles/*/similar", "delay")
-RPC = Fault("api>rpc:Get:/shop.Prices", "error")
-OTHERS = [Fault(f"api>http:GET:service-{i}/", "error") for i in range(20)]
-DELAY_MS = 700
+PARENT = "b7ad6b7169203331"
+REFUSED = (
+    "upstream connect error or disconnect/reset before headers. "
+    "reset reason: remote connection failure"
+)
 
 
-def carried(*faults: Fault, arm: Arm = "treatment", expires: float = 60, ms: int = DELAY_MS) -> str:
-    """The ``baggage`` header as an OpenTelemetry SDK sends a stamped request on."""
-    value = encode(KEYS, "e7c1", arm, int(time.time() + expires), faults, delay_ms=ms)
-    context = baggage.set_baggage("user", "a b,c", baggage.set_baggage("fit", value, Context()))
-    carrier: dict[str, str] = {}
-    W3CBaggagePropagator().inject(carrier, context)
-    return carrier["baggage"]
+class Collector:
+    """Takes proofs over OTLP."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[str, dict[str, str]]] = []
+        collector = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                collector.take(ExportTraceServiceRequest.FromString(body))
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def take(self, request: ExportTraceServiceRequest) -> None:
+        for resource in request.resource_spans:
+            (service,) = [a.value.string_value for a in resource.resource.attributes]
+            for scope in resource.scope_spans:
+                for span in scope.spans:
+                    told = {a.key: a.value.string_value for a in span.attributes}
+                    told |= {"service": service, "parent": span.parent_span_id.hex()}
+                    self.spans.append((span.trace_id.hex(), told))
+
+    def of(self, trace: str, seconds: float = 5) -> dict[str, str]:
+        """Wait for the one span of a trace."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found = [told for of, told in self.spans if of == trace]
+            if found:
+                assert len(found) == 1
+                return found[0]
+            time.sleep(0.05)
+        return {}
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def processor(binary: Path, port: int, collector: Collector) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {
+        "FIT_KEYS": "k1:0123456789abcdef",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
+        "PATH": os.environ["PATH"],
+    }
+    words = [str(binary), "envoy", "--listen", f"127.0.0.1:{port}"]
+    with subprocess.Popen(words, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+
+
+class Standing:
+    """Envoy, and the processor that it asks."""
+
+    def __init__(self, proxy: Proxy, asked: subprocess.Popen[bytes], collector: Collector) -> None:
+        self.proxy, self.asked, self.collector = proxy, asked, collector
+
+    @property
+    def authority(self) -> str:
+        return self.proxy.url.removeprefix("http://")
+
+    def point(self, rest: str = "/titles/*", method: str = "GET") -> str:
+        return f"api>http:{method}:{self.authority}{rest}"
+
+    def ask(
+        self,
+        kind: str = "error",
+        *,
+        point: str | None = None,
+        arm: Arm = "treatment",
+        expires: float = 60,
+        first: int = 0,
+        delay_ms: int = 200,
+        trace: str | None = None,
+        keys: Keys = KEYS,
+        content_type: str = "text/plain",
+        path: str = "/titles/17?limit=3",
+        method: str = "GET",
+    ) -> tuple[int, str, str]:
+        """Ask with a context that names one fault: status, body, the status of gRPC."""
+        fault = Fault(point or self.point(), kind, first)
+        value = encode(keys, "e7c1", arm, int(time.time() + expires), [fault], delay_ms=delay_ms)
+        parent = f"00-{trace or secrets.token_hex(16)}-{PARENT}-01"
+        headers = {"traceparent": parent, "content_type": content_type}
+        answer = self.proxy.ask(path, method=method, baggage=f"a=b,fit={value},c=d", **headers)
+        return answer.status_code, answer.text, answer.headers.get("grpc-status", "")
 
 
 @pytest.fixture(scope="module")
-def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    faults = proxy_faults([TITLES, SIMILAR], DELAY_MS) + proxy_faults([RPC], DELAY_MS)
-    filters = http_filters(faults, "ratings", 2)["http_filters"]
-    with envoy(filters, tmp_path_factory.mktemp("envoy")) as running:
-        yield running
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    folder = tmp_path_factory.mktemp("envoy")
+    binary, port, collector = built("ldfi-proxy", folder), free_port(), Collector()
+    exported = listener("api", "127.0.0.1", port)
+    with (
+        processor(binary, port, collector) as asked,
+        envoy(exported["http_filters"], folder, exported["clusters"]) as running,
+    ):
+        found = Standing(running, asked, collector)
+        deadline = time.monotonic() + 20
+        while found.ask()[0] != 503 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        yield found
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        lambda: carried(TITLES),
-        lambda: carried(TITLES, *OTHERS),
-        lambda: "fit=" + carried(TITLES, SIMILAR).partition("fit=")[2].partition(",")[0],
-        lambda: "a=b , " + carried(TITLES) + ",c=d;p=q",
-        lambda: carried(TITLES).replace(",", " ;p=q,"),
-    ],
-)
-@pytest.mark.parametrize("path", ["/titles/17", "/titles/tt0111161?limit=3&x=/y"])
-def test_a_request_that_carries_the_fault_fails(
-    proxy: Proxy, header: Callable[[], str], path: str
-) -> None:
-    response = proxy.ask(path, baggage=header())
-
-    assert (response.status_code, response.text) == (503, "fault filter abort")
+def test_each_kind_is_answered_and_proved(standing: Standing) -> None:
+    for kind, answer in (
+        ("error", (503, "fault injected", "")),
+        ("status:404", (404, "fault injected", "")),
+        ("refused", (503, REFUSED, "")),
+        ("empty", (200, "", "")),
+        ("delay", (200, "ratings", "")),
+    ):
+        trace = secrets.token_hex(16)
+        assert standing.ask(kind, trace=trace) == answer, kind
+        proof = standing.collector.of(trace)
+        assert proof["fit.fired"] == kind
+        assert proof["fit.point"] == standing.point()
+        assert (proof["service"], proof["parent"]) == ("api", PARENT)
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        lambda: "",
-        lambda: "user=u1",
-        lambda: carried(TITLES, arm="control"),
-        lambda: carried(*OTHERS),
-        carried,
-        lambda: carried(Fault(TITLES.point, "delay")),
-        lambda: carried(Fault(TITLES.point, "error", 2)),
-        lambda: carried(Fault(TITLES.point + "/more", "error")),
-        lambda: carried(TITLES).replace("fit=", "unfit="),
-        lambda: carried(TITLES).replace("fit=", "a;fit="),
-        lambda: carried(TITLES).replace("fit=1.", "fit=2."),
-        lambda: carried(TITLES).partition(",")[0][:-30],
-    ],
-)
-def test_no_other_request_does(proxy: Proxy, header: Callable[[], str]) -> None:
-    assert proxy.ask("/titles/17", baggage=header()).text == "ratings"
+def test_a_refused_connection_is_what_envoy_itself_says(standing: Standing) -> None:
+    answer = standing.proxy.ask("/titles/17", to="closed")
+
+    assert (answer.status_code, answer.text) == (503, REFUSED)
 
 
-def test_another_upstream_method_or_path_does_not_fail(proxy: Proxy) -> None:
-    header = carried(TITLES)
+def test_a_procedure_call_ends_with_its_own_status(standing: Standing) -> None:
+    point = f"api>rpc:Get:{standing.authority}/shop.Prices"
+    for kind, code in (("error", "14"), ("grpc:NOT_FOUND", "5"), ("refused", "14")):
+        answer = standing.ask(
+            kind,
+            point=point,
+            path="/shop.Prices/Get",
+            method="POST",
+            content_type="application/grpc",
+        )
+        assert (answer[0], answer[2]) == (200, code), kind
 
-    assert proxy.ask("/titles/17", to="other", baggage=header).text == "other"
-    assert proxy.ask("/titles/17", method="POST", baggage=header).text == "ratings"
-    for path in ("/titles", "/titles/", "/titles/17/more", "/x/titles/17", "/?/titles/17"):
-        assert proxy.ask(path, baggage=header).text == "ratings", path
+
+def test_what_a_proxy_cannot_show_is_not_claimed(standing: Standing) -> None:
+    trace = secrets.token_hex(16)
+    for kind in ("reset", "timeout", "truncated", "grpc:ABORTED", "status:499", "sql:lost"):
+        assert standing.ask(kind, trace=trace)[:2] == (200, "ratings"), kind
+    assert standing.collector.of(trace, seconds=1) == {}
 
 
-def test_side_by_side_only_the_requests_that_carry_it_fail(proxy: Proxy) -> None:
-    headers = [carried(TITLES) if i % 4 == 0 else carried(*OTHERS) for i in range(200)]
+def test_nothing_is_obeyed_that_is_not_signed_valid_and_meant(standing: Standing) -> None:
+    fine = (200, "ratings", "")
+    assert standing.ask(keys=Keys.parse("k1:not-the-right-key")) == fine
+    assert standing.ask(expires=-1) == fine
+    assert standing.ask(point=standing.point("/titles")) == fine
+    assert standing.ask(point=standing.point(method="POST")) == fine
+    assert standing.proxy.ask("/titles/17").text == "ratings"
+    assert standing.proxy.ask("/titles/17", baggage="fit=1.2.3,a=b").text == "ratings"
+
+
+def test_the_control_arm_and_the_first_calls(standing: Standing) -> None:
+    trace = secrets.token_hex(16)
+    assert standing.ask(arm="control", trace=trace)[:2] == (200, "ratings")
+    assert standing.collector.of(trace)["fit.would_fire"] == "error"
+    trace = secrets.token_hex(16)
+    assert [standing.ask(first=2, trace=trace)[0] for _ in range(3)] == [503, 503, 200]
+
+
+def test_side_by_side_only_the_requests_that_carry_it_fail(standing: Standing) -> None:
+    elsewhere = standing.point("/elsewhere")
     with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda h: proxy.ask("/titles/1", baggage=h).status_code, headers))
+        points = [standing.point() if i % 4 == 0 else elsewhere for i in range(100)]
+        answers = list(pool.map(lambda point: standing.ask(point=point)[0], points))
 
-    assert answers == [503 if i % 4 == 0 else 200 for i in range(200)]
-
-
-def test_a_delay_hangs_for_its_length_and_then_goes_through(proxy: Proxy) -> None:
-    def ask(header: str) -> tuple[str, float]:
-        started = time.monotonic()
-        text = proxy.ask("/titles/17/similar", method="POST", baggage=header).text
-        return text, time.monotonic() - started
-
-    text, seconds = ask(carried(SIMILAR))
-    assert text == "ratings"
-    assert seconds >= DELAY_MS / 1000
-    for other in (carried(TITLES), carried(SIMILAR, ms=70), carried(SIMILAR, ms=7000)):
-        text, seconds = ask(other)
-        assert (text, seconds < DELAY_MS / 1000) == ("ratings", True)
+    assert answers == [503 if i % 4 == 0 else 200 for i in range(100)]
 
 
-def test_of_more_than_the_limit_the_rest_go_through(proxy: Proxy) -> None:
-    header = carried(SIMILAR)
-
-    def ask(_: int) -> bool:
-        started = time.monotonic()
-        proxy.ask("/titles/17/similar", method="POST", baggage=header)
-        return time.monotonic() - started >= DELAY_MS / 1000
-
-    with ThreadPoolExecutor(6) as pool:
-        assert sum(pool.map(ask, range(6))) == 2
-
-
-def test_a_remote_procedure_call_fails_with_unavailable(proxy: Proxy) -> None:
-    headers = {"content_type": "application/grpc", "method": "POST"}
-
-    failed = proxy.ask("/shop.Prices/Get", baggage=carried(RPC), **headers)
-    other = proxy.ask("/shop.Prices/Set", baggage=carried(RPC), **headers)
-
-    assert (failed.status_code, failed.headers["grpc-status"]) == (200, "14")
-    assert other.text == "ratings"
-
-
-def test_the_access_log_proves_what_fired(proxy: Proxy) -> None:
-    proxy.ask("/titles/17", baggage=carried(TITLES))
-    deadline = time.monotonic() + 15
-    while f'"fit.point":"{TITLES.point}"' not in (text := proxy.log.read_text()):
-        assert time.monotonic() < deadline, text
-        time.sleep(0.1)
-
-    assert "FI {" in text
-
-
-def test_what_the_warning_says_is_so_neither_signature_nor_expiry_is_checked(
-    proxy: Proxy,
-) -> None:
-    stranger = carried(TITLES).partition(",")[0][:-22] + "A" * 22
-
-    assert proxy.ask("/titles/17", baggage=stranger).status_code == 503
-    assert proxy.ask("/titles/17", baggage=carried(TITLES, expires=-60)).status_code == 503
-
-
-def test_a_context_of_a_hundred_faults_matches_in_little_time(proxy: Proxy, tmp_path: Path) -> None:
-    many = [Fault(f"api>http:GET:service-{i}/", "error") for i in range(99)]
-    started = time.monotonic()
-    for _ in range(50):
-        assert proxy.ask("/titles/17", baggage=carried(TITLES, *many)).status_code == 503
-
-    assert time.monotonic() - started < 10
+def test_a_processor_that_hangs_or_is_gone_is_as_if_it_were_not_there(standing: Standing) -> None:
+    standing.asked.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    assert [standing.ask()[:2] for _ in range(5)] == [(200, "ratings")] * 5
+    assert time.monotonic() - began < 5 * 1.0
+    standing.asked.send_signal(signal.SIGCONT)
+    assert standing.ask()[0] == 503
+    standing.asked.kill()
+    standing.asked.wait()
+    assert [standing.ask()[:2] for _ in range(5)] == [(200, "ratings")] * 5

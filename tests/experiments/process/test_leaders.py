@@ -148,6 +148,18 @@ def test_a_second_process_on_one_file_is_refused(tmp_path: Path) -> None:
     asyncio.run(lock.give_up())
 
 
+def test_a_link_to_a_database_is_locked_as_the_database_itself(tmp_path: Path) -> None:
+    file, link = tmp_path / "ldfi.sqlite3", tmp_path / "link.sqlite3"
+    file.touch()
+    link.symlink_to(file)
+    one, other = election_of(f"sqlite:///{file}"), election_of(f"sqlite:///{link}")
+    assert asyncio.run(one.win())
+    assert not asyncio.run(other.win())
+    asyncio.run(one.give_up())
+    assert asyncio.run(other.win())
+    asyncio.run(other.give_up())
+
+
 @pytest.mark.parametrize(
     ("role", "given", "lacking"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,10 +12,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.evidence import class_evidence
 from ldfi.experiments.pytest_plugin.loop import QUIET, Execute, Explored, Run, exhaustive, explore
 from ldfi.fit.faults import Fault
 from ldfi.lineage.lineage import learn
 from ldfi.lineage.span import Trace
+from ldfi.proof.carried import carried
+from ldfi.proof.document import FORMAT, EvidenceFile
+from ldfi.proof.verify import Against, Examined, verify
 from ldfi.testing.programs import Call, Step, faults_of, points_of
 from ldfi.testing.programs import Run as Simulated
 from ldfi.testing.spans import TRACE
@@ -103,6 +108,41 @@ def test_the_same_seed_gives_the_same_runs(program: Call, seed: int) -> None:
     assert tried() == tried()
 
 
+@settings(max_examples=30)
+@given(programs(points=5), st.integers(0, 3), st.booleans())
+def test_what_the_runs_leave_behind_bears_the_certificate_out(
+    program: Call, seed: int, flaky: bool
+) -> None:
+    assume(points_of(program))
+    assume(Simulated(frozenset()).execute(program).good)
+    count = itertools.count(seed)
+
+    def execute(faults: tuple[Fault, ...]) -> Run:
+        run = simulated(program, frozenset(map(str, faults)))
+        by_chance = flaky and bool(faults) and next(count) % 4 == 0
+        return replace(run, passed=False, error="by chance") if by_chance else run
+
+    explored = explore("t", execute, Bounds(seed=seed))
+    assume(explored.records)
+    entry = class_evidence("t", explored.certificate or {}, explored.records)
+
+    def examined() -> Examined:
+        document = {"format": FORMAT, "head": None, "grown": [], "classes": [entry]}
+        whole = EvidenceFile.from_json(json.loads(json.dumps(document)))
+        return verify(whole, Against((), 0.0))
+
+    found = examined()
+    assert found.false == []
+    assert "nobody has signed it" in found.lacking
+    assert not any("on record" in each for each in found.lacking)
+    assert len(explored.records) == found.runs <= explored.runs
+    held = carried(explored.certificate or {})
+    assert (held.wrong, held.whole) == ((), held.experiments)
+    # And when one is dropped, that shows: the others are not numbered on, or a run has no record
+    del entry["runs"][seed % len(entry["runs"])]
+    assert examined() != found
+
+
 def test_few_runs_are_needed() -> None:
     optional = tuple(Step("optional", (Call(f"p{i}"),)) for i in range(20))
     critical = Step("critical", (Call("needed"),))
@@ -118,8 +158,25 @@ def test_delays_are_found_where_they_are_asked_for() -> None:
     program = Call("root", (Step("optional", (Call("ratings"),)),))
 
     for kinds, expected in ((("error",), set()), (("error", "delay"), {"delay@ratings"})):
-        found = found_by(explore("t", running(program), Bounds(kinds=kinds)))  # type: ignore[arg-type]
+        found = found_by(explore("t", running(program), Bounds(kinds=kinds)))
         assert set().union(*found) == expected
+
+
+def test_every_kind_can_be_asked_for() -> None:
+    # Given what is done without when it is refused, but not when it answers an error
+    ratings, layout = "api>http:GET:ratings/", "api>http:GET:layout/"
+    steps = (
+        Step("optional", (Call(ratings),), masks=("refused",)),
+        Step("critical", (Call(layout),)),
+    )
+    bounds = Bounds(max_size=1, kinds=("status:500", "sql:lost"))
+
+    explored = explore("t", running(Call("root", steps)), bounds)
+
+    assert found_by(explored) == {
+        frozenset({f"status:500@{ratings}"}),
+        frozenset({f"status:500@{layout}"}),
+    }
 
 
 def test_what_is_protected_is_never_tried() -> None:
@@ -271,7 +328,7 @@ def test_exhaustive_counts_sets_with_one_fault_a_point() -> None:
 
     bounds = Bounds(max_size=3, kinds=("error", "delay"))
 
-    assert exhaustive(5, bounds) == sets(1) + sets(2) + sets(3)
+    assert exhaustive([2] * 5, bounds) == sets(1) + sets(2) + sets(3)
 
 
 SEARCH = Call(

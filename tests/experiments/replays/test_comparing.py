@@ -17,6 +17,7 @@ from ldfi.experiments.replays.lineages import ClassLineage, changes
 from ldfi.experiments.replays.measurement import Measurement, TargetRun, read_measurement
 from ldfi.experiments.replays.outcome import comparison_of
 from ldfi.experiments.replays.series import UNANSWERED, Series, together
+from ldfi.experiments.replays.turns import BEYOND, surplus
 from ldfi.experiments.replays.verdict import verdict_of
 
 Seconds = Callable[[random.Random, float], float]
@@ -27,7 +28,7 @@ def plain(rng: random.Random, _due: float) -> float:
 
 
 def series(
-    name: str, seed: int, seconds: Seconds = plain, failing: float = 0.0, n: int = 20_000
+    name: str, seed: int | str, seconds: Seconds = plain, failing: float = 0.0, n: int = 20_000
 ) -> Series:
     rng, made = random.Random(seed), Series(name)
     for k in range(n):
@@ -79,6 +80,64 @@ def test_one_long_pause_is_no_proof() -> None:
     assert verdict_of(classes) == "cannot tell"
 
 
+def test_a_heavier_tail_is_told_in_any_weather() -> None:
+    def storm(usual: float, heavier: float) -> Seconds:
+        def seconds(rng: random.Random, due: float) -> float:
+            normal = rng.gauss(0.0, 1.0)
+            weather = 0.6 * math.sin(due) + 0.3 * math.sin(due / 3.0)
+            tail = math.pow(heavier, max(0.0, normal / 2.33))
+            return usual * math.exp(0.5 * normal + weather) * tail
+
+        return seconds
+
+    told = 0
+    for seed in range(8):
+        old, new = (
+            {
+                name: series(name, f"{seed}{name}{heavier}", storm(usual, heavier), n=6_000)
+                for name, usual in (("GET /", 0.01), ("GET /search", 0.04), ("POST /", 0.1))
+            }
+            for heavier in (1.0, 1.09)
+        )
+        told += verdict_of(compared(old, new, in_turns=True)) == "worse"
+    assert told >= 6  # 2 of the quantiles of the whole run alone
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 9), st.booleans(), st.integers(0, 5)), min_size=1, max_size=60),
+    st.sampled_from([0.5, 0.9]),
+)
+def test_the_surplus_is_what_counting_each_turn_by_hand_comes_to(
+    rows: list[tuple[float, bool, int]], share: float
+) -> None:
+    old, new = Series("x"), Series("x")
+    for due, is_new, seconds in rows:
+        (new if is_new else old).take(due, float(seconds), None)
+    if not (old.due and new.due):
+        return
+    begin, end = min(old.due + new.due), max(old.due + new.due)
+    turns = max(1, int(len(rows) * (1 - share) / BEYOND))
+    total = varies = 0.0
+    for turn in range(turns):
+        here = [
+            (float(seconds), is_new)
+            for due, is_new, seconds in rows
+            if min(turns - 1, int(turns * ((due - begin) / (end - begin) if end > begin else 0)))
+            == turn
+        ]
+        marked = round(len(here) * (1 - share))
+        limit = sorted((s for s, _ in here), reverse=True)[marked] if marked < len(here) else -1
+        beyond = [is_new for s, is_new in here if s > limit] if marked else []
+        fresh, size = sum(is_new for _, is_new in here), len(here)
+        if beyond and 0 < fresh < size:
+            part = len(beyond) / size
+            total += sum(beyond) - fresh * part
+            varies += fresh * (size - fresh) * part * (1 - part) / (size - 1)
+    found = surplus(old, new, share, 7)
+    assert found.total == pytest.approx(total, abs=1e-9)
+    assert found.varies == pytest.approx(varies, abs=1e-9)
+
+
 def test_of_few_requests_nothing_is_said() -> None:
     assert set(cells(against(plain, n=15)).values()) == {"cannot tell"}
     assert verdict_of(()) == "cannot tell"
@@ -115,7 +174,7 @@ def measurement(*targets: TargetRun) -> Measurement:
     return Measurement("r.jsonl", "constant", 60.0, 50.0, 1_000.0, 0.0, list(targets))
 
 
-def run(name: str, seed: int, seconds: Seconds = plain) -> TargetRun:
+def run(name: str, seed: int | str, seconds: Seconds = plain) -> TargetRun:
     made = series("GET /", seed, seconds)
     return TargetRun(name, f"http://{name}", 50.0, {"GET /": made}, ["GET /: status 500"])
 

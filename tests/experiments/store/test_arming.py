@@ -21,6 +21,7 @@ from ldfi.experiments.store import campaigns, experiments, maintenance, switches
 from ldfi.experiments.store.arming import Armed, Order, Refused, arm, least_members
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow
+from ldfi.experiments.telemetry import clock
 from ldfi.fit.faults import Fault
 from tests.experiments.simulated import BOOT
 
@@ -190,6 +191,26 @@ def test_what_was_not_used_goes_back_and_an_hour_later_all_of_it(database: Datab
     end(database, second, spent=13)
     assert isinstance(try_arming(database, an_order("e3"), limits, NOW + HOUR - 1), Refused)
     assert try_arming(database, an_order("e3"), limits, NOW + HOUR) == Armed(20, ())
+
+
+def test_a_step_of_the_clock_renews_no_budget(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a budget that is spent
+    a_campaign(database)
+    limits = replace(WIDE, members_per_hour=20)
+    first = an_order("e1")
+    try_arming(database, first, limits)
+    end(database, first, spent=20)
+    # When somebody sets the machine's clock an hour ahead while the process runs
+    wall = [NOW]
+    stepped = clock.Clock(lambda: wall[0], lambda: 0.0)
+    monkeypatch.setattr(clock, "CLOCK", stepped)
+    wall[0] += HOUR
+    assert stepped.now() == NOW + HOUR
+    # Then it stays spent
+    assert isinstance(try_arming(database, an_order("e2"), limits, NOW + HOUR), Refused)
+    assert try_arming(database, an_order("e2"), limits, NOW + 2 * HOUR) == Armed(20, ())
 
 
 # --- Many at once ------------------------------------------------------------------------------

@@ -14,12 +14,13 @@ from sqlalchemy import delete, select
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, chain, experiments
+from ldfi.experiments.store.arming import Armed
 from ldfi.experiments.store.evidence_file import Certified, evidence_file, version_of
-from ldfi.experiments.store.schema import ExperimentRow, HeadRow, RunRow
+from ldfi.experiments.store.schema import CountNodeRow, ExperimentRow, HeadRow, RunCountRow, RunRow
 from ldfi.proof import merkle
-from ldfi.proof.canonical import read
+from ldfi.proof.canonical import canonical, read
 from ldfi.proof.document import EvidenceFile
-from ldfi.proof.head import Head, SigningKey
+from ldfi.proof.head import Head, SigningKey, counts_root
 from ldfi.proof.record import RunRecord
 from ldfi.proof.verify import Against, Examined, verify
 from ldfi.testing.world import PROGRAM, QUICK, World
@@ -72,6 +73,22 @@ def test_what_a_campaign_leaves_behind_is_borne_out(world: World, campaign: Camp
     assert found.runs >= 5
 
 
+def test_every_experiment_on_a_certificate_carries_what_was_recorded(
+    world: World, campaign: Campaign
+) -> None:
+    with world.database.read() as session:
+        records = {row.experiment_id: read(row.document) for row in session.scalars(select(RunRow))}
+    carried = 0
+    for each in file_of(world, campaign)["classes"]:
+        for run in each["certificate"]["evidence"]:
+            assert ("proof" in run) == (run["origin"] == "injected")
+            if "proof" in run:
+                record = records[run["proof"]["experiment"]]
+                assert canonical({**run["proof"], "number": record["number"]}) == canonical(record)
+                carried += 1
+    assert carried >= 5
+
+
 def test_every_experiment_that_was_armed_has_a_record(world: World, campaign: Campaign) -> None:
     with world.database.read() as session:
         armed = set(
@@ -95,6 +112,7 @@ def test_the_head_is_signed_at_each_end(world: World, campaign: Campaign) -> Non
 
     assert list(head.wrong(trusted(KEY))) == []
     assert head.size == count
+    assert head.counts == counts_root(head.runs)
     assert set(head.runs) == {(name, 1) for name in campaign.explorations}
 
 
@@ -115,7 +133,8 @@ def test_an_earlier_head_catches_a_chain_that_was_cut_back(
         runs = dict(kept.runs)
         runs[last.request_class, 1] -= 1
         root = merkle.root(kept.size - 1, chain.node_of(change.session))
-        shorter = Head(kept.size - 1, root, kept.time, runs).signed_by([KEY])
+        counts = counts_root(runs)
+        shorter = Head(kept.size - 1, root, kept.time, runs, counts=counts).signed_by([KEY])
         before.document = chain.written(shorter)
         change.session.execute(delete(RunRow).where(RunRow.leaf == kept.size - 1))
     try:
@@ -258,6 +277,43 @@ def test_an_end_that_is_written_twice_leaves_one_record(database: Database) -> N
     assert _sizes(database) == (1, 1, 1)
 
 
+def test_what_nobody_ended_leaves_a_record_and_to_drop_it_is_found(database: Database) -> None:
+    """Whoever can kill the service makes no run vanish."""
+    a_campaign(database)
+    database.keys = (KEY,)
+    orders = [an_order("e1"), an_order("e2"), an_order("e3", "GET /other")]
+    orders[1].experiment.version = orders[2].experiment.version = 2
+    try_arming(database, orders[0], WIDE)
+    end(database, orders[0], 3)
+    for each in orders[1:]:
+        assert isinstance(try_arming(database, each, WIDE, NOW + 1), Armed)
+    # When the process that ran two of them is killed, and somebody finds that out
+    with database.change(NOW + 60) as change:
+        assert sorted(experiments.close_abandoned(change)) == ["e2", "e3"]
+    with database.change(NOW + 90) as change:
+        assert experiments.close_abandoned(change) == []
+        # and it was only asleep, and ends what is closed
+        experiments.end(change, orders[1].experiment, 3, None)
+    # Then each left a record that holds together, of the version it was armed on
+    assert _sizes(database) == (3, 3, 3)
+    certified = [Certified("GET /", 2, {}), Certified("GET /other", 2, {})]
+    with database.read() as session:
+        document = evidence_file(session, certified, (KEY,), NOW + 7_200)
+    for each in document["classes"]:
+        each["certificate"] = None
+    against = Against(trusted(KEY), NOW + 7_200)
+    found = verify(EvidenceFile.from_json(document), against)
+    assert (found.false, found.runs) == ([], 2)
+    for leaf in EvidenceFile.from_json(document).leaves():
+        assert (leaf.record.state, leaf.record.verdict) == ("aborted", None)
+        assert (leaf.record.began, leaf.record.ended) == (NOW + 1, NOW + 60)
+        assert leaf.record.reason == "whoever ran it was gone"
+    # And to drop one is found
+    document["classes"][0]["runs"].clear()
+    found = verify(EvidenceFile.from_json(document), against)
+    assert found.false == ["GET / (version 2): 0 runs of 1 are here"]
+
+
 def test_what_was_never_armed_leaves_none(database: Database) -> None:
     a_campaign(database)
     order = an_order("e1")
@@ -283,3 +339,35 @@ def test_runs_of_a_large_chain_are_proved(database: Database) -> None:
         for leaf, each in enumerate(made.records):
             path = merkle.inclusion(leaf, 37, node)
             assert merkle.included(each.leaf, leaf, 37, path, head.root)
+
+
+def test_a_head_from_before_is_counted_on(database: Database) -> None:
+    """What it lists is taken over when the next run ends, and nothing of it is lost."""
+    made = made_of(random.Random(4), 23)
+    database.keys = (KEY,)
+    with database.change(made.head().time) as change:
+        for each in made.records[:11]:
+            class_version = each.request_class, each.version
+            chain.append(change, class_version, partial(_as_it_is, each))
+        before = chain.head_of(change.session)
+        row = change.session.get_one(HeadRow, 1)
+        row.document = chain.written(
+            Head(before.size, before.root, before.time, before.runs).signed_by([KEY])
+        )
+        for table in (RunCountRow, CountNodeRow):
+            change.session.execute(delete(table))
+    with database.read() as session:
+        old = chain.head_of(session)
+        assert (old.counts, list(old.wrong(trusted(KEY)))) == (None, [])
+    with database.change(made.head().time) as change:
+        for each in made.records[11:]:
+            class_version = each.request_class, each.version
+            chain.append(change, class_version, partial(_as_it_is, each))
+    with database.read() as session:
+        head = chain.head_of(session)
+    assert list(head.wrong(trusted(KEY))) == []
+    assert (head.size, head.root, dict(head.runs)) == (
+        23,
+        made.head().root,
+        dict(made.head().runs),
+    )

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import threading
+from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, select
@@ -74,3 +76,16 @@ def test_several_processes_may_make_the_tables_at_once(
 
     assert failures == []
     assert tables == set(Base.metadata.tables) | {"alembic_version"}
+
+
+def test_nobody_else_may_read_a_new_file(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        opened = Database(f"sqlite:///{tmp_path / 'new.sqlite3'}")
+        with opened.change(1.0) as change:
+            change.audit("something")
+            modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+        opened.close()
+    finally:
+        os.umask(before)
+    assert set(modes.values()) == {0o600}, modes

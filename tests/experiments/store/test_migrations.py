@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import TextClause, select, text
 
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import MIGRATIONS, Database
-from ldfi.experiments.store.schema import Base
+from ldfi.experiments.store.findings import finding_id
+from ldfi.experiments.store.schema import Base, FindingRow
 
 
 def test_a_migrated_database_is_the_schema(database: Database) -> None:
@@ -95,6 +97,45 @@ def test_going_back_what_waits_for_any_target_is_not_delivered(database: Databas
             (2.0, "gone"),
             (None, None),
         ]
+
+
+def test_a_system_that_was_down_is_on_record_by_what_was_injected_then(database: Database) -> None:
+    # Given findings of a time when a system over HTTP was down by errors
+    step(database, command.downgrade, "0008")
+    errors = ["error@api>http:GET:shop/a", "error@web>http:GET:shop/b"]
+    queries = ["error@api>db:SELECT:db/marks", "error@web>db:SELECT:db/marks"]
+    records = {"e1": (["down@shop"], errors), "e2": (["down@db"], queries), "e3": (errors[:1], [])}
+    with database.engine.begin() as connection:
+        for identity, (faults, injected) in records.items():
+            connection.execute(*_finding(identity, faults))
+            connection.execute(*_experiment(identity, injected))
+    # When it is brought up to date
+    step(database, command.upgrade, "head")
+    # Then only what a system that is down does not mean any more is spelt out, under its own id
+    with database.read() as session:
+        found = {row.experiment_id: row for row in session.scalars(select(FindingRow))}
+    assert found["e1"].faults == errors
+    assert found["e1"].id == finding_id("GET /", errors)
+    assert (found["e2"].id, found["e2"].faults) == ("e2", ["down@db"])
+    assert (found["e3"].id, found["e3"].faults) == ("e3", errors[:1])
+
+
+def _finding(identity: str, faults: list[str]) -> tuple[TextClause, dict[str, str]]:
+    insert = text(
+        "INSERT INTO finding (id, request_class, faults, state, found_at, campaign_id,"
+        " experiment_id, traces) VALUES (:id, 'GET /', :faults, 'open', 1, 'c', :id, '[]')"
+    )
+    return insert, {"id": identity, "faults": json.dumps(faults)}
+
+
+def _experiment(identity: str, faults: list[str]) -> tuple[TextClause, dict[str, str]]:
+    insert = text(
+        "INSERT INTO experiment (id, campaign_id, run, request_class, purpose, hypothesis, faults,"
+        " state, reason, risk, allocation, members_reserved, members_charged, members_hurt,"
+        " created_at, comparison) VALUES (:id, 'c', 1, 'GET /', 'explore', '[]', :faults, 'ended',"
+        " '', 0, '{}', 0, 0, 0, 1, '{}')"
+    )
+    return insert, {"id": identity, "faults": json.dumps(faults)}
 
 
 def step(database: Database, go: Callable[[Config, str], None], revision: str) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.errors import UnreadableMessage
+from ldfi.experiments.streams import wire
 from ldfi.experiments.streams.wire import (
     Halves,
     ObservationReader,
@@ -14,6 +16,7 @@ from ldfi.experiments.streams.wire import (
     write_outcome,
 )
 from ldfi.lineage.lineage import Lineage, learn
+from ldfi.lineage.operation import Operation
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.span import Trace
 from ldfi.testing.spans import TRACE, lineage, span
@@ -103,6 +106,34 @@ def test_what_is_in_topics_already_is_read_and_written_as_it_was() -> None:
     operations = [span.operation for span in lineage.trace.spans]
     assert operations[1].fields[0] == ("method", "GET")
     assert ObservationWriter().write(read, halves) == RECORDED
+
+
+def test_what_a_later_version_adds_is_passed_over() -> None:
+    # Given an observation with one more field behind the last one, wherever there may be
+    head, shape = (json.loads(line) for line in RECORDED.splitlines())
+    rows, operations = shape
+    links = [*([] if len(rows[0]) > 5 else [[]]), "new"]
+    shape = [[[*row, *links] for row in rows], [[*each, "new"] for each in operations], "new"]
+    *fields, outcome, halves = head
+    head = [*fields, [*outcome, False, "new"], [*halves, "new"], "new"]
+    later = b"\n".join(json.dumps(line).encode() for line in (head, shape))
+    # When a reader of today reads it
+    read = ObservationReader().read(later, [("version", b"1"), ("new", b"?")])
+    # Then it finds what it knows
+    known = ObservationReader().read(RECORDED)
+    assert read.halves == known.halves
+    assert read.observation.outcome == known.observation.outcome
+    for name in FIELDS:
+        assert getattr(read.observation.lineage, name) == getattr(known.observation.lineage, name)
+
+
+def test_a_version_that_nobody_knows_is_refused_by_its_number() -> None:
+    with pytest.raises(UnreadableMessage, match="version 2, and this reader knows 1"):
+        ObservationReader().read(RECORDED, [("version", b"2")])
+
+
+def test_all_of_an_operation_is_written() -> None:
+    assert tuple(each.name for each in fields(Operation)) == wire._OPERATION
 
 
 def test_requests_of_one_shape_share_what_was_learned() -> None:

@@ -1,4 +1,5 @@
-"""What the callers of each client see of each kind of fault. ``test_kinds`` proves every entry.
+"""What the callers of each client see of each kind of fault. ``test_kinds`` proves every entry, and
+the tests of the clients by themselves those of ``BY_THEMSELVES``.
 
 ``docs/generate.py`` makes the table of ``docs/injection-points.md`` of it. A kind that stands here
 for none of a client's calls does nothing there.
@@ -69,3 +70,37 @@ SAME: Final = {
     "redis-py, asyncio": "redis-py",
 }
 """Clients whose callers see the same as another's; messages may differ."""
+
+BY_THEMSELVES: Final[dict[str, dict[str, str]]] = {
+    "psycopg": {
+        "reset": "OperationalError",
+        "sql:deadlock": "DeadlockDetected",
+        "sql:serialization": "SerializationFailure",
+        "sql:readonly": "ReadOnlySqlTransaction",
+        "sql:lost": "AdminShutdown",
+    },
+    "asyncpg": {
+        "reset": "ConnectionDoesNotExistError",
+        "timeout": "TimeoutError",
+        "sql:deadlock": "DeadlockDetectedError",
+        "sql:serialization": "SerializationError",
+        "sql:readonly": "ReadOnlySQLTransactionError",
+        "sql:lost": "ConnectionDoesNotExistError",
+    },
+    "botocore": {
+        "refused": "EndpointConnectionError",
+        "reset": "ConnectionClosedError",
+        "timeout": "ReadTimeoutError",
+        "status:404": "ClientError",
+        "status:500": "ClientError",
+        "empty": "200",
+        "truncated": "200",
+        "corrupt": "UnicodeDecodeError",
+    },
+    "kafka-python, consumer": {"timeout": "{}"},
+    "aiokafka": {"timeout": "NodeNotReadyError"},
+    "aiokafka, consumer": {"timeout": "{}"},
+    "confluent-kafka": {"timeout": "_MSG_TIMED_OUT"},
+    "confluent-kafka, consumer": {"timeout": "None"},
+}
+"""Client that has servers of its own → kind → the same; of one that answers, its answer."""

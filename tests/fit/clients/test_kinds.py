@@ -25,7 +25,7 @@ from ldfi.kinds import KINDS
 from tests.fit.clients.callers import CALLERS, GRPC, PATIENCE, REDIS, Sight, look
 from tests.fit.clients.contract import Requests
 from tests.fit.clients.dying import Behaviour, dying, hang, nobody, reset, says
-from tests.fit.clients.seen_of_kinds import SAME, SEEN
+from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME, SEEN
 from tests.fit.kinds import LISTED
 
 LONGER_MS: Final = round(PATIENCE * 2000)
@@ -230,3 +230,4 @@ def test_a_pool_gets_its_connection_back_from_an_injected_answer(
 def test_every_client_stands_in_the_table() -> None:
     assert set(SEEN) | set(SAME) == set(CALLERS)
     assert set(SAME.values()) <= set(SEEN)
+    assert not set(BY_THEMSELVES) & set(CALLERS)

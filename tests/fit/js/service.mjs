@@ -1,6 +1,9 @@
 // A service as somebody writes it: it answers with what its call of UPSTREAM came to.
 
+import { subscribe } from 'node:diagnostics_channel'
 import { createServer } from 'node:http'
+
+subscribe('fit.fault', () => {}) // OpenTelemetry is not here: whoever listens makes it proof
 
 const { failureContext, install } = await import(process.env.FIT_JS)
 install()

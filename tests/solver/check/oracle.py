@@ -49,20 +49,23 @@ class Oracle:
 
     def admissible(self, faults: Set) -> bool:
         bounds = self.axioms["bounds"]
-        together = [*map(Set, bounds["exclusions"]), *map(Set, self.axioms["impossible"])]
+        presumed = [each["faults"] for each in bounds.get("presumed", ())]
+        together = list(map(Set, (*bounds["exclusions"], *self.axioms["impossible"], *presumed)))
         for fault in faults:
             if self.reach(fault) & set(bounds["protected"]) or Set({fault}) in together:
                 return False
             if self.whole([fault]) <= self.down:
                 return False
         for each in together:
+            if each <= faults and len(each) > 1 and all(each <= self.reach(f) for f in each):
+                return False
             parts = [self.reach(fault) for fault in faults if not each <= self.reach(fault)]
             if each <= Set().union(*parts):
                 return False
         return True
 
     def read(self, *, firm: bool, upto: int | None = None) -> Iterator[tuple[dict[str, Any], Set]]:
-        """RunLog from which anything follows, with what failed in them."""
+        """Runs from which anything follows, with what failed in them."""
         for run in self.data["evidence"][:upto]:
             failed = run["failed"]
             if run["origin"] == "injected":
@@ -141,6 +144,7 @@ class Oracle:
         return [
             *self.wrong_numbers(),
             *self.wrong_bounds(),
+            *self.wrong_presumed(),
             *self.wrong_findings(),
             *self.wrong_open(firm=False),
             *self.wrong_open(firm=True),
@@ -165,6 +169,18 @@ class Oracle:
                 shown = self.data["evidence"][each["run"] - 1]["caused"]
                 if [each["stronger"], each["weaker"]] not in shown:
                     yield "an implication that its run does not show"
+
+    def wrong_presumed(self) -> Iterator[str]:
+        apart = list(map(Set, self.axioms["impossible"]))
+        for each in self.axioms["bounds"].get("presumed", ()):
+            faults, of = Set(each["faults"]), Set(each["of"])
+            if self.safe(faults) or not self.fails(of):
+                yield f"{sorted(faults)} is presumed harmful for no reason"
+            new, old = faults - of, of - faults
+            if len(new) != len(old) or not all(
+                any({one, other} in apart for other in old) for one in new
+            ):
+                yield f"{sorted(faults)} is no other way for {sorted(of)}"
 
     def wrong_numbers(self) -> Iterator[str]:
         if self.data["experiments"] != len(self.experiments):

@@ -6,6 +6,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -496,6 +497,25 @@ def test_lessons_learned_again_give_what_was_known(
         else:
             lab.carry_out(plan)
     raise AssertionError("200 experiments were not enough")
+
+
+def test_a_kind_that_nobody_asked_for_is_not_certified() -> None:
+    """Where delays alone are tried, a call that gave up says nothing of errors there."""
+    lab = Lab(serving(PROGRAM), replace(BOUNDS, kinds=("delay",)))
+    lab.learn(
+        Lesson(
+            frozenset({"delay@ratings"}),
+            succeeded=True,
+            fired=frozenset({"delay@ratings"}),
+            relied_on=frozenset({"error@ratings", "delay@layout"}),
+            called=frozenset({"ratings", "layout"}),
+            implications=frozenset({("delay@ratings", "error@ratings")}),
+        )
+    )
+    lab.plans()
+    certificate = lab.exploration.knowledge.explorer.certificate().data
+    kinds = {each.partition("@")[0] for each in certificate["axioms"]["language"]["faults"]}
+    assert "error" not in kinds
 
 
 def test_a_shared_database_learned_again() -> None:

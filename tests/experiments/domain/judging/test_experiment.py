@@ -449,6 +449,43 @@ def test_who_asks_again_at_once_counts_with_the_first_request() -> None:
     assert experiment.verdict == "tolerated"
 
 
+def test_who_was_hurt_later_counts_with_the_first_request_once_that_is_known() -> None:
+    # Given two devices whose second requests failed at once, while the first are under way
+    experiment = an_experiment()
+    experiment.used = experiment.admission(0.0)
+    for number in range(20):
+        experiment.observe(seen(number, "control", success=True))
+    for number, device in enumerate(["t0", "t1"]):
+        experiment.observe(asked_again(100 + number, device, success=False))
+    # Then that is not harm, and nobody else is let in
+    assert not experiment.review(1.0)
+    assert experiment.admission(1.0) == experiment.used == experiment.outstanding()
+    # When the first request of one of them went right, and nothing is heard of the other's
+    experiment.observe(seen(50, "treatment", success=True, device="t0"))
+    assert not experiment.review(3.0)
+    treated = experiment.arms["treatment"]
+    assert (treated.total, treated.failures) == (1, 0)
+    # Then that counts, and once it had time to be reported the second one of the other does
+    assert not experiment.review(1.0 + experiment.settings.settle)
+    assert (treated.total, treated.failures) == (2, 1)
+
+
+def test_who_was_put_off_counts_in_the_verdict() -> None:
+    experiment = an_experiment()
+    for number in range(40):
+        experiment.observe(seen(2 * number, "control", success=True))
+        experiment.observe(asked_again(2 * number + 1, f"t{number}", success=False))
+    assert decide(experiment) == "harmful"
+
+
+def asked_again(number: int, device: str, *, success: bool) -> Observation:
+    """A treated request of a device that has asked before, as the edge says."""
+    first = seen(number, "treatment", success=success, device=device)
+    again = lineage(span("root", kind="server", again="true"), span("a", "root", fired="error"))
+    marked = replace(first.lineage, trace=again.trace)
+    return replace(first, lineage=marked)
+
+
 def test_failures_of_requests_that_began_last_overturn_nothing() -> None:
     experiment = an_experiment()
     feed(experiment, 40, treated=True)
@@ -472,6 +509,33 @@ def test_silence_is_no_success() -> None:
     feed(few, 40, treated=True)
     few.used = 40 + 13
     assert decide(few) == "tolerated"
+
+
+@pytest.mark.parametrize(("silent", "clear"), [(13, False), (7, True), (0, True)])
+def test_tolerated_takes_more_devices_where_more_of_the_treated_are_silent(
+    silent: int, clear: bool
+) -> None:
+    # Given a fifth of control that never reported, and treated devices of which as many did not
+    experiment = an_experiment()
+    experiment.admission(0.0)
+    feed(experiment, 30, treated=True)
+    for number in range(100, 310):
+        experiment.observe(seen(number, "control", success=True))
+    experiment.used, experiment.controls = 30 + silent, 300
+    assert not experiment.review(5.0)
+    # Then that is enough, and where it is more of the treated, more are let in
+    assert experiment.review(10.0) is clear
+    more = experiment.admission(10.0)
+    assert (more > experiment.used) is not clear
+    if clear:
+        return
+    # When all of these report
+    experiment.used = more
+    late(experiment, range(100, 100 + more - 30 - silent), success=True)
+    assert not experiment.review(11.0)
+    # Then it was chance, once everybody has had time to report
+    assert not experiment.review(15.0)
+    assert experiment.review(16.0)
 
 
 def test_an_inconclusive_one_says_that_the_treated_were_silent() -> None:

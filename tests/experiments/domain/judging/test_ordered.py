@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field
 
@@ -118,3 +119,40 @@ def test_a_device_counts_with_the_first_request_that_is_known(
             assert ordered.failures[arm] == sum(
                 each[3] for each in first.values() if each[2] == arm
             )
+
+
+REQUESTS = st.lists(
+    st.tuples(
+        st.integers(0, 4), st.integers(0, 300), st.floats(0, 8), st.booleans(), st.booleans()
+    ),
+    max_size=60,
+)
+"""Device, when it asks (tenths of a second), after how long it reports, whether that is lost, and
+whether it failed."""
+
+
+@given(REQUESTS)
+def test_who_counts_once_counts_with_that_for_ever(
+    drawn: list[tuple[int, int, float, bool, bool]],
+) -> None:
+    """Where edges say which requests are not the first of their device, and whoever reports does
+    so in time: nothing that is fed to the tests is ever taken out again."""
+    patience, known = 8.0, set[int]()
+    coming, first = list[tuple[float, str, Counted, bool]](), dict[int, str]()
+    for number, (device, at, late, lost, failed) in enumerate(sorted(drawn)):
+        again = device in known
+        known.add(device)
+        counted = (at * 10**8, f"{number:032x}", True, failed)
+        if not lost:
+            coming.append((at / 10 + late, str(device), counted, again))
+            first.setdefault(device, counted[1])
+    ordered = Ordered(fresh("sequential", Thresholds()), patience)
+    seen = set[str]()
+    for now, name, counted, again in sorted(coming):
+        ordered.release(now)
+        ordered.take(name, counted, again=again)
+        assert seen <= set(ordered.traces())
+        seen = set(ordered.traces())
+    ordered.release(math.inf)
+    assert seen <= set(ordered.traces()) == set(first.values())
+    assert not ordered.owed

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.judging.comparison import more
-from ldfi.experiments.domain.judging.silence import Heard, silence
+from ldfi.experiments.domain.judging.reach import Reach
+from ldfi.experiments.domain.judging.silence import DOUBTED, Heard, RollCall, silence
 from ldfi.experiments.domain.judging.verdict import Verdict
 
 DELTA = 0.25
@@ -68,3 +69,34 @@ def test_more_is_fishers_exact_test_one_sided(total: int, of: int, data: st.Data
     ways = [math.comb(total, k) * math.comb(of, drawn - k) for k in range(drawn + 1)]
     as_many = sum(ways[some:])
     assert more(some, total, others, of, level) == (as_many < level * math.comb(total + of, drawn))
+
+
+@pytest.mark.parametrize("lost", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("treated", [14, 26, 50])
+def test_equal_losses_are_doubted_by_chance_only(treated: int, lost: float) -> None:
+    chance = sum(
+        chance
+        for chance, heard in tables(treated, 2 * treated, lost)
+        if more(heard.lost, heard.treated, heard.awaited or 0, heard.enrolled or 0, DOUBTED)
+    )
+    assert chance < DOUBTED
+
+
+def test_the_roll_is_of_those_who_were_let_in_by_then() -> None:
+    # Given 26 treated and 200 in control when tolerated was said first, of whom 18 and 160 reported
+    reach, roll = Reach(), RollCall()
+    roll.call(10.0, 26, 200, calm=True)
+    roll.call(11.0, 500, 500, calm=True)
+    for number in range(18):
+        reach.add("treatment", f"t{number}", int(9e9), f"t{number}", reached=True)
+    for number in range(160):
+        reach.add("control", f"c{number}", int(9e9), f"c{number}", reached=number % 2 > 0)
+    # When others have been let in since, and report at once
+    for number in range(100):
+        reach.add("treatment", f"u{number}", int(12e9), f"u{number}", reached=True)
+    # Then eight of 26 are more than a fifth
+    assert roll.doubtful(reach)
+    # And where nobody says how many there are in control, nothing can be said
+    silent = RollCall()
+    silent.call(10.0, 26, 0, calm=True)
+    assert not silent.doubtful(reach)

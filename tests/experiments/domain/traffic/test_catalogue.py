@@ -179,8 +179,28 @@ def test_memory_is_bounded_and_loners_give_way() -> None:
         feed(catalogue, [request("a", path=f"/{name}") for _ in range(20)])
     assert len(catalogue.classes) == 5
     catalogue.dropped.clear()
+    feed(catalogue, [request("a", path="/a")])  # so another one is travelled least
     feed(catalogue, [request("a", path="/f")])
-    assert (len(catalogue.classes), catalogue.dropped) == (5, {"too_many_classes": 1})
+    assert catalogue.dropped == {"displaced": 1}
+    assert set(catalogue.classes) == {f"GET /{name}" for name in "acde"}
+
+
+def test_junk_displaces_what_is_travelled_least_and_nothing_else() -> None:
+    # Given a full catalogue, in which every class has more requests than the one before
+    catalogue, now = Catalogue(max_classes=20), 0.0
+    for now in range(0, 3_600, 60):
+        for number in range(20):
+            feed(catalogue, [request("a", service=f"used{number}")] * (1 + number), float(now))
+    assert len(catalogue.classes) == 20
+    # When a stranger asks for junk, and somebody begins to use a new path in earnest
+    for number in range(100):
+        now += 1.0
+        feed(catalogue, [request("a", service=f"junk{number}")], now)
+        feed(catalogue, [request("a", service="new") for _ in range(3)], now)
+    # Then what is used is known, the new path too, and what was hardly used is not
+    left = {known.service for known in catalogue.classes.values()}
+    assert {f"used{number}" for number in range(4, 20)} | {"new"} <= left
+    assert len(catalogue.classes) <= 20
 
 
 def test_the_rate_is_that_of_the_last_minutes() -> None:

@@ -311,3 +311,18 @@ def test_suspects_are_bounded_and_an_outage_costs_no_tree_for_each_request(
     run = failing("a")
     observed([*KNOWN, *(observation(run, success=False, number=n) for n in range(50))])
     assert len(looked) == 1
+
+
+@given(observations(), observations())
+def test_a_copy_is_the_same_and_stays_as_it_is(
+    before: list[Observation], after: list[Observation]
+) -> None:
+    traffic = observed(before)
+    copied, written = traffic.copy(), traffic.to_json()
+    assert copied.to_json() == written
+    for each in after:
+        traffic.observe(each, now=7.0)
+    assert copied.to_json() == written
+    for each in after:
+        copied.observe(each, now=7.0)
+    assert copied.to_json() == traffic.to_json()

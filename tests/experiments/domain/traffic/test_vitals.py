@@ -88,6 +88,22 @@ def test_three_calls_in_a_row_are_enough_and_the_one_call_there_was() -> None:
     assert Town().go_on(0.1, "a b", failing="b").failing[0].calls == 1
 
 
+def test_two_connections_in_a_row_that_were_refused_are_enough() -> None:
+    town = Town()
+    town.go_on(30, "a b")
+    for number, refused in enumerate((True, False, True, True)):
+        marks = {"error_type": "ConnectionRefusedError"} if refused else {}
+        spans = [
+            span("root", kind="server", trace=f"{number:032x}", at=(0, 9)),
+            span("b", "root", trace=f"{number:032x}", failed=refused, at=(1, 2), **marks),
+        ]
+        town.now += 0.1
+        lineage = learn(Trace.of(f"{number:032x}", spans))
+        assert lineage is not None
+        town.vitals.observe(lineage, town.now)
+        assert bool(town.vitals.signs(town.now).failing) == (number == 3)
+
+
 def test_what_is_back_is_down_no_more_when_most_of_its_newest_calls_succeed() -> None:
     town = Town()
     town.go_on(30, "a b", failing="b")

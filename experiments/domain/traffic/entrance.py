@@ -1,0 +1,78 @@
+"""Where requests enter (service, method, template): the sample begun there, the classes known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ldfi.experiments.domain.traffic.known_class import KnownClass
+from ldfi.experiments.domain.traffic.topology import Topology
+from ldfi.fit.features import Features
+from ldfi.fit.predicate import Predicate
+from ldfi.lineage.classes import RequestClass
+from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.shapes import Shapes
+
+
+@dataclass(slots=True, eq=False)
+class Entrance:
+    """Where requests enter: the current sample, and the classes known.
+
+    The topology is that of the whole entry, and its classes share it: what one of them shows of
+    where points stand makes the others' conclusions from it only more careful.
+    """
+
+    opened: float
+    due: int
+    """Requests in the sample at which it is looked at."""
+    shapes: Shapes
+    size: int
+    """Requests that make a sample of this entry."""
+    requests: int = 0
+    topology: Topology = field(default_factory=Topology)
+    classes: list[KnownClass] = field(default_factory=list)
+    asleep: list[tuple[Predicate, int]] = field(default_factory=list)
+    """Classes that have expired while others of this entry live: predicate and version."""
+    first: bool = True
+    """No sample of this entry was ever completed."""
+    last_seen: float = 0.0
+    began: dict[int, int] = field(default_factory=dict)
+    """While it has no class: partitions of a stream → the offset of its first request there."""
+
+    @classmethod
+    def opened_at(cls, now: float, due: int, size: int) -> Entrance:
+        """Begin with nothing."""
+        return cls(now, due, Shapes(size, spans=False), size, last_seen=now)
+
+    def begin(self, now: float, due: int) -> None:
+        """Begin another sample."""
+        self.opened, self.due = now, due
+        self.shapes, self.requests = Shapes(self.size, spans=False), 0
+
+    def class_of(self, features: Features) -> KnownClass | None:
+        """Find the class of a request that entered here; None where it is in none."""
+        for known in self.classes:
+            if known.predicate.holds(features):
+                return known
+        return None
+
+    def wake(self, lineage: Lineage) -> tuple[RequestClass, int] | None:
+        """Take out the class that has expired and of which this is a request, and the version that
+        it gets: its evidence begins anew."""
+        for predicate, version in self.asleep:
+            if predicate.holds(lineage.features):
+                self.asleep.remove((predicate, version))
+                nothing = RequestClass(lineage.service, predicate, (), frozenset(), 0.0, 0, 1.0)
+                return nothing, version + 1
+        return None
+
+    def merge(self, other: Entrance, placed: Callable[[Lineage], Lineage]) -> None:
+        """Take over what was seen at another that turns out to be this one. ``placed`` gives a
+        lineage the template that it has here."""
+        self.shapes.merge(other.shapes.renamed(placed))
+        self.requests += other.requests
+        self.opened = min(self.opened, other.opened)
+        self.topology.merge(other.topology)
+        self.last_seen = max(self.last_seen, other.last_seen)
+        for partition, offset in other.began.items():
+            self.began[partition] = min(offset, self.began.get(partition, offset))

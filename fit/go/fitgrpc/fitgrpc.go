@@ -1,0 +1,122 @@
+// Package fitgrpc makes the calls of a gRPC client injection points:
+//
+//	grpc.NewClient(target,
+//		grpc.WithChainUnaryInterceptor(fitgrpc.Unary(injector)),
+//		grpc.WithChainStreamInterceptor(fitgrpc.Stream(injector)),
+//		grpc.WithStatsHandler(otelgrpc.NewClientHandler()))
+//
+// What fails ends with the status that grpc-go itself would give. The interceptors stand last in their
+// chains, so that the application's own see the failure. gRPC begins the call's span beneath them, so
+// a call that is hit gets a span of ours.
+package fitgrpc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	fit "github.com/ldfi-dev/ldfi/fit/go"
+)
+
+// Unary returns an interceptor for calls with one request and one answer.
+func Unary(injector *fit.Injector) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, request, reply any, channel *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+		if injector.Armed(ctx) {
+			if err := pass(ctx, injector, method, channel.Target(), options); err != nil {
+				return err
+			}
+		}
+		return invoke(ctx, method, request, reply, channel, options...)
+	}
+}
+
+// Stream returns an interceptor for streams of either side, which fail before they are handed out.
+func Stream(injector *fit.Injector) grpc.StreamClientInterceptor {
+	return func(ctx context.Context, description *grpc.StreamDesc, channel *grpc.ClientConn, method string,
+		open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+		if injector.Armed(ctx) {
+			if err := pass(ctx, injector, method, channel.Target(), options); err != nil {
+				return nil, err
+			}
+		}
+		return open(ctx, description, channel, method, options...)
+	}
+}
+
+// pass returns the status that ends the call, or nil to make it.
+func pass(ctx context.Context, injector *fit.Injector, method, target string, options []grpc.CallOption) error {
+	authority := target[strings.LastIndexByte(target, '/')+1:] // dns:///HOST:PORT
+	fault := injector.Pass(ctx, fit.Call{
+		Point: func(service string) string { return fit.RPCPoint(service, method, authority) },
+		Can:   func(injection fit.Injection) bool { return can(ctx, injection, options) },
+	})
+	if fault == nil {
+		return nil
+	}
+	err := carryOut(ctx, fault, authority)
+	fault.End(err, attribute.Int("rpc.grpc.status_code", int(status.Code(err))))
+	return err
+}
+
+func can(ctx context.Context, injection fit.Injection, options []grpc.CallOption) bool {
+	switch word, _ := injection.Kind.Family(); word {
+	case "grpc":
+		return true
+	case string(fit.Refused):
+		return !waitsForReady(options) // such a call waits where nothing listens
+	case string(fit.Timeout):
+		patience, ends := fit.Patience(ctx)
+		return ends && patience <= injection.Longest
+	}
+	return false
+}
+
+func waitsForReady(options []grpc.CallOption) bool {
+	waits := false
+	for _, option := range options {
+		if chosen, ok := option.(grpc.FailFastCallOption); ok {
+			waits = !chosen.FailFast
+		}
+	}
+	return waits
+}
+
+func carryOut(ctx context.Context, fault *fit.Fault, authority string) error {
+	switch fault.Kind {
+	case fit.Error:
+		return status.Error(codes.Unavailable, "fault injected")
+	case fit.Refused:
+		host, port := authority, ""
+		if at := strings.LastIndexByte(authority, ':'); at >= 0 {
+			host, port = strings.Trim(authority[:at], "[]"), authority[at+1:]
+		}
+		return status.Error(codes.Unavailable, fmt.Sprintf(
+			"connection error: desc = %q", "transport: Error while dialing: "+fit.RefusedError(host, port).Error()))
+	case fit.Timeout:
+		<-ctx.Done()
+		return status.FromContextError(ctx.Err()).Err()
+	case fit.Delay:
+		if fault.Wait(ctx) != nil {
+			return status.FromContextError(ctx.Err()).Err()
+		}
+		return nil
+	}
+	_, name := fault.Kind.Family()
+	return status.Error(codeOf(name), "fault injected")
+}
+
+// codeOf reads a code by the name that the specification of gRPC gives it.
+func codeOf(name string) codes.Code {
+	var code codes.Code
+	if code.UnmarshalJSON([]byte(`"`+name+`"`)) != nil {
+		return codes.Unknown
+	}
+	return code
+}

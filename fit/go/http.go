@@ -1,0 +1,298 @@
+package fit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Transport makes the calls of an HTTP client injection points. It stands beneath OpenTelemetry's
+// instrumentation, whose span then holds the proof:
+//
+//	otelhttp.NewTransport(injector.Transport(nil))
+//
+// A nil base is [http.DefaultTransport]. Every kind of HTTP calls is native: errors of package net for
+// a refused connection and a reset one, the caller's own timeout, answers that net/http itself has read.
+func (i *Injector) Transport(base http.RoundTripper) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	if i == nil {
+		return base
+	}
+	return &transport{i, base}
+}
+
+type transport struct {
+	injector *Injector
+	base     http.RoundTripper
+}
+
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if t.injector.Armed(request.Context()) {
+		if response, err := t.pass(request); response != nil || err != nil {
+			if request.Body != nil {
+				_ = request.Body.Close() // as RoundTrippers do, also on errors
+			}
+			return response, err
+		}
+	}
+	return t.base.RoundTrip(request)
+}
+
+// CloseIdleConnections passes on what http.Client asks for.
+func (t *transport) CloseIdleConnections() {
+	if closer, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// pass answers in the dependency's place; with neither an answer nor an error the call is to be made.
+func (t *transport) pass(request *http.Request) (*http.Response, error) {
+	fault := t.injector.Pass(request.Context(), Call{
+		Point: func(service string) string { return requestPoint(service, request) },
+		Can:   func(injection Injection) bool { return t.can(injection, request) },
+	})
+	if fault == nil {
+		return nil, nil
+	}
+	response, err := t.carryOut(fault, request)
+	if response == nil {
+		fault.End(err)
+		return nil, err
+	}
+	status := attribute.Int("http.response.status_code", response.StatusCode)
+	if response.StatusCode < http.StatusBadRequest {
+		fault.End(nil, status)
+	} else {
+		fault.End(failed{}, status, attribute.String("error.type", strconv.Itoa(response.StatusCode)))
+	}
+	return response, nil
+}
+
+// failed stands for an answer that says no.
+type failed struct{}
+
+func (failed) Error() string { return injectedText }
+
+func requestPoint(service string, request *http.Request) string {
+	port, _ := strconv.Atoi(request.URL.Port())
+	host, path := request.URL.Hostname(), request.URL.EscapedPath()
+	return HTTPPoint(service, method(request), host, port, path, urlTemplate(request.Context()))
+}
+
+func method(request *http.Request) string {
+	if request.Method == "" {
+		return http.MethodGet
+	}
+	return request.Method
+}
+
+// urlTemplate reads the template of the current call's URL, where its instrumentation wrote one.
+func urlTemplate(ctx context.Context) string {
+	span, ok := trace.SpanFromContext(ctx).(interface{ Attributes() []attribute.KeyValue })
+	if !ok {
+		return ""
+	}
+	for _, each := range span.Attributes() {
+		if each.Key == "url.template" {
+			return each.Value.AsString()
+		}
+	}
+	return ""
+}
+
+func (t *transport) can(injection Injection, request *http.Request) bool {
+	switch injection.Kind {
+	case Refused, Reset:
+		return true
+	case Timeout:
+		patience, ok := t.patience(request)
+		return ok && patience <= injection.Longest
+	case Empty, Truncated, Corrupt:
+		return method(request) != http.MethodHead
+	}
+	return injection.Kind.Status() != 0
+}
+
+// patience returns how long the caller waits for an answer's headers; false where that has no end.
+func (t *transport) patience(request *http.Request) (time.Duration, bool) {
+	patience, ends := Patience(request.Context())
+	if limit := t.headerTimeout(); limit > 0 && (!ends || limit < patience) {
+		return limit, true
+	}
+	return patience, ends
+}
+
+func (t *transport) headerTimeout() time.Duration {
+	if base, ok := t.base.(*http.Transport); ok {
+		return base.ResponseHeaderTimeout
+	}
+	return 0
+}
+
+func (t *transport) carryOut(fault *Fault, request *http.Request) (*http.Response, error) {
+	switch fault.Kind {
+	case Delay, Timeout:
+		return nil, t.late(fault, request)
+	case Refused:
+		return nil, RefusedError(request.URL.Hostname(), request.URL.Port())
+	case Reset:
+		return nil, resetError(request.URL.Hostname(), request.URL.Port())
+	}
+	return http.ReadResponse(bufio.NewReader(bytes.NewReader(AnswerOf(fault.Kind).Wire())), request)
+}
+
+// late hangs; a caller whose patience is over before the fault is gets its own timeout, of net/http
+// itself, as from a server that never answers.
+func (t *transport) late(fault *Fault, request *http.Request) error {
+	if patience, ends := t.patience(request); !ends || patience > fault.Longest {
+		return fault.Wait(request.Context())
+	}
+	silent := &http.Transport{
+		DisableKeepAlives:     true,
+		ResponseHeaderTimeout: t.headerTimeout(),
+		DialContext:           dialSilence,
+		DialTLSContext:        dialSilence,
+	}
+	_, err := silent.RoundTrip(request)
+	return err
+}
+
+// dialSilence connects to a server that takes everything and answers nothing.
+func dialSilence(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+	return near, nil
+}
+
+// RefusedError makes what package net says where nothing listens.
+func RefusedError(host, port string) error {
+	refused := os.NewSyscallError("connect", syscall.ECONNREFUSED)
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: addressOf(host, port), Err: refused}
+}
+
+func resetError(host, port string) error {
+	reset := os.NewSyscallError("read", syscall.ECONNRESET)
+	return &net.OpError{Op: "read", Net: "tcp", Addr: addressOf(host, port), Err: reset}
+}
+
+// named is an address that nobody has looked up.
+type named string
+
+func (named) Network() string  { return "tcp" }
+func (n named) String() string { return string(n) }
+
+func addressOf(host, port string) net.Addr {
+	if port == "" {
+		port = "80"
+	}
+	number, err := strconv.Atoi(port)
+	if ip := net.ParseIP(host); ip != nil && err == nil {
+		return &net.TCPAddr{IP: ip, Port: number}
+	}
+	return named(net.JoinHostPort(host, port))
+}
+
+// Answer is one that somebody gives in place of the dependency: Length is what its header announces,
+// more than the body has where it is cut.
+type Answer struct {
+	Status      int
+	ContentType string
+	Body        []byte
+	Length      int
+}
+
+const (
+	cutBody     = `{"why": "fault injected", "mo`
+	missing     = 35 // bytes of a cut body
+	garbageBody = "\xff\x00\xfe" + injectedText + "\xc3\x28"
+	jsonType    = "application/json"
+)
+
+// AnswerOf makes the answer that is this kind of fault. Its status is 0 for a kind that is no answer.
+func AnswerOf(kind Kind) Answer {
+	switch kind {
+	case Error:
+		kind = "status:503"
+	case Empty:
+		return Answer{http.StatusOK, jsonType, nil, 0}
+	case Truncated:
+		return Answer{http.StatusOK, jsonType, []byte(cutBody), len(cutBody) + missing}
+	case Corrupt:
+		return Answer{http.StatusOK, jsonType, []byte(garbageBody), len(garbageBody)}
+	}
+	return Answer{kind.Status(), "text/plain", []byte(injectedText), len(injectedText)}
+}
+
+// Wire writes an answer as HTTP/1.1 sends it, with a connection that ends where the answer does.
+func (a Answer) Wire() []byte {
+	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
+		a.Status, http.StatusText(a.Status), a.ContentType, a.Length)
+	return append([]byte(head), a.Body...)
+}
+
+// Handler makes a request's failure context known to all that runs in its name, also where the service
+// has no baggage propagator, and marks the request's span with the experiment and the arm. It stands
+// within OpenTelemetry's instrumentation:
+//
+//	otelhttp.NewHandler(injector.Handler(mux), "server")
+//
+// It changes nothing in the request: what does not verify is ignored, and taken out only at the edge.
+func (i *Injector) Handler(next http.Handler) http.Handler {
+	if i == nil {
+		return next
+	}
+	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		if headers := request.Header["Baggage"]; len(headers) > 0 {
+			request = i.arrived(request, headers)
+		}
+		next.ServeHTTP(writer, request)
+	})
+}
+
+func (i *Injector) arrived(request *http.Request, headers []string) *http.Request {
+	ctx := request.Context()
+	value := soleEntry(headers)
+	if value != carried(ctx) {
+		request = request.WithContext(withEntry(ctx, value))
+	}
+	if found, ok := i.Verify(value); ok {
+		trace.SpanFromContext(ctx).SetAttributes(
+			attributeExperiment.String(found.Experiment), attributeArm.String(string(found.Arm)))
+	}
+	return request
+}
+
+// soleEntry reads our entry in the headers of a request, of which several are one (RFC 9110, 5.3).
+func soleEntry(headers []string) string {
+	joined := headers[0]
+	for _, header := range headers[1:] {
+		joined += "," + header
+	}
+	value, _ := FindEntry(joined)
+	return value
+}
+
+// withEntry puts our entry in the baggage of ctx, or takes it out.
+func withEntry(ctx context.Context, value string) context.Context {
+	held := baggage.FromContext(ctx).DeleteMember(Entry)
+	if member, err := baggage.NewMemberRaw(Entry, value); err == nil && value != "" {
+		if with, err := held.SetMember(member); err == nil {
+			held = with
+		}
+	}
+	return baggage.ContextWithBaggage(ctx, held)
+}

@@ -1,0 +1,127 @@
+package fit
+
+import (
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+)
+
+const (
+	unknownService   = "unknown_service"
+	verifiedContexts = 1024 // remembered at once
+)
+
+// Injector is what is installed in a process: its service's name, the keys it trusts, and the contexts
+// it has verified already. A nil Injector does nothing, and everything that takes one takes nil.
+type Injector struct {
+	service  string
+	keys     *Keys
+	provider trace.TracerProvider
+	counts   occurrences
+
+	mutex    sync.RWMutex
+	verified map[string]*FailureContext // nil for what must not be obeyed
+}
+
+// Option is a choice that [New] and [FromEnv] take.
+type Option func(*Injector)
+
+// WithTracerProvider has faults recorded by this provider, where a call has no span of its own. By
+// default it is OpenTelemetry's global one.
+func WithTracerProvider(provider trace.TracerProvider) Option {
+	return func(i *Injector) { i.provider = provider }
+}
+
+// New makes the injector of a service, by the name that its spans carry. Without keys it is nil.
+func New(service string, keys *Keys, options ...Option) *Injector {
+	if keys == nil {
+		return nil
+	}
+	injector := &Injector{service: service, keys: keys, verified: map[string]*FailureContext{}}
+	for _, option := range options {
+		option(injector)
+	}
+	return injector
+}
+
+// FromEnv makes the injector that the environment describes: FIT_KEYS, and the service's name from
+// OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES. It is nil without keys. Where the keys cannot be read
+// it is nil, too, and the error says why: a service must start all the same.
+func FromEnv(options ...Option) (*Injector, error) {
+	text := os.Getenv(KeysVariable)
+	if text == "" {
+		return nil, nil
+	}
+	keys, err := ParseKeys(text)
+	if err != nil {
+		return nil, err
+	}
+	return New(serviceFromEnv(), keys, options...), nil
+}
+
+func serviceFromEnv() string {
+	if name := os.Getenv("OTEL_SERVICE_NAME"); name != "" {
+		return name
+	}
+	for pair := range strings.SplitSeq(os.Getenv("OTEL_RESOURCE_ATTRIBUTES"), ",") {
+		name, value, _ := strings.Cut(pair, "=")
+		if strings.TrimSpace(name) != "service.name" {
+			continue
+		}
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if err == nil && value != "" {
+			return value
+		}
+	}
+	return unknownService
+}
+
+// Service returns the name of the service that calls are made by.
+func (i *Injector) Service() string {
+	if i == nil {
+		return ""
+	}
+	return i.service
+}
+
+// Verify reads a failure context, and tells whether it is to be obeyed now. What was verified is
+// remembered, within bounds; the expiry is looked at every time.
+func (i *Injector) Verify(value string) (*FailureContext, bool) {
+	if i == nil || len(value) > MaxLength {
+		return nil, false
+	}
+	now := time.Now()
+	i.mutex.RLock()
+	found, known := i.verified[value]
+	i.mutex.RUnlock()
+	if !known {
+		found, _ = Decode(i.keys, value, now) // nil for whatever is wrong with it
+		i.remember(value, found)
+	}
+	if found == nil || !found.Expires.After(now) {
+		return nil, false
+	}
+	return found, true
+}
+
+func (i *Injector) remember(value string, found *FailureContext) {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	if len(i.verified) >= verifiedContexts {
+		clear(i.verified)
+	}
+	i.verified[strings.Clone(value)] = found
+}
+
+func (i *Injector) tracer() trace.Tracer {
+	provider := i.provider
+	if provider == nil {
+		provider = otel.GetTracerProvider()
+	}
+	return provider.Tracer("fit")
+}

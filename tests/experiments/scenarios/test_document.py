@@ -1,0 +1,59 @@
+"""YAML that somebody wrote to make us fail: it is refused in words, wherever a file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldfi.experiments.cli import replaying, settings
+from ldfi.experiments.errors import Invalid
+from ldfi.experiments.scenarios import scenario, steady_state
+from ldfi.experiments.scenarios.document import load
+
+BOMB = "\n".join(
+    f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else 'lol'}]" for n in range(12)
+)
+HOSTILE = {
+    "a date that does not exist": "version: 2026-13-45",
+    "a number of many digits": f"version: {'9' * 5_000}",
+    "brackets without end": "[" * 20_000,
+    "a document that holds itself": "version: &a [*a]",
+    "lines that stand for billions": BOMB,
+    "a timestamp of nothing": "version: !!timestamp x",
+    "half of a character": 'version: "\\ud800"',
+    "a key that is none": "? [a, b]\n: c",
+    "a tag of Python": "!!python/object/apply:os.system [true]",
+    "nothing but text": "text",
+    "nothing": "",
+}
+READERS: dict[str, Callable[[Path], object]] = {
+    "scenario": scenario.read,
+    "steady state": lambda file: steady_state.assertion_for(file, "/"),
+    "settings": settings.read,
+    "replay": replaying.read,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("what", HOSTILE)
+def test_it_is_refused_in_words(reader: str, what: str, tmp_path: Path) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_text(HOSTILE[what])
+    with pytest.raises((Invalid, typer.BadParameter)) as refused:
+        READERS[reader](file)
+        raise Invalid("it was read, which is as well")
+    assert str(refused.value)
+
+
+@given(st.text(max_size=200) | st.text("[]{}:-?!&*<0123456789.\n \"'ex~", max_size=60))
+def test_no_text_fails_otherwise(text: str) -> None:
+    try:
+        load(text)
+    except yaml.YAMLError:
+        return

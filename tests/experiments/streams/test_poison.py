@@ -1,0 +1,282 @@
+"""Messages that nobody can read, and workers that fail: the rest goes on."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.traffic.observation import Outcome
+from ldfi.experiments.errors import UnreadableMessage
+from ldfi.experiments.process.ingest import Ingest
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.streams.intake import Intake
+from ldfi.experiments.streams.memory import MemoryStream
+from ldfi.experiments.streams.partition import Patience
+from ldfi.experiments.streams.stream import Message, Stream, Topics
+from ldfi.experiments.streams.wire import read_outcome, write_outcome
+from ldfi.experiments.streams.worker import Worker
+from tests.experiments.streams.traffic import Piece, request, traffic
+
+PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)
+SECONDS = 60.0
+KEY = ("ab" * 16).encode()
+POISON = {
+    "a null value": None,
+    "brackets without end": b"[" * 20_000,
+    "a number beyond all bounds": json.dumps(
+        {"trace_id": "ab" * 16, "device": "d", "member": "m", "success": True, "duration": 10**400}
+    ).encode(),
+    "half of a character": json.dumps(
+        {"trace_id": "\ud800", "device": "d", "member": "m", "success": True}
+    ).encode(),
+}
+
+
+TOPICS = Topics("test")
+
+
+@pytest.fixture
+def worker(stream: Stream, topics: Topics) -> Iterator[Worker]:
+    stream.ensure(topics.partitions(4))
+    worker = Worker(stream, topics, PATIENCE)
+    yield worker
+    worker.close()
+
+
+def produce(stream: Stream, topics: Topics, pieces: list[Piece]) -> None:
+    producer = stream.producer()
+    for piece in pieces:
+        topic = topics.spans if piece.half == "spans" else topics.metrics
+        producer.send(topic, piece.key, piece.value)
+    producer.flush()
+    producer.close()
+
+
+def send(stream: Stream, topic: str, value: bytes | None, key: bytes = KEY) -> None:
+    producer = stream.producer()
+    producer.send(topic, key, value)  # type: ignore[arg-type] # others may write what we do not
+    producer.flush()
+    producer.close()
+
+
+def letters(stream: Stream, topics: Topics, wanted: int, worker: Worker) -> list[Message]:
+    reader, found = stream.reader(topics.dead_letters, {}), list[Message]()
+    end = time.monotonic() + SECONDS
+    while len(found) < wanted and time.monotonic() < end:
+        worker.step(0.05)
+        found += reader.poll(0.05)
+    reader.close()
+    return found
+
+
+@pytest.mark.parametrize("half", ["spans", "metrics"])
+@pytest.mark.parametrize("poison", POISON)
+def test_a_message_that_cannot_be_read_is_one_dead_letter_and_nothing_more(
+    stream: Stream, topics: Topics, worker: Worker, half: str, poison: str
+) -> None:
+    # Given poison in front of and behind a good request of the same partition
+    topic = topics.spans if half == "spans" else topics.metrics
+    send(stream, topic, POISON[poison])
+    produce(stream, topics, request(KEY.decode()))
+    send(stream, topic, POISON[poison])
+    # When they are read
+    found = letters(stream, topics, 2, worker)
+    # Then each is a dead letter that says why, and the request gets through
+    assert len(found) == worker.seen.dead_letters == 2
+    assert all(dict(letter.headers)["reason"] for letter in found)
+    end = time.monotonic() + SECONDS
+    while worker.seen.observations < 1 and time.monotonic() < end:
+        worker.step(0.05)
+    assert worker.seen.observations == 1
+
+
+def test_nothing_is_lost_when_dead_letters_cannot_be_written() -> None:
+    # Given a stream whose producers fail for a while, in memory
+    stream = MemoryStream()
+    stream.ensure(TOPICS.partitions(1))
+    worker = Worker(stream, TOPICS, PATIENCE)
+    worker.step()
+    send(stream, TOPICS.metrics, b"[" * 20_000)
+    produce(stream, TOPICS, request(KEY.decode()))
+    kept = stream._logs.pop(TOPICS.dead_letters)
+    # When the poison is read and cannot be put away
+    worker.step()
+    stream._logs[TOPICS.dead_letters] = kept
+    # Then it is put away later, once, and what came behind it is counted
+    assert len(letters(stream, TOPICS, 1, worker)) == 1
+    end = time.monotonic() + SECONDS
+    while worker.seen.observations < 1 and time.monotonic() < end:
+        worker.step(0.05)
+    assert worker.seen.observations == 1
+    assert len(stream.messages(TOPICS.dead_letters)) == 1
+    worker.close()
+
+
+def test_a_letter_with_a_long_key_and_a_long_reason_fits(
+    stream: Stream, topics: Topics, worker: Worker
+) -> None:
+    outcome = Outcome("y" * 300_000, "d", "m", True)
+    send(stream, topics.metrics, write_outcome(outcome), key=b"x" * 300_000)
+    [letter] = letters(stream, topics, 1, worker)
+    assert len(letter.key or b"") + sum(len(value) for _, value in letter.headers) < 10_000
+
+
+def test_a_worker_that_fails_gives_its_partitions_back() -> None:
+    # Given an ingest whose first worker fails of something that nobody thought of
+    stream = MemoryStream()
+    stream.ensure(TOPICS.partitions(4))
+    made: list[Worker] = []
+
+    def make() -> Worker:
+        worker = Worker(stream, TOPICS, PATIENCE)
+        if not made:
+            worker._watch = _fail  # type: ignore[method-assign]
+        made.append(worker)
+        return worker
+
+    ingest = Ingest(make)
+    ingest.start()
+    # Then the next one has all partitions and works
+    try:
+        produce(stream, TOPICS, request(KEY.decode()))
+        _until(lambda: len(made) > 1 and made[1].seen.observations == 1)
+        assert made[1].seen.partitions == 4
+        assert ingest.ready()
+    finally:
+        ingest.stop()
+
+
+def _nothing(seconds: float) -> list[Message]:
+    return []
+
+
+def _fail(now: float) -> None:
+    raise MemoryError(f"at {now}")
+
+
+def test_a_worker_without_partitions_is_not_ready() -> None:
+    # Given more workers than partitions
+    stream = MemoryStream()
+    stream.ensure(TOPICS.partitions(1))
+    ingests = [Ingest(lambda: Worker(stream, TOPICS, PATIENCE)) for _ in range(2)]
+    # Memory's groups know no threads: one begins after the other
+    try:
+        ingests[0].start()
+        _until(ingests[0].ready)
+        ingests[1].start()
+        _until(lambda: ingests[1].worker is not None)
+        _until(lambda: sorted(each.ready() for each in ingests) == [False, True])
+    finally:
+        for each in ingests:
+            if each.worker is not None:
+                each.stop()
+
+
+def test_a_worker_that_gets_nowhere_is_not_ready() -> None:
+    # Given a worker that has nothing to do
+    now = [0.0]
+    stream = MemoryStream()
+    stream.ensure(TOPICS.partitions(1))
+    worker = Worker(stream, TOPICS, PATIENCE, clock=lambda: now[0])
+    for _ in range(5):
+        now[0] += 10
+        worker.step()
+    assert worker.stalled() == 0
+    # When messages wait and it does not come to them
+    produce(stream, TOPICS, [p for pieces, _ in zip(traffic(), range(3)) for p in pieces])  # noqa: B905
+    read, worker._consumer.poll = worker._consumer.poll, _nothing  # type: ignore[method-assign]
+    for _ in range(5):
+        now[0] += 10
+        worker.step()
+    # Then it says for how long
+    assert worker.stalled() == 50
+    worker._consumer.poll = read  # type: ignore[method-assign]
+    now[0] += 10
+    worker.step()
+    worker.step()
+    assert worker.stalled() <= 10
+
+
+def test_the_intake_buries_what_it_cannot_take_and_goes_on(
+    stream: Stream, topics: Topics, worker: Worker, tmp_path: Path
+) -> None:
+    # Given good observations among some that are none
+    db = Database(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
+    engine = Engine(db, now=time.time())
+    intake = Intake(stream, topics, db, engine)
+    for poison in POISON.values():
+        send(stream, topics.observations, poison)
+    many = [pieces for pieces, _ in zip(traffic(), range(100), strict=False)]
+    produce(stream, topics, [piece for pieces in many for piece in pieces])
+    end = time.monotonic() + SECONDS
+    # When the leader takes them in
+    good = 0
+    while good < 100 and time.monotonic() < end:
+        worker.step(0.05)
+        intake.take(intake.read(0.05), time.time())
+        engine.tick(time.time())
+        good = sum(known.traffic.good for known in engine.catalogue.classes.values())
+    # Then the good ones count, and the others are dead letters
+    assert good == 100
+    assert intake.dropped["observation_unreadable"] == len(POISON)
+    intake.read(0.05)
+    assert len(letters(stream, topics, len(POISON), worker)) == len(POISON)
+    intake.close()
+    db.close()
+
+
+def test_an_observation_that_the_engine_refuses_holds_up_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an engine that chokes on one request
+    stream = MemoryStream()
+    stream.ensure(TOPICS.partitions(1))
+    worker = Worker(stream, TOPICS, PATIENCE)
+    db = Database(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
+    engine = Engine(db, now=time.time())
+    intake = Intake(stream, TOPICS, db, engine)
+    many = [pieces for pieces, _ in zip(traffic(), range(100), strict=False)]
+    chokes = many[3][0].trace_id
+    taken = engine.receive_observation
+
+    def receive(observation, now, at):  # type: ignore[no-untyped-def]
+        if observation.lineage.trace_id == chokes:
+            raise RecursionError("too deep")
+        taken(observation, now, at)
+
+    monkeypatch.setattr(engine, "receive_observation", receive)
+    produce(stream, TOPICS, [piece for pieces in many for piece in pieces])
+    # When they are taken in
+    good, end = 0, time.monotonic() + SECONDS
+    while good < 99 and time.monotonic() < end:
+        worker.step()
+        intake.take(intake.read(0.0), time.time())
+        engine.tick(time.time())
+        good = sum(known.traffic.good for known in engine.catalogue.classes.values())
+    # Then all others count, and it is a dead letter
+    assert good == 99
+    assert intake.dropped["observation_refused"] == 1
+    intake.read(0.0)
+    assert len(letters(stream, TOPICS, 1, worker)) == 1
+    intake.close()
+    worker.close()
+    db.close()
+
+
+@pytest.mark.parametrize("value", [b"[" * 20_000, b'{"trace_id":"\\ud800"}'])
+def test_what_is_no_device_metric_says_so(value: bytes) -> None:
+    with pytest.raises(UnreadableMessage):
+        read_outcome(value)
+
+
+def _until(holds, seconds: float = SECONDS) -> None:  # type: ignore[no-untyped-def]
+    end, wait = time.monotonic() + seconds, threading.Event()
+    while not holds():
+        assert time.monotonic() < end, "it did not come to that"
+        wait.wait(0.02)

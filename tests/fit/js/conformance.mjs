@@ -1,0 +1,82 @@
+/** The implementation for Node as a host of the conformance test: `fit` around fetch. */
+
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { subscribe } from 'node:diagnostics_channel'
+import { createServer } from 'node:http'
+
+const { ContextError, Keys, decode, failureContext, httpPoint, install, pointHash } = await import(
+  process.env.FIT_JS
+)
+
+const SERVICE = 'conformance'
+const runs = new AsyncLocalStorage()
+
+subscribe('fit.fault', ({ point, kind, outcome }) => {
+  const marks = { 'fit.point': point }
+  if (outcome === 'fired') Object.assign(marks, { 'fit.fired': kind, event: 'fit.fault' })
+  if (outcome === 'would_fire') marks['fit.would_fire'] = kind
+  if (outcome === 'let_through') marks['fit.let_through'] = 'true'
+  runs.getStore()?.push(marks)
+})
+
+const about = {
+  protocol: 1,
+  implementation: 'Node',
+  service: SERVICE,
+  reads: 'header',
+  kinds: ['error', 'delay', 'status'],
+  names: ['http'],
+}
+
+function decoded({ keys, value, now }) {
+  try {
+    const { experiment, arm, expires, injections } = decode(Keys.parse(keys), value, now)
+    const faults = [...injections].map(([hash, { kind, delayMs, first }]) => (
+      { hash, kind, delay_ms: delayMs, first }
+    ))
+    return { result: 'accepted', context: { experiment, arm, expires, faults } }
+  } catch (error) {
+    if (!(error instanceof ContextError)) throw error
+    return { result: error.reason }
+  }
+}
+
+function named({ caller, method, host, port, path, template }) {
+  const name = httpPoint(caller, method, host, port || null, path, template)
+  return { name, hash: pointHash(name) }
+}
+
+async function called(url, timeout) {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(timeout) })
+    return { status: answer.status, length: (await answer.arrayBuffer()).byteLength }
+  } catch (error) {
+    return { failed: error.name === 'TimeoutError' ? 'timeout' : String(error.cause ?? error) }
+  }
+}
+
+function run({ headers, url, calls, timeout_ms: timeout }) {
+  const spans = []
+  return new Promise((resolve) => {
+    runs.run(spans, () => failureContext({ headers }, {}, async () => {
+      const seen = []
+      for (let i = 0; i < calls; i++) seen.push(await called(url, timeout))
+      resolve({ seen, spans })
+    }))
+  })
+}
+
+async function answer(request) {
+  if (request.method === 'GET') return about
+  let text = ''
+  for await (const chunk of request.setEncoding('utf8')) text += chunk
+  const asked = JSON.parse(text)
+  if (request.url === '/run') return run(asked)
+  return asked.cases.map(request.url === '/decode' ? decoded : named)
+}
+
+install(SERVICE)
+const server = createServer(async (request, response) => {
+  response.end(JSON.stringify(await answer(request)))
+})
+server.listen(0, '127.0.0.1', () => console.log(server.address().port))

@@ -1,0 +1,105 @@
+"""The conformance test: every implementation passes it, and what does not conform fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ldfi.fit.conformance.__main__ import main, problems
+from ldfi.fit.conformance.checks import HOST_KEYS
+from ldfi.fit.conformance.host import met
+from tests.fit.golang import built
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+JS = (ROOT / "ldfi" / "fit" / "js" / "index.js").as_uri()
+
+
+@contextmanager
+def listening(words: Sequence[str], folder: Path, **more: str) -> Iterator[str]:
+    """A host as a process of its own, which says its port."""
+    named = {"FIT_KEYS": HOST_KEYS, "OTEL_SERVICE_NAME": "conformance", "FIT_JS": JS}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **named, **more}
+    with subprocess.Popen(
+        words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        finally:
+            process.terminate()
+
+
+def python(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "tests.fit.conformance_host"]
+
+
+def go(folder: Path) -> list[str]:
+    return [str(built("conformance", folder, "./internal/conformance"))]
+
+
+def proxy(folder: Path) -> list[str]:
+    return [*go(folder), "--proxy"]
+
+
+def node(folder: Path) -> list[str]:
+    found = shutil.which("node")
+    if found is None:
+        if os.environ.get("CI"):
+            pytest.fail("node is not installed, and CI has to run this test")
+        pytest.skip("node is not installed")
+    script = (HERE / "js" / "conformance.mjs").as_posix()
+    return [str(found), script]
+
+
+@pytest.mark.parametrize("words", [python, go, proxy, node])
+def test_every_implementation_conforms(
+    words: Callable[[Path], list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with listening(words(tmp_path), ROOT) as url:
+        code = main(["--url", url, "--json"])
+
+    found = json.loads(capsys.readouterr().out)["problems"]
+    assert {check: wrong for check, wrong in found.items() if wrong} == {}
+    assert code == 0
+    assert len(found) >= 11
+
+
+def test_who_obeys_nothing_does_not_conform(tmp_path: Path) -> None:
+    """An implementation without the right key lets every request pass: the checks see that."""
+    with (
+        listening(python(tmp_path), ROOT, FIT_KEYS="k1:entirely-another-key") as url,
+        met(url) as it,
+    ):
+        found = problems(replace(it, names=frozenset()))
+
+    assert {check for check, wrong in found.items() if wrong} == {
+        "what has expired is void",
+        "each kind is seen and proved",
+        "delays end",
+        "control only records",
+        "the first calls are counted",
+        "requests at once are kept apart",
+    }
+
+
+def test_who_is_wrong_about_itself_does_not_conform(tmp_path: Path) -> None:
+    with listening(python(tmp_path), ROOT) as url, met(url) as it:
+        found = problems(replace(it, kinds=it.kinds - {"status"}, service="another"))
+
+    assert found["each kind is seen and proved"]
+    assert found["contexts are read"] == []
+
+
+def test_where_nobody_answers_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--url", "http://127.0.0.1:1"]) == 4
+    assert "nobody answers" in capsys.readouterr().err
