@@ -338,13 +338,12 @@ class _Search:
         result = self._result
         if result.unfired:
             reason = f"no fault has fired at {points_of(result.unfired, self._bounds.kinds)}"
-            callers = {Point.parse(_point(each)).caller for each in result.ignored}
-            obeying = {Point.parse(_point(each)).caller for each in self._fired}
-            if not callers - obeying:
+            callers = self._without_injector()
+            if not callers:
                 return reason
             return (
-                f"{reason}: no injector in {', '.join(sorted(callers - obeying))}, for calls there"
-                " met faults that were meant for them"
+                f"{reason}: no injector in {', '.join(callers)}, for calls there met faults that"
+                " were meant for them"
             )
         if result.open > len(result.never_fired):
             when = "when the time was over" if hurried else "that the solver did not get to"
@@ -352,6 +351,13 @@ class _Search:
         if self._unseen:
             return self._unseen
         return "what was to fail in some runs was never called in them"
+
+    def _without_injector(self) -> list[str]:
+        """Name the services in which calls met faults and nobody carried out any."""
+        obeyed = {_point(each) for each in self._fired}
+        # A caller without a timeout cannot have one, whoever injects
+        ignored = [each for each in self._result.ignored if not each.startswith("timeout@")]
+        return sorted({Point.parse(_point(f)).caller for f in ignored if _point(f) not in obeyed})
 
     def _has_fired(self, faults: frozenset[str]) -> bool:
         injected = self._exploration.knowledge.expand(faults)

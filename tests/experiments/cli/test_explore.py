@@ -81,7 +81,7 @@ def test_a_command_is_explored_and_told_of_in_every_form(
     assert done.returncode == exits.FOUND, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     found = {each["words"] for each in document["findings"]}
-    assert found == {"page>http:GET:store/price/* fails", "store is down"}
+    assert found == {"page>http:GET:store/price/* fails (refused)", "store is down"}
     assert document["runs"] <= document["exhaustive"]
     assert json.loads(report.read_text())["tests"] == [document]
     assert "fails when store is down" in report.with_suffix(".md").read_text()
