@@ -66,7 +66,7 @@ def run(
     receive: Receive = DEFAULT,
     max_size: Annotated[int, typer.Option(help="Faults at once.", min=1, max=4)] = 2,
     kind: Annotated[
-        str, typer.Option(help="How calls fail, with commas between: error,delay.")
+        str, typer.Option(help="How calls fail, with commas between: refused,status:500.")
     ] = "error",
     delay: Annotated[float, typer.Option(help="Seconds that a delay hangs.")] = 10.0,
     protected: Annotated[

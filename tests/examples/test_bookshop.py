@@ -139,6 +139,24 @@ def test_by_a_command(shop: Shop, command: tuple[str, ...], tmp_path: Path) -> N
     agreed(shop, json.loads(done.stdout))
 
 
+def test_a_mask_of_one_status_is_found_by_that_status(shop: Shop) -> None:
+    words = [
+        *(sys.executable, "-m", "ldfi.experiments.cli", "explore", "--target", shop.url),
+        *("--max-size", "2", "--kind", "refused,status:500", "--json", "--", "tests/page.sh"),
+    ]
+    done = subprocess.run(
+        words, cwd=EXAMPLE, env=shop.environment(), capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    document = json.loads(done.stdout)
+    masked = frozenset({"recommendations"})
+    small = {each for each in planted() if len(each) <= 2}
+    assert shop.broken(document) == small | {masked}, document
+    kinds = {fault.partition("@")[0] for f in document["findings"] for fault in f["injected"]}
+    assert kinds == {"refused", "status:500"}
+
+
 def test_killing_the_processes_says_the_same(shop: Shop) -> None:
     behind = {service.name: service for service in shop.every[1:]}
     prices = ("prices", "pricecache", "listprices")
