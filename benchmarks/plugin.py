@@ -23,7 +23,14 @@ from typing import Any
 from benchmarks.outcome import Target, at_least, at_most, say
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
-from ldfi.experiments.pytest_plugin.loop import Execute, Explored, ExploredVerdict, Finding, Run
+from ldfi.experiments.pytest_plugin.loop import (
+    QUIET,
+    Execute,
+    Explored,
+    ExploredVerdict,
+    Finding,
+    Run,
+)
 from ldfi.fit.faults import Fault
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "storefront"
@@ -38,10 +45,10 @@ def pytest_configure() -> None:
     vars(protocol)["explore"] = try_everything
 
 
-def try_everything(_: str, execute: Execute, bounds: Bounds, *__: Callable[[], bool]) -> Explored:
+def try_everything(_: str, execute: Execute, bounds: Bounds, *__: Callable[[], object]) -> Explored:
     """Try every set of faults at points that any of these runs called; find the minimal that
-    fail."""
-    good = execute(())
+    fail. As the plugin does, it looks at two runs without faults, and tries each finding again."""
+    good, _again = execute(()), execute(())
     called, tried = set(good.lineage.called), dict[frozenset[Fault], Run]()
     while todo := [each for each in _sets(called, bounds) if each not in tried]:
         for each in todo:
@@ -53,8 +60,11 @@ def try_everything(_: str, execute: Execute, bounds: Bounds, *__: Callable[[], b
         for each in failing
         if not any(smaller < each for smaller in failing)
     ]
+    for finding in findings:
+        execute(finding.injected)
     verdict: ExploredVerdict = "harmful" if findings else "tolerated"
-    return Explored(verdict, runs=len(tried), findings=findings, exhaustive=len(tried), good=good)
+    runs = QUIET + len(tried) + len(findings)
+    return Explored(verdict, runs=runs, findings=findings, exhaustive=runs, good=good)
 
 
 def _sets(called: set[str], bounds: Bounds) -> list[frozenset[Fault]]:

@@ -72,6 +72,11 @@ COMMANDS: Final = (
         "Read traces; say what each request class relies on and what might still hurt it.",
     ),
     CommandRow(
+        "explore",
+        "explore:app",
+        "Run a functional test of any language under every combination of failures worth trying.",
+    ),
+    CommandRow(
         "replay",
         "replay:app",
         "Send recorded requests again: feed campaigns, measure a version, compare two.",

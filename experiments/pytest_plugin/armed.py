@@ -7,13 +7,11 @@ put into the baggage of the test's own context. Nothing of it outlives the explo
 from __future__ import annotations
 
 import inspect
-import os
 import secrets
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from opentelemetry import baggage, trace
@@ -21,31 +19,36 @@ from opentelemetry import context as otel_context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind
 
+from ldfi.experiments.elsewhere.requests import Sent
+from ldfi.experiments.elsewhere.shown import TO_SET, RunShown
+from ldfi.experiments.elsewhere.stamp import SharedKeys, Stamp
 from ldfi.experiments.pytest_plugin import calls, libraries
 from ldfi.experiments.pytest_plugin.recorder import RELAY, Recorder, own_provider
+from ldfi.experiments.pytest_plugin.service import service_name
 from ldfi.fit import clients, runtime
 from ldfi.fit.clients import fakes
-from ldfi.fit.context import ENTRY, encode
+from ldfi.fit.context import ENTRY
 from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
 from ldfi.fit.keys import Keys
 from ldfi.fit.runtime import Runtime
 
-SERVICE: Final = "app"
-"""What the service is called in names of points where ``OTEL_SERVICE_NAME`` says nothing."""
-
-_LIFETIME: Final = 3600
-"""Seconds a context is valid; it leaves with its test, and so does its key."""
+if TYPE_CHECKING:
+    from ldfi.experiments.elsewhere.session import Elsewhere
 
 _followed: WeakSet[TracerProvider] = WeakSet()
 
 
 class Armed:
-    """Runs of one test: each records its spans, and carries its faults."""
+    """Runs of one test: each records its spans, and carries its faults. ``elsewhere``: where the
+    spans of services in other processes come in, if they do."""
 
-    def __init__(self, service: str, keys: Keys, provider: TracerProvider) -> None:
+    def __init__(
+        self, service: str, keys: Keys, provider: TracerProvider, elsewhere: Elsewhere | None
+    ) -> None:
         self._service = service
         self._keys = keys
+        self._elsewhere = elsewhere
         self._tracer = provider.get_tracer("ldfi")
         self.recorder = self.next_run()
 
@@ -56,26 +59,41 @@ class Armed:
 
     def within(self, function: Any, faults: tuple[Fault, ...], delay: float) -> Any:
         """Wrap the test's function in a context that carries these faults. Seconds of ``delay``."""
+        stamp, recorder = Stamp(self._keys, faults, delay), self.recorder
+        recorder.code = getattr(inspect.unwrap(function), "__code__", None)
+        if self._elsewhere is not None:
+            recorder.stamp = stamp
 
         @contextmanager
         def carrying() -> Iterator[None]:
-            value = encode(
-                self._keys,
-                "pytest",
-                "treatment",
-                int(time.time()) + _LIFETIME,
-                faults,
-                delay_ms=max(1, round(delay * 1000)),
-            )
             _follow_the_application()  # now: a fixture may have set its provider
-            token = otel_context.attach(baggage.set_baggage(ENTRY, value))
+            token = otel_context.attach(baggage.set_baggage(ENTRY, stamp.context()))
             try:
-                with self.recorder.span("test", SpanKind.INTERNAL, {}):
+                with recorder.span("test", SpanKind.INTERNAL, {}):
+                    if self._elsewhere is not None:
+                        self._elsewhere.begin(recorder.trace_id())
                     yield
             finally:
                 otel_context.detach(token)
 
         return _wrapped(function, carrying)
+
+    def shown(self, *, failed: bool) -> RunShown:
+        """Read what the run has shown, as soon as all of it is here. ``failed``: the test did."""
+        recorder = self.recorder
+        if self._elsewhere is not None:
+            own, sent = recorder.own_spans(failed=failed), recorder.sent()
+            return self._elsewhere.shown(recorder.trace_id(), own, sent)
+        lineage, sent = recorder.lineage(failed=failed), recorder.sent()
+        return RunShown(lineage, _apart(sent[0]) if sent and not lineage.called else "")
+
+
+def _apart(sent: Sent) -> str:
+    return (
+        f"{sent} was answered by another process, of which nothing was seen: that request is the"
+        " test's own, not a dependency. Start pytest with --receive 127.0.0.1:4318, or start the"
+        f" services with the fixture ldfi_services. {TO_SET}"
+    )
 
 
 def _wrapped(function: Any, carrying: Callable[[], Any]) -> Any:
@@ -96,17 +114,13 @@ def _wrapped(function: Any, carrying: Callable[[], Any]) -> Any:
     return run
 
 
-def service_name() -> str:
-    """Name the service under test as the names of its points do."""
-    return os.environ.get("OTEL_SERVICE_NAME") or SERVICE
-
-
 @contextmanager
-def armed() -> Iterator[Armed]:
+def armed(elsewhere: Elsewhere | None = None) -> Iterator[Armed]:
     """Set up everything that an exploration needs in this process; put back as it was
     afterwards."""
     service = service_name()
-    keys = Keys.parse(f"pytest:{secrets.token_hex(16)}")
+    known = elsewhere.secrets if elsewhere else SharedKeys(f"pytest:{secrets.token_hex(16)}")
+    keys = known.keys
     before = runtime.active()
     provider = own_provider(service)
     with ExitStack() as stack:
@@ -117,7 +131,7 @@ def armed() -> Iterator[Armed]:
         stack.enter_context(calls.seen())
         stack.enter_context(libraries.instrumented(provider))
         stack.enter_context(_tracing_for_fit(provider))
-        yield Armed(service, keys, provider)
+        yield Armed(service, keys, provider, elsewhere)
 
 
 def _let_go(before: Runtime | None) -> None:

@@ -3,19 +3,24 @@ ours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import httpx
 from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind
 
+from ldfi.experiments.elsewhere.stamp import DEVICE_HEADER
 from ldfi.experiments.pytest_plugin.loop import Asked
 from ldfi.experiments.pytest_plugin.recorder import ENTRY, Recorder, present
 from ldfi.fit import attributes
 from ldfi.fit.clients import http, httpx_transports
+
+_SOCKETS: Final = (httpx.HTTPTransport, httpx.AsyncHTTPTransport)
+_SOCKET: Final = "network_stream"
+"""Among the extensions of an answer that came over a socket; no fake has one."""
 
 
 def seen() -> AbstractContextManager[None]:
@@ -24,8 +29,12 @@ def seen() -> AbstractContextManager[None]:
 
 
 class _Origin(NamedTuple):
+    """Where a call comes from. ``by_test``: the test itself runs, not the application within a
+    call; ``asks``: over a socket it is a request of the test's own."""
+
     recorder: Recorder
     by_test: bool
+    asks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,41 +42,68 @@ class _Call:
     recorder: Recorder
     span: trace.Span
     passes: bool
+    over_a_socket: Callable[[], None] | None = None
 
     def answered(self, response: httpx.Response) -> None:
         self.span.set_attribute("http.response.status_code", response.status_code)
+        if self.over_a_socket is not None and _SOCKET in response.extensions:
+            self.over_a_socket()
 
     def handed_on(self) -> None:
         self.recorder.lift(self.span)
 
 
 class _Onlooker:
+    """Tells what a test asks from what its application does. A fake of the wire shows only when it
+    answers: which of the test's own calls go over a socket is learned in the runs without faults.
+    """
+
+    def __init__(self) -> None:
+        self._own: set[str] = set()
+        """What the test itself asks over a socket, as points are named."""
+
     def origin(self) -> _Origin | None:
         recorder = present()
-        return None if recorder is None else _Origin(recorder, recorder.outermost)
+        if recorder is None:
+            return None
+        by_test = recorder.outermost
+        return _Origin(recorder, by_test, by_test and recorder.asked_by_the_test())
 
     @contextmanager
     def call(self, origin: _Origin, transport: Any, request: httpx.Request) -> Iterator[_Call]:
         recorder = origin.recorder
+        asked = {"http.request.method": request.method, "url.full": str(request.url)}
         # The test itself calls an application in this process: TestClient, ASGITransport.
-        enters = origin.by_test and hasattr(transport, "app")
-        opened = (
-            recorder.span("request", SpanKind.INTERNAL, {ENTRY: True})
-            if enters
-            else _calling(recorder, request)
-        )
-        with opened as span:
+        if origin.by_test and hasattr(transport, "app"):
+            with recorder.span("request", SpanKind.INTERNAL, {ENTRY: True, **asked}) as span:
+                _set_out(origin, span, request)
+                yield _Call(recorder, span, passes=False)
+            return
+        asks = origin.asks and isinstance(transport, _SOCKETS)
+        point = httpx_transports.name(recorder.service, request)
+        own = asks and (recorder.stamp is not None or point in self._own)
+
+        with _calling(recorder, request, point, asked if asks else {}) as span:
+
+            def over_a_socket() -> None:
+                self._own.add(point)
+                recorder.enter(span)
+
+            if own:
+                over_a_socket()
             _set_out(origin, span, request)
-            yield _Call(recorder, span, not enters)
+            yield _Call(recorder, span, not own, over_a_socket if asks else None)
 
 
-def _calling(recorder: Recorder, request: httpx.Request) -> AbstractContextManager[trace.Span]:
+def _calling(
+    recorder: Recorder, request: httpx.Request, point: str, asked: dict[str, str]
+) -> AbstractContextManager[trace.Span]:
     url, template = request.url, http.template()
-    named = {
+    named = asked | {
         "http.request.method": request.method,
         "server.address": url.host,
         "url.path": url.path,
-        attributes.POINT: httpx_transports.name(recorder.service, request),
+        attributes.POINT: point,
     }
     if template:
         named["url.template"] = template
@@ -89,3 +125,14 @@ def _set_out(origin: _Origin, span: trace.Span, request: httpx.Request) -> None:
             ),
         )
     propagate.inject(request.headers)
+    if origin.by_test and origin.recorder.stamp is not None:
+        about = span.get_span_context()
+        known = request.headers.get
+        request.headers.update(
+            origin.recorder.stamp.headers(
+                f"{about.trace_id:032x}",
+                f"{about.span_id:016x}",
+                known(DEVICE_HEADER),
+                known("baggage", ""),
+            )
+        )

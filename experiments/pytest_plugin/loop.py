@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
-from ldfi.experiments.domain.campaign.kinds import Kinds
+from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
@@ -23,6 +23,7 @@ from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.evidence import VERSION
 from ldfi.fit.faults import Fault
+from ldfi.fit.points import Point
 from ldfi.kinds import FaultKind
 from ldfi.lineage.blame import blame
 from ldfi.lineage.digest import digest
@@ -41,6 +42,13 @@ MOST_AT_ONCE: Final = 200
 """Faults that one run unites at most: so many fit into a failure context, whatever their kind."""
 MOST_GOOD: Final = 10
 """Runs without faults at most: a test may call something else each time."""
+NO_CALL: Final = "no call was seen that could fail"
+FEW: Final = 6
+"""Sets of faults up to which they are tried one by one: no union could save anything."""
+RECHECKS: Final = 1
+"""Sets inferred to be safe that are tried all the same."""
+OPEN: Final = 20
+"""Open hypotheses that are named at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +65,17 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Run:
     """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request.
-    ``degraded``: it said that it accepts an answer from which something is missing. ``began``,
-    ``ended``: Unix seconds."""
+    ``degraded``: it said that it accepts an answer from which something is missing. ``errors``: how
+    many of its own requests were answered with an error. ``unseen``: why the run is no evidence
+    although the test came to its end; spans are missing. ``began``, ``ended``: Unix seconds."""
 
     passed: Passed
     lineage: Lineage
     error: str = ""
     asked: Asked | None = None
     degraded: bool = False
+    errors: int = 0
+    unseen: str = ""
     began: float = 0.0
     ended: float = 0.0
 
@@ -98,10 +109,17 @@ class Explored:
     """Failed once, and passed when tried again."""
     never_fired: list[frozenset[str]] = field(default_factory=list)
     unfired: list[frozenset[str]] = field(default_factory=list)
-    """Those of them of which no fault has fired in any run: nothing was tried there."""
+    """Those of them, and of what was ignored, of which no fault has fired in any run: nothing was
+    tried there."""
     open: int = 0
+    open_sets: list[frozenset[str]] = field(default_factory=list)
+    """Some of what is left open."""
+    ignored: list[str] = field(default_factory=list)
+    """Faults (``kind@point``) that a call has met and that did not fire: nobody injects there."""
     exhaustive: int = 0
-    """Runs that trying all sets of faults of at most ``max_size`` would take."""
+    """Runs that trying all sets of faults of at most ``max_size``, and every system that is down as
+    a whole, would take; looking at runs without faults and confirming what is found included, as in
+    ``runs``."""
     unexplained: int = 0
     """Runs that failed although no fault had fired."""
     points: list[str] = field(default_factory=list)
@@ -113,10 +131,19 @@ class Explored:
 
 
 def explore(
-    name: str, execute: Execute, bounds: Bounds, hurry: Callable[[], bool] = lambda: False
+    name: str,
+    execute: Execute,
+    bounds: Bounds,
+    hurry: Callable[[], bool] = lambda: False,
+    doubt: Callable[[], str] = lambda: "",
 ) -> Explored:
-    """Find the minimal failing sets of a test. ``hurry`` says when the time is over."""
-    return _Search(name, execute, bounds).go(hurry)
+    """Find the minimal failing sets of a test. ``hurry`` says when the time is over, ``doubt`` why
+    runs may have shown less than there was, where that came out later."""
+    explored = _Search(name, execute, bounds).go(hurry)
+    because = doubt()
+    if explored.verdict == "tolerated" and because:
+        explored.verdict, explored.reason = "inconclusive", because
+    return explored
 
 
 class _Search:
@@ -125,6 +152,41 @@ class _Search:
         self._execute = execute
         self._bounds = bounds
         self._traffic = Traffic()
+        self._failed: dict[frozenset[str], Run] = {}
+        self._fired: set[str] = set()
+        self._result = Explored("tolerated")
+        self._looks = 0
+        self._rechecked = 0
+        self._errors = 0
+        self._unseen = ""
+
+    def go(self, hurry: Callable[[], bool]) -> Explored:
+        result = self._result
+        if not self._look():
+            return result
+        self._looks = result.runs
+        self._exploration = self._begun()
+        hurried = False
+        while not hurried and (plan := self._exploration.plan() or self._recheck()) is not None:
+            self._try(plan)
+            hurried = hurry()
+        self._conclude(hurried)
+        return result
+
+    def _recheck(self) -> Plan | None:
+        """Choose what was inferred to be safe and is tried all the same, when nothing else is left;
+        never more than trying everything would take. What one run has shown is not repeated, as in
+        a campaign: a test says the same each time, or it is flaky."""
+        if self._rechecked >= RECHECKS or self._result.runs >= self._exhaustive():
+            return None
+        drawn = self._exploration.knowledge.recheck()
+        self._rechecked += 1
+        return None if drawn is None else Plan(drawn, "recheck")
+
+    def _begun(self) -> Exploration:
+        """Begin with what runs without faults have shown. Where few sets are possible, each is
+        tried by itself: that never costs more than trying everything."""
+        bounds = self._bounds
         settings = Settings(
             max_size=bounds.max_size,
             kinds=bounds.kinds,
@@ -133,21 +195,27 @@ class _Search:
             seed=bounds.seed,
             rechecks=0,
         )
-        self._exploration = Exploration(Knowledge(name, settings, self._traffic, bounds.protected))
-        self._failed: dict[frozenset[str], Run] = {}
-        self._fired: set[str] = set()
-        self._result = Explored("tolerated")
+        knowledge = Knowledge(self._name, settings, self._traffic, bounds.protected)
+        if exhaustive(self._at(knowledge), bounds) <= FEW:
+            settings = replace(settings, strategy="smallest")
+            knowledge = Knowledge(self._name, settings, self._traffic, bounds.protected)
+        return Exploration(knowledge)
 
-    def go(self, hurry: Callable[[], bool]) -> Explored:
-        result = self._result
-        if not self._look():
-            return result
-        hurried = False
-        while not hurried and (plan := self._exploration.plan()) is not None:
-            self._try(plan)
-            hurried = hurry()
-        self._conclude(hurried)
-        return result
+    def _points(self, known: Knowledge) -> list[str]:
+        protected = self._bounds.protected
+        return sorted(point for point in known.points if matching(protected, [point]) is None)
+
+    def _exhaustive(self) -> int:
+        known = self._exploration.knowledge
+        points = self._points(known)
+        shared = self._traffic.topology.shared().values()
+        larger = sum(len(each.intersection(points)) > self._bounds.max_size for each in shared)
+        again = 2 * len(self._result.refuted) + len(known.findings())
+        return self._looks + exhaustive(self._at(known), self._bounds) + larger + again
+
+    def _at(self, known: Knowledge) -> list[int]:
+        """Count the faults that are tried at each point."""
+        return [len(known.fold.kinds.at(point)) for point in self._points(known)]
 
     def _look(self) -> bool:
         """Run the test without faults until it shows nothing new; whether it can be explored."""
@@ -159,12 +227,16 @@ class _Search:
                 result.good = run
                 result.reason = run.error
                 return False
+            if run.unseen:
+                result.verdict, result.reason = "inconclusive", run.unseen
+                return False
             result.good = result.good or run
+            self._errors = max(self._errors, run.errors)
             self._observe(run.lineage)
             quiet = quiet + 1 if run.lineage.called <= seen else 1
             seen |= run.lineage.called
         if not seen:
-            result.verdict, result.reason = "inconclusive", "no call was seen that could fail"
+            result.verdict, result.reason = "inconclusive", NO_CALL
         return bool(seen)
 
     def _observe(self, lineage: Lineage) -> None:
@@ -178,8 +250,14 @@ class _Search:
         self._traffic.observe(Observation(undisturbed, outcome), lineage.start / 1e9)
 
     def _try(self, plan: Plan) -> None:
-        injected = self._exploration.knowledge.expand(plan.hypothesis)
+        known = self._exploration.knowledge
+        injected = known.expand(plan.hypothesis)
         run = self._run(injected)
+        if run.unseen:
+            self._unseen = run.unseen
+            run = replace(run, passed=None)
+        elif ignored := _ignored(injected, run.lineage) - self._fired:
+            self._leave_out(plan, ignored)
         lineage = run.lineage
         self._fired |= lineage.fired
         if not lineage.fired and run.passed:
@@ -189,6 +267,13 @@ class _Search:
         lesson, records = self._lesson(plan, run), self._result.records
         records.append(_record(self._name, len(records) + 1, injected, run, lesson))
         self._exploration.learn(replace(lesson, proof=records[-1].proof()))
+
+    def _leave_out(self, plan: Plan, ignored: frozenset[str]) -> None:
+        """Try no more what a call has met and nobody carried out: there is no injector."""
+        known = self._exploration.knowledge
+        down = {each for each in plan.hypothesis if each.startswith(DOWN)}
+        known.leave_out(ignored | {each for each in down if ignored & known.injected([each])})
+        self._result.ignored = sorted({*self._result.ignored, *ignored})
 
     def _lesson(self, plan: Plan, run: Run) -> Lesson:
         lineage = run.lineage
@@ -207,7 +292,7 @@ class _Search:
                 survived=lineage.survived,
                 implications=implications,
                 purpose=plan.purpose,
-                degraded=run.degraded,
+                degraded=run.degraded or run.errors > self._errors,
             )
         self._failed[lineage.fired] = run
         return Lesson(
@@ -235,26 +320,44 @@ class _Search:
         result.never_fired = [
             frozenset(each["faults"]) for each in result.certificate["inconclusive"]
         ]
-        result.unfired = [each for each in result.never_fired if not self._has_fired(each)]
+        tried = {*result.never_fired, *(frozenset({each}) for each in result.ignored)}
+        result.unfired = sorted((f for f in tried if not self._has_fired(f)), key=sorted)
         result.open = known.explorer.open_count()
-        result.points = sorted(
-            point for point in known.points if matching(self._bounds.protected, [point]) is None
-        )
-        kinds = Kinds(self._bounds.kinds)
-        result.exhaustive = exhaustive(
-            [len(kinds.at(point)) for point in result.points], self._bounds
-        )
+        result.open_sets = [
+            frozenset(map(str, each)) for each in known.explorer.open_hypotheses(OPEN)
+        ]
+        result.points = self._points(known)
+        result.exhaustive = self._exhaustive()
         if result.findings:
             result.verdict = "harmful"
-        elif result.unfired:
-            result.verdict = "inconclusive"
-            result.reason = f"no fault has fired at {points_of(result.unfired, self._bounds.kinds)}"
-        elif result.open > len(result.never_fired):
-            result.verdict = "inconclusive"
-            result.reason = (
-                f"{result.open} hypotheses are left open"
-                f" {'when the time was over' if hurried else 'that the solver did not get to'}"
+        elif result.unfired or result.open or result.never_fired:
+            result.verdict, result.reason = "inconclusive", self._left(hurried)
+
+    def _left(self, hurried: bool) -> str:
+        """Say why it cannot be said that nothing hurts."""
+        result = self._result
+        if result.unfired:
+            reason = f"no fault has fired at {points_of(result.unfired, self._bounds.kinds)}"
+            callers = self._without_injector()
+            if not callers:
+                return reason
+            return (
+                f"{reason}: no injector in {', '.join(callers)}, for calls there met faults that"
+                " were meant for them"
             )
+        if result.open > len(result.never_fired):
+            when = "when the time was over" if hurried else "that the solver did not get to"
+            return f"{result.open} hypotheses are left open {when}"
+        if self._unseen:
+            return self._unseen
+        return "what was to fail in some runs was never called in them"
+
+    def _without_injector(self) -> list[str]:
+        """Name the services in which calls met faults and nobody carried out any."""
+        obeyed = {_point(each) for each in self._fired}
+        # A caller without a timeout cannot have one, whoever injects
+        ignored = [each for each in self._result.ignored if not each.startswith("timeout@")]
+        return sorted({Point.parse(_point(f)).caller for f in ignored if _point(f) not in obeyed})
 
     def _has_fired(self, faults: frozenset[str]) -> bool:
         injected = self._exploration.knowledge.expand(faults)
@@ -266,6 +369,17 @@ class _Search:
         likest = min(self._failed, key=lambda each: (len(each ^ fired), sorted(each)))
         run = self._failed[likest]
         return Finding(faults, injected, run, self._exploration.states.get(faults) == "open")
+
+
+def _ignored(faults: tuple[Fault, ...], lineage: Lineage) -> frozenset[str]:
+    """Find the faults whose point was called in a run, and that nobody carried out."""
+    fired = {_point(each) for each in lineage.fired}
+    met = lineage.called - fired
+    return frozenset(str(each) for each in faults if each.point in met and not each.first)
+
+
+def _point(fault: str) -> str:
+    return fault.partition("@")[2]
 
 
 def _record(
@@ -285,7 +399,7 @@ def _record(
         faults=tuple(map(str, injected)),
         outcome=outcome,
         verdict={True: "tolerated", False: "harmful", None: "inconclusive"}[lesson.succeeded],
-        reason=run.error,
+        reason=run.error or run.unseen,
         began=run.began,
         ended=max(run.began, run.ended),
         fired=tuple(sorted(run.lineage.fired)),

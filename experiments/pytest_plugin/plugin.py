@@ -7,21 +7,38 @@ its absence is an error.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 import pytest
 
+from ldfi.experiments.pytest_plugin.away import (
+    address_asked,
+    elsewhere_of,
+    names_of,
+    received,
+    services_of,
+)
 from ldfi.experiments.pytest_plugin.fixture import PRESENT, Ldfi
 
 if TYPE_CHECKING:
+    from ldfi.experiments.elsewhere.services import Services
     from ldfi.experiments.pytest_plugin.bounds import Bounds
     from ldfi.experiments.pytest_plugin.loop import Explored, Finding
     from ldfi.experiments.pytest_plugin.told import Document
     from ldfi.lineage.outline import Outline
 
-NEEDED: Final = ("httpx", "jsonpath_rfc9535", "opentelemetry.sdk", "pydantic", "pysat", "yaml")
+NEEDED: Final = (
+    "httpx",
+    "jsonpath_rfc9535",
+    "opentelemetry.proto",
+    "opentelemetry.sdk",
+    "pydantic",
+    "pysat",
+    "yaml",
+)
 """What the extra ``ldfi[pytest]`` installs, as it is imported."""
 SCENARIOS: Final = ".ldfi"
 """Where scenario files go without ``--ldfi-report``: a folder in pytest's root."""
@@ -41,6 +58,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         type=int,
         help="the order in which faults are tried; the same seed, the same order (default: 0)",
+    )
+    group.addoption(
+        "--receive",
+        metavar="ADDRESS",
+        help="receive the spans of services in other processes here: HOST:PORT, OTLP over HTTP "
+        "(default: $LDFI_RECEIVE; `ldfi explore env` prints what to tell the services)",
     )
 
 
@@ -67,6 +90,13 @@ def ldfi(request: pytest.FixtureRequest) -> Ldfi:
     return item.stash.setdefault(PRESENT, Ldfi())
 
 
+@pytest.fixture(scope="session")
+def ldfi_services(request: pytest.FixtureRequest) -> Iterator[Services]:
+    """Start the services that tests talk to: ``ldfi_services.start(Service(...))``."""
+    with services_of(request.session) as services:
+        yield services
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Take over the tests that are ours."""
@@ -85,6 +115,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if _is_ours(item) and (refusal := _refusal(item)):
             raise pytest.UsageError(refusal)
+    if address_asked(config) and any(map(_is_ours, items)):
+        from ldfi.experiments.errors import Invalid
+
+        try:
+            received(config)
+        except Invalid as error:
+            raise pytest.UsageError(f"ldfi: {error}") from error
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -186,9 +223,10 @@ def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
         return _kept(item, bounds, finding, good, bad)
 
     def tell(explored: Explored, seconds: float, broken_teardowns: int) -> Document:
-        return document_of(item.nodeid, explored, bounds, seconds, broken_teardowns, keep)
+        names = names_of(item.config)
+        return document_of(item.nodeid, explored, bounds, seconds, broken_teardowns, keep, names)
 
-    explore_item(item, nextitem, bounds, tell)
+    explore_item(item, nextitem, bounds, tell, elsewhere_of(item))
 
 
 def _kept(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -21,8 +21,14 @@ from ldfi.experiments.pytest_plugin.loop import Explored, Passed, Run, explore
 from ldfi.experiments.pytest_plugin.told import Document, failure_of
 from ldfi.fit.faults import Fault
 
+if TYPE_CHECKING:
+    from ldfi.experiments.elsewhere.session import Elsewhere
+
 _ENDING: Final = (pytest.exit.Exception, KeyboardInterrupt)
 """What ends the session, wherever it is raised."""
+
+LOST: Final = 2
+"""Times that a run is made again of which spans did not come."""
 
 ONE_LINE: Final = 200
 """Characters of an error that are shown where one line has to do."""
@@ -49,7 +55,16 @@ class _Tries:
         self.broken_teardowns = 0
 
     def run(self, faults: tuple[Fault, ...]) -> Run:
-        """Run the test once. Raises _BrokenFixture."""
+        """Run the test; again where spans of it were lost, a few times. Raises _BrokenFixture."""
+        run, passing = self._run(faults)
+        for _ in range(LOST):
+            if not run.unseen or not passing:
+                break
+            run, passing = self._run(faults)
+        return run
+
+    def _run(self, faults: tuple[Fault, ...]) -> tuple[Run, bool]:
+        """Run the test once. Returns also whether what is lost of it is not lost for ever."""
         item, began = self._item, time.time()
         recorder = self._process.next_run()
         self.reports, self.faults, called = [], faults, None
@@ -64,9 +79,20 @@ class _Tries:
             raise _BrokenFixture
         self.broken_teardowns += torn_down.excinfo is not None
         passed = _passed(called)
-        lineage = recorder.lineage(failed=passed is False)
-        degraded = item.stash[PRESENT].was_degraded
-        return Run(passed, lineage, _error(called), recorder.asked, degraded, began, time.time())
+        ended = time.time()
+        shown = self._process.shown(failed=passed is False)
+        run = Run(
+            passed,
+            shown.lineage,
+            _error(called),
+            recorder.asked,
+            item.stash[PRESENT].was_degraded,
+            recorder.errors(),
+            shown.problem,
+            began,
+            ended,
+        )
+        return run, shown.passing
 
     def phase(self, when: Any, **arguments: Any) -> pytest.CallInfo[None]:
         """Run one of pytest's three phases, not reported to anybody yet."""
@@ -115,19 +141,24 @@ def explore_item(
     nextitem: pytest.Item | None,
     bounds: Bounds,
     tell: Callable[[Explored, float, int], Document],
+    elsewhere: Elsewhere | None = None,
 ) -> None:
     """Explore a test, and report it to pytest as one.
 
     ``tell`` is given what came of it, the seconds it took, and the runs with faults whose teardown
-    failed.
+    failed. ``elsewhere``: where the spans of services in other processes come in, if they do.
     """
     started = time.time()
     explored: Explored | None = None
-    with armed() as process:
+    with armed(elsewhere) as process:
         tries = _Tries(item, bounds, process)
         with suppress(_BrokenFixture):
             explored = explore(
-                item.nodeid, tries.run, bounds, lambda: time.time() - started > bounds.time_limit
+                item.nodeid,
+                tries.run,
+                bounds,
+                lambda: time.time() - started > bounds.time_limit,
+                elsewhere.doubt if elsewhere else lambda: "",
             )
     reports = tries.reports
     if explored is None:

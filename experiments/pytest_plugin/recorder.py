@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
+from types import CodeType
 from typing import Any, Final
 
 from opentelemetry import context as otel_context
@@ -27,6 +28,9 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
+from ldfi.experiments.elsewhere.requests import Sent, as_call, root_span
+from ldfi.experiments.elsewhere.stamp import Stamp
+from ldfi.experiments.pytest_plugin.asking import asked_within, faked
 from ldfi.experiments.pytest_plugin.loop import Asked
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation
@@ -41,20 +45,28 @@ ENTRY: Final = "ldfi.entry"
 _SAME_CALL: Final = frozenset({"opentelemetry.instrumentation.httpx"})
 """Instrumentations that see a call which the plugin sees as well."""
 _TRACE: Final = f"{1:032x}"
+_OVER_HTTP: Final = ("http.request.method", "http.method")
+"""One of these is on the span of every call over HTTP."""
 
 
 class Recorder(SpanProcessor):
-    """Collects the spans of one run. ``service``: the name by which all its points are called."""
+    """Collects the spans of one run. ``service``: the name by which all its points are called.
+    ``stamp``: what the test's requests to services elsewhere carry, where there are any."""
 
-    def __init__(self, service: str, tracer: trace.Tracer) -> None:
+    def __init__(self, service: str, tracer: trace.Tracer, stamp: Stamp | None = None) -> None:
         self.service = service
         self.tracer = tracer
+        self.stamp = stamp
+        self.code: CodeType | None = None
+        """The code of the test's own function."""
         self._clock = itertools.count(1)
         self._lock = Lock()
         self._parents: dict[int, int | None] = {}
         self._began: dict[int, int] = {}
         self._ended: dict[int, tuple[int, ReadableSpan]] = {}
         self._asked: dict[int, Asked] = {}
+        self._own: set[int] = set()
+        self._trace_ids: dict[int, str] = {}
         self._lifted: dict[int, int | None] = {}
 
     def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
@@ -70,6 +82,10 @@ class Recorder(SpanProcessor):
             number = span.get_span_context().span_id
             self._parents[number] = above
             self._began[number] = next(self._clock)
+            self._trace_ids[number] = f"{span.get_span_context().trace_id:032x}"
+            outermost = above is not None and self._parents.get(above) is None
+            if outermost and span.kind is trace.SpanKind.CLIENT and self._asks(span):
+                self._own.add(number)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Take a span that has ended (OpenTelemetry's protocol)."""
@@ -111,6 +127,10 @@ class Recorder(SpanProcessor):
             number = self._lifted[number]
         return number
 
+    def enter(self, span: trace.Span) -> None:
+        """Take a call for a request of the test's own."""
+        self._own.add(span.get_span_context().span_id)
+
     def remember(self, span: trace.Span, request: Asked) -> None:
         """Remember what a call of the test itself sent, in case that it enters the application."""
         self._asked[span.get_span_context().span_id] = request
@@ -132,6 +152,51 @@ class Recorder(SpanProcessor):
         """Whether the test itself is running, not the application within a call."""
         current = trace.get_current_span().get_span_context().span_id
         return current in self._parents and self._parents[current] is None
+
+    def asked_by_the_test(self) -> bool:
+        """Tell whether a call over a socket is a request of the test's own: any, where services are
+        elsewhere; else one that its function itself makes."""
+        return self.stamp is not None or asked_within(self.code)
+
+    def sent(self) -> list[Sent]:
+        """List the test's own requests that nothing in this process answered."""
+        return [
+            self._sent(number, span)
+            for number, (_, span) in self._ended.items()
+            if self._enters(number, span) and not self._answered(number)
+        ]
+
+    def errors(self) -> int:
+        """Count the test's own requests that were answered with an error."""
+        entries = [
+            self._sent(number, span)
+            for number, (_, span) in self._ended.items()
+            if self._enters(number, span)
+        ]
+        return sum(each.failed for each in entries)
+
+    def trace_id(self) -> str:
+        """Return the id of the trace that the test's requests are of."""
+        root = next(number for number, above in self._parents.items() if above is None)
+        return self._trace_ids[root]
+
+    def own_spans(self, *, failed: bool) -> list[Span]:
+        """List the spans of this process as they are sent to a service's assembler: of the run's
+        own trace, with the times of the clock."""
+        trace_id, sent = self.trace_id(), {int(each.span_id, 16): each for each in self.sent()}
+        found = []
+        for number, (_, span) in self._ended.items():
+            above = self._parents[number]
+            start, end = span.start_time or 0, span.end_time or 0
+            if above is None:
+                own = f"{number:016x}"
+                found.append(root_span(trace_id, own, self.service, start, end, failed=failed))
+            elif number in sent:
+                found.append(as_call(trace_id, f"{above:016x}", self.service, sent[number]))
+            else:
+                known = self._span(number, failed)
+                found.append(known._replace(trace_id=trace_id, start=start, end=end))
+        return found
 
     def lineage(self, *, failed: bool) -> Lineage:
         """Learn what the run has shown; ``failed``: whether the test did."""
@@ -175,13 +240,38 @@ class Recorder(SpanProcessor):
     def _enters(self, number: int, span: ReadableSpan) -> bool:
         """Tell whether a span is the request: a call of the test itself that something in this
         run answered."""
-        if ENTRY in (span.attributes or {}):
+        if ENTRY in (span.attributes or {}) or number in self._own:
             return True
         above = self._parents[number]
         while above is not None and self._scope(above) in _SAME_CALL:
             above = self._parents[above]
         outermost = above is not None and self._parents.get(above) is None
         return outermost and span.kind is trace.SpanKind.CLIENT and self._answered(number)
+
+    def _asks(self, span: SdkSpan) -> bool:
+        """Tell whether a call of another library is a request of the test's own."""
+        scope = span.instrumentation_scope
+        if scope is not None and scope.name in {"ldfi", *_SAME_CALL}:
+            return False
+        if not any(name in (span.attributes or {}) for name in _OVER_HTTP):
+            return False
+        return self.asked_by_the_test() and not faked()
+
+    def _sent(self, number: int, span: ReadableSpan) -> Sent:
+        said = span.attributes or {}
+
+        def first(*names: str) -> str:
+            return next((str(said[name]) for name in names if name in said), "")
+
+        status = first("http.response.status_code", "http.status_code")
+        return Sent(
+            f"{number:016x}",
+            first("http.request.method", "http.method") or "GET",
+            first("url.full", "http.url"),
+            span.start_time or 0,
+            span.end_time or 0,
+            int(status) if status.isdecimal() else 0,
+        )
 
     def _answered(self, number: int) -> bool:
         """Tell whether anything happened within a call, but its sending."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ldfi.experiments.domain.campaign.fold import DOWN
-from ldfi.experiments.pytest_plugin.armed import service_name
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.loop import Asked, Finding
+from ldfi.experiments.pytest_plugin.service import service_name
 from ldfi.experiments.pytest_plugin.told import words_of
 from ldfi.experiments.scenarios.redaction import HOLE, RawRequest, redact
 from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document

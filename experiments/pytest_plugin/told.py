@@ -6,16 +6,23 @@ pytest-xdist too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from ldfi.experiments.domain.campaign.fold import DOWN
+from ldfi.experiments.elsewhere.shown import TO_SET
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.evidence import class_evidence
-from ldfi.experiments.pytest_plugin.loop import Explored, Finding
+from ldfi.experiments.pytest_plugin.loop import NO_CALL, Explored, Finding
+from ldfi.experiments.pytest_plugin.service import service_name
+from ldfi.fit.points import Point
 from ldfi.lineage.outline import Outline, Row, outline, side_by_side
 
 Document = dict[str, Any]
+NAMED: Final = 5
+"""Open hypotheses that people are told of; the report has more."""
 _BECOMES: Final = {"error": "fails", "delay": "hangs"}
 Keep = Callable[[Finding, tuple[Outline, ...], tuple[Outline, ...]], tuple[str, str]]
 """Writes the scenario of a finding, given the lineages of a good run and the failing one. Returns
@@ -29,11 +36,14 @@ def document_of(
     seconds: float,
     broken_teardowns: int,
     keep: Keep,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> Document:
-    """Write all that is known of a test, as JSON. ``keep`` writes scenario files.
+    """Write all that is known of a test, as JSON. ``keep`` writes scenario files. ``names``: of
+    hosts with ports, by their addresses; they stand in what people read.
 
     ``evidence`` goes into a file of its own, that of the session.
     """
+    names = _learned(explored) | dict(names)
     return {
         "test": test,
         "verdict": explored.verdict,
@@ -45,11 +55,13 @@ def document_of(
         "seed": bounds.seed,
         "seconds": round(seconds, 3),
         "points": explored.points,
-        "findings": [_finding(each, explored, keep) for each in explored.findings],
+        "findings": [_finding(each, explored, keep, names) for each in explored.findings],
         "refuted": _sets(explored.refuted),
         "never_fired": _sets(explored.never_fired),
         "unfired": _sets(explored.unfired),
         "open": explored.open,
+        "open_sets": _sets(explored.open_sets),
+        "ignored": explored.ignored,
         "unexplained": explored.unexplained,
         "broken_teardowns": broken_teardowns,
         "evidence": (
@@ -92,7 +104,10 @@ def notes(document: Mapping[str, Any]) -> list[str]:
     """Say what should be known besides."""
     once = [f"failed once, but not again, when {words_of(f)}" for f in document["refuted"]]
     never = [f"no run told anything about {words_of(f)}" for f in document["never_fired"]]
+    left = [each for each in document["open_sets"] if each not in document["never_fired"]]
     found = once + never
+    found += [f"left open: whether it hurts that {words_of(each)}" for each in left[:NAMED]]
+    found += [f"no injector: {each.partition('@')[2]}" for each in document["ignored"]]
     if document["unexplained"]:
         found.append(f"failed {document['unexplained']} times although no fault had fired: flaky?")
     if document["broken_teardowns"]:
@@ -113,14 +128,23 @@ def _words(fault: str) -> str:
 
 
 def _hint(document: Mapping[str, Any]) -> list[str]:
+    callers = {Point.parse(each.partition("@")[2]).caller for each in document["ignored"]}
+    if callers - {service_name()}:
+        return [
+            f"{TO_SET}: FIT_KEYS has the keys that faults are",
+            "signed with, and ldfi.fit.install() (or fit/js) obeys them. What no injector reaches",
+            "can be left out of the promise: protected=(...).",
+        ]
     if document["unfired"]:
         return [
             "A point that is called once only (a cache, a token) or cannot fail: name it in the",
             "marker's protected=[...]. One that a fake answers: start the fake in the test or in a",
             "fixture of it, and see docs/pytest.md for the fakes through which faults fire.",
         ]
-    if document["points"]:
-        return ["Give the marker a larger time_limit or a smaller max_size."]
+    if "hypotheses are left open" in document["reason"]:
+        return ["Allow more time (time_limit), or fewer faults at once (max_size)."]
+    if document["reason"] != NO_CALL:
+        return []
     return [
         "Calls through httpx are seen by themselves, those of other libraries through",
         "OpenTelemetry's instrumentation of them. An application in another thread is seen only",
@@ -128,26 +152,45 @@ def _hint(document: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _finding(finding: Finding, explored: Explored, keep: Keep) -> Document:
+def named(text: str, names: Mapping[str, str]) -> str:
+    """Put names in the place of addresses."""
+    for address, name in sorted(names.items(), key=lambda pair: -len(pair[0])):
+        text = re.sub(rf"(?<![\w.]){re.escape(address)}(?!\d)", name, text)
+    return text
+
+
+def _learned(explored: Explored) -> dict[str, str]:
+    """Learn the names of addresses from services that tell their own in their spans."""
+    runs = [finding.run for finding in explored.findings]
+    runs += [explored.good] if explored.good else []
+    callees = {point: name for run in runs for point, name in run.lineage.callees.items()}
+    peers = {Point.parse(point).peer: name for point, name in callees.items()}
+    return {peer: name for peer, name in peers.items() if ":" in peer}
+
+
+def _finding(
+    finding: Finding, explored: Explored, keep: Keep, names: Mapping[str, str]
+) -> Document:
     good = outline(explored.good.lineage.tree) if explored.good else ()
     bad = outline(finding.run.lineage.tree)
     scenario, problem = keep(finding, good, bad)
     return {
         "faults": sorted(finding.faults),
         "injected": [str(fault) for fault in finding.injected],
-        "words": words_of(finding.faults),
+        "words": named(words_of(finding.faults), names),
         "error": finding.run.error,
         "confirmed": finding.confirmed,
         "scenario": scenario,
         "no_scenario": problem,
-        "lineage": [_row(row) for row in side_by_side(good, bad)],
+        "lineage": [_row(row, names) for row in side_by_side(good, bad)],
         "good": [call.to_json() for call in good],
         "bad": [call.to_json() for call in bad],
     }
 
 
-def _row(row: Row) -> Document:
-    return {"depth": row.depth, "point": row.point, "good": row.left, "bad": row.right}
+def _row(row: Row, names: Mapping[str, str]) -> Document:
+    point = named(row.point, names)
+    return {"depth": row.depth, "point": point, "good": row.left, "bad": row.right}
 
 
 def _finding_lines(finding: Mapping[str, Any]) -> list[str]:

@@ -44,7 +44,10 @@ class Topology:
             self._learned.clear()
         self._learned[id(lineage.callees)] = lineage.callees
         for point in lineage.called:
-            system = lineage.callees.get(point) or Point.parse(point).peer
+            # Whom the caller asked counts until somebody has answered: a call that was refused
+            # reaches nobody, and says nothing else of who is there.
+            asked = "" if point in self.callees else Point.parse(point).peer
+            system = lineage.callees.get(point) or asked
             if system and self.callees.get(point) != system:
                 self.callees[point] = system
                 self.changes += 1

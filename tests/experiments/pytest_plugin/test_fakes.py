@@ -38,7 +38,7 @@ def test_a_planted_failure_is_found_through_a_fake(session: Session, test: str) 
     document = session.documents[f"case_{test}"]
 
     assert [each["injected"] for each in document["findings"]] == [
-        ["error@app>http:GET:stock/*"]
+        ["refused@app>http:GET:stock/*"]
     ], session.output
     assert len(document["points"]) == 2
     assert document["never_fired"] == []
@@ -58,15 +58,15 @@ def test_faults_strike_beneath_what_an_application_puts_above_the_wire(
     document = session.documents[f"case_{test}"]
 
     assert [each["injected"] for each in document["findings"]] == [
-        ["error@app>http:GET:backup/*", "error@app>http:GET:stock/*"]
+        ["refused@app>http:GET:backup/*", "refused@app>http:GET:stock/*"]
     ], session.output
 
 
 @pytest.mark.parametrize(
     ("test", "expected"),
     [
-        ("httpx.py::test_retry_above_pytest_httpx", ["error@app>http:GET:stock/*"]),
-        ("requests.py::test_responses_retried", ["error@app>http:GET:stock/*"]),
+        ("httpx.py::test_retry_above_pytest_httpx", ["refused@app>http:GET:stock/*"]),
+        ("requests.py::test_responses_retried", ["refused@app>http:GET:stock/*"]),
         ("requests.py::test_responses_delayed", ["delay@app>http:GET:stock/*"]),
     ],
 )

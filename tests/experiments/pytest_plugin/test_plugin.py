@@ -70,34 +70,34 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     return Session(tmp_path_factory.mktemp("one"))
 
 
-def error(*hosts: str) -> list[str]:
-    return [f"error@app>http:GET:{host}" for host in hosts]
+def refused(*hosts: str) -> list[str]:
+    return [f"refused@app>http:GET:{host}" for host in hosts]
 
 
 @pytest.mark.parametrize(
     ("test", "expected"),
     [
-        ("test_pair", [error("pricecache/*", "pricing/*")]),
+        ("test_pair", [refused("pricecache/*", "pricing/*")]),
         ("test_singles_only", []),
         ("test_protected", []),
         ("test_delays", [["delay@app>http:GET:pricecache/*", "delay@app>http:GET:pricing/*"]]),
         ("test_delays_outlasted", []),
         ("test_fixture", []),
-        ("test_parametrized[one]", [error("one/")]),
-        ("test_parametrized[two]", [error("two/")]),
+        ("test_parametrized[one]", [refused("one/")]),
+        ("test_parametrized[two]", [refused("two/")]),
         ("test_decorated", [["error@app>cache:get:homecache"]]),
         ("test_libraries_that_fake_sockets_find_them_as_they_are", []),
-        ("test_anew", [error("pricecache/*", "pricing/*")]),
-        ("test_case", [error("pricecache/*", "pricing/*")]),
-        ("test_asgi", [error("stock/*")]),
-        ("test_traced_asgi", [error("stock/*")]),
-        ("test_asgi_behind_asgi", [error("shop/page/*"), error("stock/*")]),
-        ("test_testclient", [error("stock/*")]),
-        ("test_wsgi", [error("stock/*")]),
-        ("test_server_in_a_thread", [error("stock/*")]),
-        ("test_threads", [error("stock/*")]),
-        ("test_own_spans", [error("stock/*")]),
-        ("test_spans_not_sampled", [error("stock/*")]),
+        ("test_anew", [refused("pricecache/*", "pricing/*")]),
+        ("test_case", [refused("pricecache/*", "pricing/*")]),
+        ("test_asgi", [refused("stock/*")]),
+        ("test_traced_asgi", [refused("stock/*")]),
+        ("test_asgi_behind_asgi", [refused("shop/page/*"), refused("stock/*")]),
+        ("test_testclient", [refused("stock/*")]),
+        ("test_wsgi", [refused("stock/*")]),
+        ("test_server_in_a_thread", [refused("stock/*")]),
+        ("test_threads", [refused("stock/*")]),
+        ("test_own_spans", [refused("stock/*")]),
+        ("test_spans_not_sampled", [refused("stock/*")]),
         ("test_sqlalchemy", [["error@app>db:SELECT:sqlite"], ["error@app>db:connect:sqlite"]]),
     ],
 )
@@ -112,7 +112,7 @@ def test_weaknesses_are_found_and_nothing_else(
 def test_other_libraries_are_seen_through_their_instrumentation(session: Session) -> None:
     ((fault,),) = session.found("test_requests_over_a_socket")
 
-    assert re.fullmatch(r"error@app>http:GET:127\.0\.0\.1:\d+/needed", fault)
+    assert re.fullmatch(r"refused@app>http:GET:127\.0\.0\.1:\d+/needed", fault)
     assert len(session.tests["test_requests_over_a_socket"]["points"]) == 2
 
 
@@ -131,11 +131,28 @@ def test_unmarked_tests_run_as_ever(session: Session, test: str) -> None:
         ("test_calls_nothing", ["failure"], "inconclusive", "no call was seen that could fail"),
         ("test_skipped", ["skipped"], "inconclusive", ""),
         ("test_expected_to_fail", ["skipped"], "harmful", ""),
-        ("test_skips_under_faults", [], "tolerated", "no run told anything about app>http:GET:a/"),
+        (
+            "test_skips_under_faults",
+            ["failure"],
+            "inconclusive",
+            "no run told anything about app>http:GET:a/",
+        ),
         ("test_out_of_time", ["failure"], "inconclusive", "open when the time was over"),
         ("test_teardown_that_asks_too_much", [], "tolerated", "teardown failed in 1 runs"),
         ("test_fails_by_chance", [], "tolerated", "failed once, but not again, when"),
         ("test_cached", ["failure"], "inconclusive", "no fault has fired at app>http:GET:a/"),
+        (
+            "test_nothing_but_its_own_request",
+            ["failure"],
+            "inconclusive",
+            "that request is the test's own, not a dependency",
+        ),
+        (
+            "test_nothing_but_its_own_request_by_httpx",
+            ["failure"],
+            "inconclusive",
+            "start the services with the fixture ldfi_services",
+        ),
     ],
 )
 def test_troubles_are_told_apart(
@@ -154,11 +171,11 @@ def test_broken_fixtures_are_errors_as_ever(session: Session, test: str) -> None
 
 def test_the_failure_tells_what_differed(session: Session) -> None:
     expected = r"""
-1\. fails when app>http:GET:pricecache/\* fails and app>http:GET:pricing/\* fails
-   httpx\.HTTPStatusError: Server error '503 Service Unavailable' for url 'http://pricecache/17'
+1\. fails when app>http:GET:pricecache/\* fails \S+ and app>http:GET:pricing/\* fails \S+
+   httpx\.ConnectError: \[Errno 111\] Connection refused
      what differs +good run +failing run
-     app>http:GET:pricecache/\* +not called +error injected
-     app>http:GET:pricing/\* +ok +error injected
+     app>http:GET:pricecache/\* +not called +refused injected, failed
+     app>http:GET:pricing/\* +ok +refused injected, failed
    scenario: \S*/out/test-pair-[0-9a-f]{12}\.yaml
 """
     assert re.search(expected, session.output)
@@ -168,7 +185,7 @@ def test_the_summary_says_how_many_runs_it_took(session: Session) -> None:
     pair = session.tests["test_pair"]
 
     assert (
-        f"test_pair: found 1 in {pair['runs']} runs; trying all of size ≤ 2 takes 3"
+        f"test_pair: found 1 in {pair['runs']} runs; trying all of size ≤ 2 takes 6"
         in session.output
     )
     runs = sum(each["runs"] for each in session.tests.values())
@@ -180,13 +197,13 @@ def test_each_finding_is_a_scenario_file(session: Session) -> None:
 
     scenario = read(Path(finding["scenario"]))
 
-    assert scenario.faults == error("stock/*")
+    assert scenario.faults == refused("stock/*")
     assert scenario.request.target == "/page/*?q=*"
     assert [call.call for call in scenario.lineage.expected] == [
         "app>http:GET:reviews/*",
         "app>http:GET:stock/*",
     ]
-    assert [call.fired for call in scenario.lineage.observed] == [[], ["error"]]
+    assert [call.fired for call in scenario.lineage.observed] == [[], ["refused"]]
 
 
 def test_the_evidence_is_there_for_whoever_checks(session: Session) -> None:

@@ -1,0 +1,195 @@
+"""What ``ldfi explore`` does: runs a command through our proxy, again and again."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from ldfi.experiments.cli.terminal import console
+from ldfi.experiments.elsewhere.assertions import AnswerAssertion
+from ldfi.experiments.elsewhere.environment import export_interval
+from ldfi.experiments.elsewhere.proxy import Passage, Passed, Proxy
+from ldfi.experiments.elsewhere.receiver import ANY_PORT, InvalidAddress
+from ldfi.experiments.elsewhere.requests import as_call, root_span
+from ldfi.experiments.elsewhere.session import Elsewhere
+from ldfi.experiments.errors import Invalid, InvalidScenario
+from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.junit import write_junit
+from ldfi.experiments.pytest_plugin.loop import Asked, Finding, Run, explore
+from ldfi.experiments.pytest_plugin.report import write_report
+from ldfi.experiments.pytest_plugin.scenarios import write_scenario
+from ldfi.experiments.pytest_plugin.service import service_name
+from ldfi.experiments.pytest_plugin.told import Document, document_of, failure_of, headline, notes
+from ldfi.fit.faults import Fault
+from ldfi.lineage.outline import Outline
+
+LOST: Final = 2
+"""Times that a run is made again of which spans did not come."""
+SCENARIOS: Final = Path(".ldfi")
+PLACE: Final = "LDFI_TARGET"
+"""Where the command finds the address of our proxy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreWanted:
+    """What was typed. ``fixed``: the address to receive at was asked for."""
+
+    command: tuple[str, ...]
+    target: str
+    listen: str
+    receive: str
+    bounds: Bounds
+    assertions: tuple[AnswerAssertion, ...]
+    names: Mapping[str, str]
+    report: Path | None
+    junit: Path | None
+    fixed: bool
+
+
+@dataclass(slots=True)
+class CommandRuns:
+    """Runs the command, once for each hypothesis. ``output``: what the latest run printed."""
+
+    wanted: ExploreWanted
+    elsewhere: Elsewhere
+    proxy: Proxy
+    output: str = ""
+    runs: int = field(default=0)
+
+    def run(self, faults: tuple[Fault, ...]) -> Run:
+        """Run it; again where spans were lost, a few times."""
+        run, passing = self._once(faults)
+        for _ in range(LOST):
+            if not run.unseen or not passing:
+                break
+            run, passing = self._once(faults)
+        return run
+
+    def _once(self, faults: tuple[Fault, ...]) -> tuple[Run, bool]:
+        self.runs += 1
+        trace_id, root = secrets.token_hex(16), secrets.token_hex(8)
+        passage = Passage(trace_id, self.elsewhere.stamp(faults, self.wanted.bounds.delay))
+        self.elsewhere.begin(trace_id)
+        self.proxy.begin(passage)
+        start = time.time_ns()
+        try:
+            error = self._executed()
+        finally:
+            self.proxy.begin(None)
+        passed = passage.passed
+        error = error or next((f"{p.sent} is not {p.wrong[0]}" for p in passed if p.wrong), "")
+        service, sent = service_name(), [each.sent for each in passed]
+        own = [as_call(trace_id, root, service, each) for each in sent]
+        end = time.time_ns()
+        own.append(root_span(trace_id, root, service, start, end, failed=bool(error)))
+        shown = self.elsewhere.shown(trace_id, own, sent)
+        asked = _asked(passed[-1]) if passed else None
+        errors = sum(each.failed for each in sent)
+        problem = shown.problem or ("" if passed else self._nothing_passed())
+        run = Run(
+            *(not error, shown.lineage, error, asked, False, errors, problem),
+            began=start / 1e9,
+            ended=end / 1e9,
+        )
+        return run, shown.passing
+
+    def _executed(self) -> str:
+        """Run the command once; returns how it failed, in one line."""
+        wanted = self.wanted
+        try:
+            done = subprocess.run(  # noqa: S603 - what the user has typed
+                list(wanted.command),
+                env=os.environ | {PLACE: self.proxy.url},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=wanted.bounds.time_limit,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"it took longer than {wanted.bounds.time_limit:g} s"
+        except OSError as error:
+            raise Invalid(f"{wanted.command[0]} cannot be run: {error}") from error
+        self.output = done.stdout.decode("utf-8", "replace")
+        return f"exit code {done.returncode}" if done.returncode else ""
+
+    def _nothing_passed(self) -> str:
+        return (
+            f"the command sent nothing through {self.proxy.url}: have it ask there, and not at"
+            f" {self.wanted.target} itself. It finds the address in {PLACE}"
+        )
+
+
+def explored_by(wanted: ExploreWanted, *, quiet: bool) -> Document:
+    """Explore the command, tell of it, and write what was asked for. Raises Invalid."""
+    elsewhere = _receiving(wanted)
+    try:
+        proxy = Proxy(wanted.listen, wanted.target, wanted.assertions)
+        try:
+            return _explored(wanted, CommandRuns(wanted, elsewhere, proxy), quiet=quiet)
+        finally:
+            proxy.close()
+    finally:
+        elsewhere.close()
+
+
+def _receiving(wanted: ExploreWanted) -> Elsewhere:
+    try:
+        return Elsewhere(wanted.receive, export_interval())
+    except InvalidAddress:
+        if wanted.fixed:
+            raise
+        made = Elsewhere(ANY_PORT, export_interval())
+        console(stderr=True).print(
+            f"{wanted.receive} is taken: spans are received at {made.receiver.address}",
+            style="yellow",
+        )
+        return made
+
+
+def _explored(wanted: ExploreWanted, runs: CommandRuns, *, quiet: bool) -> Document:
+    started, bounds = time.time(), wanted.bounds
+    test = shlex.join(wanted.command)
+    over = started + bounds.time_limit
+    explored = explore(test, runs.run, bounds, lambda: time.time() > over, runs.elsewhere.doubt)
+    folder = SCENARIOS if wanted.report is None else wanted.report.absolute().parent
+
+    def keep(
+        finding: Finding, good: tuple[Outline, ...], bad: tuple[Outline, ...]
+    ) -> tuple[str, str]:
+        try:
+            return str(write_scenario(folder, test, finding, good, bad, bounds)), ""
+        except (OSError, InvalidScenario) as error:
+            return "", str(error)
+
+    seconds = time.time() - started
+    document = document_of(test, explored, bounds, seconds, 0, keep, wanted.names)
+    if wanted.report is not None:
+        write_report(wanted.report, [document])
+    if wanted.junit is not None:
+        write_junit(wanted.junit, [document])
+    if not quiet:
+        _tell(document, runs.output)
+    return document
+
+
+def _tell(document: Mapping[str, Any], output: str) -> None:
+    shown = console()
+    if document["verdict"] == "broken":
+        shown.print(output, end="", soft_wrap=True)
+    failure = failure_of(document)
+    lines = [failure] if failure else [f"ldfi: {headline(document)}", *notes(document)]
+    shown.print("\n".join(lines), soft_wrap=True)
+
+
+def _asked(passed: Passed) -> Asked:
+    url = urlsplit(passed.sent.url)
+    return Asked(passed.sent.method, url.path, url.query, passed.headers, passed.body)

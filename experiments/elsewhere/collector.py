@@ -1,0 +1,86 @@
+"""The spans of one run, waited for until its trace is whole: by the service's own rules.
+
+What comes in while the test runs is held back; when the test is over it goes into the assembler
+together with the test's own spans, and what comes later follows. What a system's traces look like
+is learned from run to run, so one collector serves a whole session.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Sequence
+from threading import Condition
+from typing import Final
+
+from ldfi.experiments.domain.traffic.waiting import Waiting
+from ldfi.lineage.assembly import Assembler, concerns
+from ldfi.lineage.expectations import Expectations
+from ldfi.lineage.span import Span, Trace
+
+HELD: Final = 100_000
+"""Spans that are held back at most: the oldest go first."""
+REMEMBERED: Final = 50
+"""Runs that were judged, and are known in case that more of them comes."""
+
+
+class Collector:
+    """Joins what services export with what the test itself has seen."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        self.waiting = waiting
+        self.strangers: Counter[str] = Counter()
+        """Spans of no run of ours, by service: nobody has told it the test's traceparent."""
+        self.late = 0
+        """Spans that came when their run had been judged already, and might have said otherwise."""
+        self._news = Condition()
+        self._held: deque[tuple[float, Span]] = deque(maxlen=HELD)
+        self._known: set[str] = set()
+        self._judged: OrderedDict[str, Trace] = OrderedDict()
+        self._assembler = Assembler(
+            waiting.quiet,
+            waiting.request,
+            patience=waiting.patience,
+            expected=Expectations(),
+        )
+
+    def take(self, spans: Sequence[Span]) -> None:
+        """Take in what has just arrived; from any thread."""
+        now = time.monotonic()
+        with self._news:
+            self._held.extend((now, span) for span in spans)
+            self._news.notify_all()
+
+    def begin(self, trace_id: str) -> None:
+        """Say that a run begins, of which spans will come."""
+        with self._news:
+            self._feed()
+            self.strangers.clear()
+            self._known.add(trace_id)
+
+    def whole(self, trace_id: str, own: Sequence[Span]) -> Trace:
+        """Wait for the trace of a run that is over. ``own``: what the test itself has seen."""
+        with self._news:
+            self._feed()
+            self._assembler.add(own, time.monotonic())
+            while True:
+                for trace in self._assembler.pop(time.monotonic()):
+                    if trace.trace_id == trace_id:
+                        return self._remembered(trace)
+                self._news.wait(self.waiting.quiet / 4)
+                self._feed()
+
+    def _feed(self) -> None:
+        while self._held:
+            arrived, span = self._held.popleft()
+            if span.trace_id not in self._known:
+                self.strangers[span.operation.service] += 1
+            elif late := self._assembler.add([span], arrived):
+                judged = self._judged.get(span.trace_id)
+                self.late += judged is None or concerns(judged, late)
+
+    def _remembered(self, trace: Trace) -> Trace:
+        self._judged[trace.trace_id] = trace
+        if len(self._judged) > REMEMBERED:
+            self._judged.popitem(last=False)
+        return trace

@@ -1,0 +1,134 @@
+"""``ldfi explore``: a test in any language, against a system in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from ldfi.experiments.cli import exits
+from ldfi.experiments.elsewhere.environment import variables
+from ldfi.experiments.elsewhere.services import Service, Services
+from ldfi.experiments.elsewhere.stamp import SharedKeys
+from ldfi.experiments.scenarios.scenario import read
+
+KEYS = SharedKeys("test:0123456789abcdef0123456789abcdef")
+SHOP = (sys.executable, "-m", "tests.experiments.elsewhere.shop")
+ASK = "import os, urllib.request as u; u.urlopen(os.environ['LDFI_TARGET'] + '/page/17')"
+TEST = (sys.executable, "-c", ASK)
+RECEIVE = "127.0.0.1:{}"
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def free() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def receiving() -> str:
+    return RECEIVE.format(free())
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory, receiving: str) -> Iterator[str]:
+    block = variables(KEYS, f"http://{receiving}")
+    services = Services(block, tmp_path_factory.mktemp("logs"))
+    store = Service("store", (*SHOP, "store"), free(), "/health")
+    page = Service("page", (*SHOP, "page"), free(), "/health", {"STORE": store.url})
+    try:
+        services.start(store, page)
+        yield page.url
+    finally:
+        services.close()
+
+
+def explore(*arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ldfi.experiments.cli", "explore", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+
+
+@pytest.fixture
+def told(receiving: str) -> Mapping[str, str]:
+    """What the block says to whoever explores."""
+    return variables(KEYS, f"http://{receiving}") | {"LDFI_RECEIVE": receiving}
+
+
+def test_a_command_is_explored_and_told_of_in_every_form(
+    shop: str, told: Mapping[str, str], tmp_path: Path
+) -> None:
+    report, junit = tmp_path / "r.json", tmp_path / "j.xml"
+    written = ("--report", str(report), "--junit", str(junit))
+
+    done = explore("--target", shop, *written, "--json", "--", *TEST, environment=told)
+
+    assert done.returncode == exits.FOUND, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    found = {each["words"] for each in document["findings"]}
+    assert found == {"page>http:GET:store/price/* fails (refused)", "store is down"}
+    assert document["runs"] <= document["exhaustive"]
+    assert json.loads(report.read_text())["tests"] == [document]
+    assert "fails when store is down" in report.with_suffix(".md").read_text()
+    (case,) = ElementTree.parse(junit).iter("testcase")  # noqa: S314
+    assert "fails when store is down" in (case.findtext("failure") or "")
+    scenario = read(Path(document["findings"][0]["scenario"]))
+    assert (scenario.request.method, scenario.request.path) == ("GET", "/page/*")
+
+
+def test_what_does_without_everything_is_fine_and_assertions_ask_for_more(
+    shop: str, told: Mapping[str, str]
+) -> None:
+    patient = (sys.executable, "-c", f"try:\n {ASK}\nexcept OSError: pass")
+    only = ("--target", shop, "--protected", "*price*", "--json")
+
+    fine = explore(*only, "--", *patient, environment=told)
+    strict = explore(*only, "--assert", "status==200", "--", *patient, environment=told)
+
+    assert fine.returncode == exits.FINE, fine.stdout + fine.stderr
+    assert strict.returncode == exits.FOUND, strict.stdout + strict.stderr
+    (finding,) = json.loads(strict.stdout)["findings"]
+    assert "is not status==200" in finding["error"]
+
+
+def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:
+    def explored(*command: str) -> subprocess.CompletedProcess[str]:
+        return explore("--target", shop, "--", *command, environment=told)
+
+    broken = explored(sys.executable, "-c", "print('no such page'); raise SystemExit(7)")
+    idle = explored(sys.executable, "-c", "pass")
+    missing = explored("./no-such-test")
+
+    assert broken.returncode == exits.INCONCLUSIVE
+    assert "no such page" in broken.stdout
+    assert "fails without any fault: exit code 7" in broken.stdout
+    assert idle.returncode == exits.INCONCLUSIVE
+    assert "the command sent nothing through" in idle.stdout
+    assert missing.returncode == exits.USAGE
+    assert "no-such-test cannot be run" in missing.stderr
+
+
+def test_the_block_is_printed_in_the_words_of_whoever_reads_it() -> None:
+    shell = explore("env", environment={"FIT_KEYS": KEYS.text})
+    kubernetes = explore("env", "--for", "kubernetes", environment={"FIT_KEYS": KEYS.text})
+
+    said = dict(shlex.split(line)[1].split("=", 1) for line in shell.stdout.splitlines())
+    expected = variables(KEYS, "http://127.0.0.1:4318")
+    assert said == expected | {"LDFI_RECEIVE": "127.0.0.1:4318"}
+    assert kubernetes.returncode == exits.USAGE
+    assert "--endpoint" in kubernetes.stderr
