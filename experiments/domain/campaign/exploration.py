@@ -190,7 +190,7 @@ class Exploration:
             if state == "open" and self.knowledge.superseded(faults):
                 states[faults] = "superseded"
         for faults in sorted(found, key=sorted):
-            if states.get(faults) != "open":
+            if states.get(faults) not in {"open", "superseded"}:
                 states[faults] = "suspected" if self.knowledge.settings.confirm else "open"
         return states
 

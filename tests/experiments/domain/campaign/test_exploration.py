@@ -20,8 +20,10 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
+from ldfi.lineage.span import Span
 from ldfi.solver.check import check
 from ldfi.testing.programs import Call, Run, Step, points_of
+from ldfi.testing.spans import span
 from tests.experiments.domain.campaign.test_campaign import failing_sets, shared_database
 from tests.experiments.simulated import (
     BOOT,
@@ -543,6 +545,30 @@ def test_a_shared_database_learned_again() -> None:
     same(again, lab.exploration)
     assert again.states == {frozenset({"down@db"}): "open"}
     assert isinstance(again.knowledge.traffic, Traffic)
+
+
+def one_store(faults: frozenset[str]) -> tuple[list[Span], bool]:
+    """A page asks one store three things; without reviews it shows bestsellers."""
+    fails = {point: kind for kind, _, point in (fault.partition("@") for fault in faults)}
+    spans = []
+    for at, what in enumerate(("price", "reviews", "bestsellers"), start=1):
+        point = f"page>http:GET:store/{what}"
+        fired, times = fails.get(point, ""), (10 * at, 10 * at + 9)
+        asked = {"point": point, "fired": fired, "peer": "store"}
+        spans.append(span(what, "root", at=times, failed=bool(fired), **asked))
+    good = not {f"page>http:GET:store/{what}" for what in ("reviews", "bestsellers")} <= {*fails}
+    return [*spans, span("root", kind="server", at=(0, 99), failed=not good)], good
+
+
+@given(st.integers(0, 20))
+def test_what_a_part_of_supersedes_is_not_confirmed_again_and_again(seed: int) -> None:
+    lab = Lab(one_store, Settings(kinds=("error",), seed=seed, min_traffic=5))
+    plans = lab.plans()
+    assert lab.exploration.plan() is None
+    assert len(plans) < 20
+    part = frozenset(f"refused@page>http:GET:store/{what}" for what in ("reviews", "bestsellers"))
+    assert lab.exploration.states[part] == "open"
+    assert lab.exploration.states.get(frozenset({"down@store"})) in {None, "superseded"}
 
 
 # --- What nature says to try first ---------------------------------------------------------------
