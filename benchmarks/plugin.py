@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.outcome import Target, at_least, at_most, say
+from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.loop import (
@@ -69,7 +70,8 @@ def try_everything(_: str, execute: Execute, bounds: Bounds, *__: Callable[[], o
 
 def _sets(called: set[str], bounds: Bounds) -> list[frozenset[Fault]]:
     points = sorted(point for point in called if matching(bounds.protected, [point]) is None)
-    faults = [Fault(point, kind) for point in points for kind in bounds.kinds]
+    kinds = Kinds(bounds.kinds)
+    faults = [Fault.parse(fault) for point in points for fault in kinds.at(point)]
     chosen = (
         frozenset(each) for n in range(1, bounds.max_size + 1) for each in combinations(faults, n)
     )

@@ -36,7 +36,7 @@ def test_there_are_five_of_four_shapes() -> None:
     assert len(WEAKNESSES) == 5
     assert sorted(map(len, faults)) == [1, 1, 1, 1, 2]
     assert sorted(f.partition("@")[0] for fs in faults for f in fs) == [
-        "delay", "down", "error", "error", "error", "error",
+        "delay", "down", "refused", "refused", "refused", "refused",
     ]  # fmt: skip
 
 

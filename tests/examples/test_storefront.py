@@ -36,7 +36,7 @@ def tests() -> dict[str, dict[str, Any]]:
 
 def test_all_that_is_planted_is_found_and_nothing_else(tests: dict[str, dict[str, Any]]) -> None:
     assert {name: found(test) for name, test in tests.items()} == {
-        name: {frozenset(f"error@app>http:{point}" for point in planted) for planted in sets}
+        name: {frozenset(f"refused@app>http:{point}" for point in planted) for planted in sets}
         for name, sets in PLANTED.items()
     }
 

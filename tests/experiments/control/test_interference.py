@@ -113,7 +113,7 @@ def test_what_hurts_bystanders_is_suspected_confirmed_and_found() -> None:
             world.step(requests=4, seconds=0.1)
             if not campaign.live():
                 break
-        assert world.findings() == {(f"error@{STARS}",): "open"}
+        assert world.findings() == {(f"refused@{STARS}",): "open"}
         first, second = ended(world)
     assert (first.purpose, second.purpose) == ("explore", "confirm")
     assert (first.verdict, second.verdict) == ("inconclusive", "harmful")

@@ -20,9 +20,12 @@ from typer.testing import CliRunner
 from ldfi.experiments.cli.client import Client
 from ldfi.experiments.cli.main import app
 from ldfi.experiments.cli.processes import Processes, free_port
-from tests.experiments.scenarios.staging import DEVICE, LICENSE
+from tests.experiments.scenarios.staging import DEVICE
 
 pytestmark = pytest.mark.long
+
+LICENSE = "refused@api>http:GET:license/licenses/*"
+"""As a campaign finds it: what an error is at a point over HTTP."""
 
 PATIENCE = 240.0
 """Seconds that a step may take on a machine that is busy with other things."""

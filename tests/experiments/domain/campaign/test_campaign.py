@@ -131,7 +131,7 @@ def test_a_kind_that_was_not_asked_for_is_not_tried() -> None:
     program = Call("root", (Step("critical", (Call("a>http:GET:b/", (inner,)),)),))
     # When a campaign tries kinds of which error is none
     kinds = ("refused", "status:500")
-    campaign = explore(serving(program), Settings(kinds=kinds, min_traffic=5))
+    campaign = explore(serving(program), Settings(kinds=kinds, each_kind=True, min_traffic=5))
     # Then each of these is found at each of them, and nothing else
     points = ("a>http:GET:b/", "b>http:GET:c/")
     assert found_by(campaign) == {frozenset({f"{k}@{p}"}) for k in kinds for p in points}
@@ -165,7 +165,7 @@ def test_of_several_kinds_all_that_hurts_is_found_and_each_for_itself(
     # Given any program whose handlers know some kinds of failure and not others
     assume(points_of(program))
     assume(Run(frozenset()).execute(program).good)
-    bounds = Settings(kinds=kinds, seed=seed, max_union=cap, min_traffic=5)
+    bounds = Settings(kinds=kinds, each_kind=True, seed=seed, max_union=cap, min_traffic=5)
     # When a campaign over several kinds has nothing left to try
     campaign = explore(serving(program), bounds)
     # Then its findings are the minimal failing sets of what can happen at once, exactly
