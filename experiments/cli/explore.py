@@ -99,6 +99,7 @@ def run(
     from ldfi.experiments.cli.exploring import ExploreWanted, explored_by
     from ldfi.experiments.elsewhere.assertions import AnswerAssertion
     from ldfi.experiments.pytest_plugin.bounds import Bounds
+    from ldfi.experiments.pytest_plugin.report import as_told
 
     bounds = Bounds.of(
         (),
@@ -125,7 +126,7 @@ def run(
     )
     document = explored_by(wanted, quiet=as_json)
     if as_json:
-        typer.echo(json.dumps(document))
+        typer.echo(json.dumps(as_told(document)))
     codes = {"harmful": exits.FOUND, "tolerated": exits.FINE}
     raise typer.Exit(codes.get(document["verdict"], exits.INCONCLUSIVE))
 

@@ -17,14 +17,20 @@ FORMAT: Final = "ldfi-pytest/1"
 def write_report(path: Path, documents: Sequence[dict[str, Any]]) -> None:
     """Write both files, and the evidence. ``path`` is that of the JSON. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    found = [dict(each) for each in sorted(documents, key=lambda each: each["test"])]
-    evidence = [each.pop("evidence", None) for each in found]
-    write_evidence(path.with_suffix(SUFFIX), [each for each in evidence if each is not None])
+    ordered = sorted(documents, key=lambda each: each["test"])
+    evidence = [each["evidence"] for each in ordered if each["evidence"] is not None]
+    write_evidence(path.with_suffix(SUFFIX), evidence)
+    found = [as_told(each) for each in ordered]
     path.write_text(
         json.dumps({"format": FORMAT, "tests": found}, indent=1, ensure_ascii=False) + "\n",
         encoding="utf-8",
     )
     path.with_suffix(".md").write_text(as_markdown(found), encoding="utf-8")
+
+
+def as_told(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what is known of a test without its evidence, which has a file of its own."""
+    return {key: value for key, value in document.items() if key != "evidence"}
 
 
 def as_markdown(documents: Sequence[dict[str, Any]]) -> str:

@@ -135,7 +135,7 @@ def test_a_kind_that_was_survived_proves_itself_alone() -> None:
     kinds = ("error", "delay", "refused", "timeout", "status:404", "status:500", "sql:deadlock")
     assert evidence.relied_on(run, kinds) == {
         *(f"{kind}@{http}" for kind in ("error", "delay", "refused", "timeout", "status:500")),
-        *(f"{kind}@{below}" for kind in ("error", "delay", "sql:deadlock")),
+        *(f"{kind}@{below}" for kind in ("error", "delay", "timeout", "sql:deadlock")),
     }
 
 

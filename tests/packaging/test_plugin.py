@@ -78,6 +78,7 @@ def test_it_loads_and_nothing_but_itself(plain: Environment, tmp_path: Path) -> 
         "ldfi",
         "ldfi.experiments",
         package,
+        f"{package}.away",
         f"{package}.fixture",
         f"{package}.plugin",
     ]

@@ -68,7 +68,7 @@ PAIR = (
     "page>http:GET:store/bestsellers fails (refused)"
     " and page>http:GET:store/reviews/* fails (refused)"
 )
-"""Without either there is nothing to list. That the whole store hurts is said by its price alone."""
+"""Without either there is nothing to list. That the store is down hurts by its price alone."""
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ def test_from_a_finding_to_a_fix_that_stays_fixed(world: World) -> None:
         "depth": 0,
         "call": LICENSE.partition("@")[2],
         "without": "ok",
-        "with": "error injected",
+        "with": "refused injected, failed",
     } in differing
 
     httpx.post(weakness).raise_for_status()
