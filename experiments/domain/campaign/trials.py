@@ -72,7 +72,7 @@ class Trial:
         """Say why nothing is known of the hypothesis, where nothing is."""
         if self.decided:
             return NOT_ALL_FIRED
-        return SILENT_DEVICES if self.why.endswith("never reported") else self.why
+        return SILENT_DEVICES if "treated devices never reported" in self.why else self.why
 
     def silent(self, usual: frozenset[str]) -> frozenset[str]:
         """Return its points that were called while they should have failed, and never did; of a

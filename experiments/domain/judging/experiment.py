@@ -43,7 +43,7 @@ from ldfi.experiments.domain.judging.judgement import Besides, judge
 from ldfi.experiments.domain.judging.kept import Kept
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
-from ldfi.experiments.domain.judging.silence import Heard, RollCall, silence
+from ldfi.experiments.domain.judging.silence import RollCall, heard_of, silence
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import Counts, Tests, Verdict, tests_for
 from ldfi.experiments.domain.settings import Settings, Thresholds
@@ -216,7 +216,8 @@ class Experiment:
             )
         if not self.active:
             return
-        self.reach.add(arm, outcome.device, lineage.start, lineage.trace_id, reached=reached)
+        request = (arm, outcome.device, lineage.start, lineage.trace_id)
+        self.reach.add(*request, reached=reached, again=lineage.again)
         if not reached:
             (self.passed_by if treated else self.spared).add(outcome.device)
             return
@@ -367,7 +368,7 @@ class Experiment:
     def _verdict(self) -> Verdict:
         """Give the verdict: see *the order*, above."""
         told, counted = self.tests.final(), self.settings.promql is not None
-        heard = Heard(self.outstanding(), self.used, self.awaited(), self.enrolled)
+        heard = heard_of(self.reach, self.used, self.enrolled)
         besides = Besides(
             fired=bool(self.arms["treatment"].total and (self.good or self.bad)),
             hurt=self.bystanders.hurt,

@@ -11,6 +11,7 @@ them. Which shares differ is told by Fisher's exact test.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -57,16 +58,35 @@ class Reach:
         default_factory=lambda: {"treatment": {}, "control": {}}
     )
 
-    def add(self, arm: Arm, device: str, start: int, trace_id: str, *, reached: bool) -> None:
-        """Take in one request. ``start``: nanoseconds since the epoch."""
+    _heard: dict[Arm, dict[str, int]] = field(
+        default_factory=lambda: {"treatment": {}, "control": {}}
+    )
+    """When the first request of each device began, where it was heard of."""
+
+    def add(
+        self,
+        arm: Arm,
+        device: str,
+        start: int,
+        trace_id: str,
+        *,
+        reached: bool,
+        again: bool = False,
+    ) -> None:
+        """Take in one request. ``start``: nanoseconds since the epoch. ``again``: the device had
+        sent another one before."""
         request = _Request(start, trace_id, reached)
+        if not again:
+            heard = self._heard[arm]
+            heard[device] = min(start, heard.get(device, start))
         first, last = self._first[arm], self._last[arm]
         first[device] = min(request, first.get(device, request))
         last[device] = max(request, last.get(device, request))
 
-    def heard(self, arm: Arm, until: float) -> int:
-        """Count the devices that were heard of whose first request began by then (Unix seconds)."""
-        return sum(each.start <= until * 1e9 for each in self._first[arm].values())
+    def heard(self, arm: Arm, until: float = math.inf) -> int:
+        """Count the devices of whose first request was heard, and that it began by then (Unix
+        seconds). Who crashed with it, and reports a later one, was silent."""
+        return sum(start <= until * 1e9 for start in self._heard[arm].values())
 
     def parts(self, arm: Arm) -> tuple[Share, Share]:
         """Say how many requests reached the point in the first part, and in the later one."""

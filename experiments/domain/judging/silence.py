@@ -34,6 +34,15 @@ class Heard(NamedTuple):
     enrolled: int | None
 
 
+def heard_of(reach: Reach, used: int, enrolled: int | None) -> Heard:
+    """Count who was silent: of whose first request nothing came, whatever of later ones.
+
+    ``used``, ``enrolled``: the devices that were let in, and those in control.
+    """
+    awaited = None if enrolled is None else max(0, enrolled - reach.heard("control"))
+    return Heard(max(0, used - reach.heard("treatment")), used, awaited, enrolled)
+
+
 def silence(heard: Heard, delta: float, verdict: Verdict) -> str | None:
     """Say why too many were silent for a verdict; None where they were not. An inconclusive one
     says it as a tolerated one would.

@@ -538,6 +538,19 @@ def test_tolerated_takes_more_devices_where_more_of_the_treated_are_silent(
     assert experiment.review(16.0)
 
 
+def test_who_crashed_and_reports_a_later_request_was_silent() -> None:
+    # Given treated devices of which half crash with their first request, and report the next one
+    experiment = an_experiment()
+    feed(experiment, 20, treated=True)
+    for number in range(100, 120):
+        experiment.observe(seen(2 * number, "control", success=True))
+        experiment.observe(asked_again(2 * number + 1, f"d{number}", success=True))
+    experiment.used = experiment.controls = experiment.enrolled = 40
+    # Then these are heard of, and nothing is known of what they were let in with
+    assert decide(experiment) == "inconclusive"
+    assert experiment.reason.endswith("20 of 40 treated devices never reported, 0 of 40 in control")
+
+
 def test_an_inconclusive_one_says_that_the_treated_were_silent() -> None:
     experiment = an_experiment()
     feed(experiment, 3, treated=True)
