@@ -20,11 +20,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from statistics import mean
 
-from rich.console import Console
-from rich.progress import track
-
 from benchmarks.honesty import upper
 from benchmarks.outcome import Row, Target, at_least, at_most, say
+from benchmarks.pieces import carried_out
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
@@ -224,6 +222,16 @@ def ended(world: World, wrong: Wrong, seed: int, *, doubting: bool) -> Ended:
     return Ended(complete, complete and lab.false(certificate), unsettled, tuple(lab.tried))
 
 
+def both_ended(piece: tuple[str, int]) -> tuple[Ended, Ended]:
+    """Explore one world, with doubt and without."""
+    name, seed = piece
+    world = World.drawn(random.Random(seed))
+    return (
+        ended(world, CELLS[name], seed, doubting=True),
+        ended(world, CELLS[name], seed, doubting=False),
+    )
+
+
 def cell(name: str, doubting: list[Ended], believing: list[Ended]) -> Row:
     """Compare the campaigns of a cell, with doubt and without."""
     runs, false = len(doubting), sum(each.false for each in doubting)
@@ -252,12 +260,11 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--runs", type=int, default=60, help="worlds for each row")
     given = parser.parse_args()
-    steps = [(name, seed) for name in CELLS for seed in range(given.runs)]
+    worlds = [(name, seed) for name in CELLS for seed in range(given.runs)]
     found: dict[str, tuple[list[Ended], list[Ended]]] = {name: ([], []) for name in CELLS}
-    for name, seed in track(steps, "exploring", console=Console(stderr=True), transient=True):
-        world = World.drawn(random.Random(seed))
-        for doubting, kept in zip((True, False), found[name], strict=True):
-            kept.append(ended(world, CELLS[name], seed, doubting=doubting))
+    for (name, _), both in zip(worlds, carried_out(both_ended, worlds, "exploring"), strict=True):
+        for one, kept in zip(both, found[name], strict=True):
+            kept.append(one)
     rows = [cell(name, *both) for name, both in found.items()]
     return 0 if say({"after six runs": rows}, _targets(rows), as_json=given.json) else 1
 

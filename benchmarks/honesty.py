@@ -30,22 +30,18 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import mean
 from typing import Final, Literal
 
-from rich.console import Console
-from rich.progress import track
-
 from benchmarks import honest_worlds
 from benchmarks.honest_experiments import MANY, PATIENT, Ended, finding, run
 from benchmarks.outcome import Row, Target, at_least, at_most, say
+from benchmarks.pieces import carried_out
 from benchmarks.weather import Sky
 from ldfi.experiments.domain.judging.comparison import differ
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
@@ -327,18 +323,13 @@ def _of(row: Row, column: str) -> float:
     return float(str(row[column]))
 
 
-def measure(scale: float, *, progress: bool = False) -> Measured:
+def measure(scale: float) -> Measured:
     """Do it all, on as many processes as there are processors."""
     wanted = list(cells(scale))
     work = [(cell, n) for cell in wanted for n in range(-(-cell.count // CHUNK))]
     results: dict[Cell, list[Ended]] = {cell: [] for cell in wanted}
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        done: Iterable[list[Ended]] = pool.map(_done, work)
-        if progress:
-            console = Console(stderr=True)
-            done = track(done, "simulating", len(work), console=console, transient=True)
-        for (cell, _), ended in zip(work, done, strict=True):
-            results[cell] += ended
+    for (cell, _), ended in zip(work, carried_out(_done, work), strict=True):
+        results[cell] += ended
     tables = tables_of(results)
     return tables, targets_of(tables)
 
@@ -354,7 +345,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--full", action="store_true", help="four times as many, tighter bounds")
     given = parser.parse_args()
-    tables, targets = measure(FULL if given.full else 1.0, progress=True)
+    tables, targets = measure(FULL if given.full else 1.0)
     return 0 if say(tables, targets, as_json=given.json) else 1
 
 

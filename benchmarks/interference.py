@@ -26,11 +26,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rich.console import Console
-from rich.progress import track
 from sqlalchemy import select
 
 from benchmarks.outcome import Target, at_least, at_most, say
+from benchmarks.pieces import carried_out
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.testing.programs import Caller, CallFailed, Unserved
@@ -141,6 +140,12 @@ def tried(programs: dict[str, Any]) -> Tried:
     return Tried("none", 0, 0, 0)
 
 
+def drawn(piece: tuple[str, int]) -> Tried:
+    """Try one experiment in a case, with limits and times drawn by its seed."""
+    name, seed = piece
+    return tried(CASES[name](random.Random(f"{name} {seed}")))
+
+
 def summed(name: str, all_tried: list[Tried]) -> dict[str, Any]:
     """Sum up one case."""
     outcomes = [each.outcome for each in all_tried]
@@ -187,9 +192,9 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=300, help="experiments with something shared")
     given = parser.parse_args()
     found: dict[str, list[Tried]] = {name: [] for name in CASES}
-    console = Console(stderr=True)
-    for name, seed in track(list(_runs(given.runs)), "simulating", console=console, transient=True):
-        found[name].append(tried(CASES[name](random.Random(f"{name} {seed}"))))
+    pieces = list(_runs(given.runs))
+    for (name, _), one in zip(pieces, carried_out(drawn, pieces), strict=True):
+        found[name].append(one)
     rows = [summed(name, all_tried) for name, all_tried in found.items()]
     return 0 if say({"cases": rows}, targets(rows), as_json=given.json) else 1
 

@@ -24,16 +24,15 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from rich.console import Console
-from rich.progress import track
 from sqlalchemy import select
 
 from benchmarks.honesty import upper
 from benchmarks.outcome import Row, Target, at_least, at_most, say
+from benchmarks.pieces import carried_out
 from benchmarks.planted import (
     NAME,
     PREDICATE,
@@ -211,20 +210,13 @@ class Found:
     bursts: int = 0
     engines: list[tuple[Told, Told]] = field(default_factory=list)
 
-    def campaign(self, name: str, seed: int) -> None:
-        """Explore one world."""
-        cell = CELLS[name]
-        told = explore(planted(seed), cell.settings, cell.conditions, seed, cell.traces)
-        self.cells[name].append(told)
-
-    def burst(self, seed: int) -> None:
-        """Run some experiments in which nothing hurts."""
-        self.harmful += bursts(AT_A_TIME, seed)
-        self.bursts += AT_A_TIME
-
-    def engine(self, seed: int) -> None:
-        """Explore one world in both ways."""
-        self.engines.append(both(seed))
+    def add(self, other: Found) -> None:
+        """Add what was measured of another piece."""
+        for name, told in other.cells.items():
+            self.cells[name] += told
+        self.harmful += other.harmful
+        self.bursts += other.bursts
+        self.engines += other.engines
 
     def tables(self) -> dict[str, list[Row]]:
         """Sum it all up."""
@@ -252,15 +244,37 @@ class Found:
         return targets
 
 
-def steps(worlds: int) -> Iterator[Callable[[Found], None]]:
-    """List everything to be measured, in pieces that progress can be counted in."""
-    for name, cell in CELLS.items():
-        for seed in range(worlds if cell.hurt is not None else max(1, worlds // 4)):
-            yield lambda found, n=name, s=seed: found.campaign(n, s)  # type: ignore[misc]
-    for seed in range(max(1, BURSTS_A_WORLD * worlds // AT_A_TIME)):
-        yield lambda found, s=seed: found.burst(s)  # type: ignore[misc]
-    for seed in range(ENGINES):
-        yield lambda found, s=seed: found.engine(s)  # type: ignore[misc]
+Piece = tuple[str, int]
+"""The name of a cell, or of what else is done, and a seed."""
+BURST: Final = "bursts"
+ENGINE: Final = "engine"
+
+
+def pieces(worlds: int) -> list[Piece]:
+    """List everything to be measured."""
+    campaigns = [
+        (name, seed)
+        for name, cell in CELLS.items()
+        for seed in range(worlds if cell.hurt is not None else max(1, worlds // 4))
+    ]
+    some = max(1, BURSTS_A_WORLD * worlds // AT_A_TIME)
+    return [
+        *campaigns,
+        *((BURST, seed) for seed in range(some)),
+        *((ENGINE, seed) for seed in range(ENGINES)),
+    ]
+
+
+def measured(piece: Piece) -> Found:
+    """Measure one piece."""
+    name, seed = piece
+    if name == BURST:
+        return Found({}, bursts(AT_A_TIME, seed), AT_A_TIME)
+    if name == ENGINE:
+        return Found({}, engines=[both(seed)])
+    cell = CELLS[name]
+    told = explore(planted(seed), cell.settings, cell.conditions, seed, cell.traces)
+    return Found({name: [told]})
 
 
 def main() -> int:
@@ -270,9 +284,8 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=40, help="planted worlds for each cell")
     given = parser.parse_args()
     found = Found({name: [] for name in CELLS})
-    pieces = list(steps(given.worlds))
-    for piece in track(pieces, "simulating", console=Console(stderr=True), transient=True):
-        piece(found)
+    for piece in carried_out(measured, pieces(given.worlds)):
+        found.add(piece)
     return 0 if say(found.tables(), found.targets(), as_json=given.json) else 1
 
 
