@@ -1,4 +1,4 @@
-"""``python -m benchmarks.explore [--json] [--seeds N] [--plot FILE]``: experiments until certain.
+"""``python -m benchmarks.explore [--json] [--full] [--plot FILE]``: experiments until certain.
 
 Strategies side by side on the same App Boot trees. Every strategy but ``exhaustive`` and ``random``
 runs until the explorer has nothing left to propose, and its certificate is checked by
@@ -20,12 +20,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.appboot import app_boot
-from benchmarks.explore_campaign import Campaign, campaign, exhaustive
-from benchmarks.explore_curve import curve, plot
+from benchmarks import explore_curve as curve
+from benchmarks.explore_campaign import Campaign, Cell, explored
 from benchmarks.outcome import Target, at_least, at_most, say
 
-SEEDS = 30
+SEEDS = 10
+FULL = 30
 SMALL = (20, 26)
 """Points of the trees that exhaustive search is tried on."""
 NATURE = (500, 0.003)
@@ -33,15 +33,15 @@ NATURE = (500, 0.003)
 the requests carry an error, as in production."""
 
 
-def summary(name: str, max_size: int, campaigns: list[Campaign]) -> dict[str, object]:
+def summary(cell: Cell, campaigns: list[Campaign]) -> dict[str, object]:
     """Make one row: means over the seeds."""
 
     def average(value: Callable[[Campaign], float]) -> float:
         return round(mean(map(value, campaigns)), 2)
 
     return {
-        "strategy": name,
-        "max_size": max_size,
+        "strategy": cell.name,
+        "max_size": cell.max_size,
         "seeds": len(campaigns),
         "points": average(lambda c: c.points),
         "to_first_finding": average(lambda c: c.first),
@@ -59,63 +59,37 @@ def summary(name: str, max_size: int, campaigns: list[Campaign]) -> dict[str, ob
     }
 
 
-def rows(seeds: int) -> Iterator[dict[str, object]]:
-    """Make the table."""
-    big = [app_boot(seed) for seed in range(seeds)]
+def cells() -> Iterator[Cell]:
+    """Say what the rows of the table are made of."""
     for max_size in (2, 3):
-        for name, strategy, blame, nature in (
-            ("union with blame", "union", True, (0, 0.0)),
-            ("union", "union", False, (0, 0.0)),
-            ("union with blame, after nature", "union", True, NATURE),
-            ("likeliest", "likeliest", False, (0, 0.0)),
-            ("smallest", "smallest", False, (0, 0.0)),
-            ("smallest, after nature", "smallest", False, NATURE),
-            ("random", "random", False, (0, 0.0)),
-        ):
-            if max_size == 3 and strategy != "union":
-                continue  # thousands of triples: see the small trees
-            yield summary(
-                name,
-                max_size,
-                [
-                    campaign(
-                        app,
-                        strategy=strategy,
-                        max_size=max_size,
-                        seed=seed,
-                        blame=blame,
-                        nature=nature,
-                    )
-                    for seed, app in enumerate(big)
-                ],
-            )
-    small = [app_boot(seed, size=SMALL) for seed in range(seeds)]
+        yield Cell("union with blame", "union", max_size, blame=True)
+        yield Cell("union", "union", max_size)
+        yield Cell("union with blame, after nature", "union", max_size, blame=True, nature=NATURE)
+    # Sets of three take these thousands of experiments: see the small trees.
+    yield Cell("likeliest", "likeliest", 2)
+    yield Cell("smallest", "smallest", 2)
+    yield Cell("smallest, after nature", "smallest", 2, nature=NATURE)
+    yield Cell("random", "random", 2)
     for max_size in (2, 3):
-        for name in ("union", "likeliest", "smallest"):
-            yield summary(
-                f"{name}, small trees",
-                max_size,
-                [
-                    campaign(app, strategy=name, max_size=max_size, seed=seed, blame=False)
-                    for seed, app in enumerate(small)
-                ],
-            )
-        yield summary(
-            "exhaustive, small trees", max_size, [exhaustive(app, max_size) for app in small]
-        )
+        for name in ("union", "likeliest", "smallest", "exhaustive"):
+            yield Cell(f"{name}, small trees", name, max_size, size=SMALL)
 
 
 def main() -> int:
     """Print the table and the curve; 1 if a planted failure was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--full", action="store_true", help=f"{FULL} trees in place of {SEEDS}")
+    parser.add_argument("--seeds", type=int, help="so many trees")
     parser.add_argument("--plot", help="write the curve to this PNG file")
     arguments = parser.parse_args()
-    table = list(rows(arguments.seeds))
-    drawn = [curve(arguments.seeds, blame=blame) for blame in (True, False)]
+    seeds = arguments.seeds or (FULL if arguments.full else SEEDS)
+    table_of, curve_of = list(cells()), [curve.cells(blame=blame) for blame in (True, False)]
+    found = iter(explored([*table_of, *curve_of[0], *curve_of[1]], seeds))
+    table = [summary(cell, next(found)) for cell in table_of]
+    drawn = [[curve.point(cell, next(found)) for cell in each] for each in curve_of]
     if arguments.plot:
-        plot(drawn, Path(arguments.plot))
+        curve.plot(drawn, Path(arguments.plot))
     points = [asdict(point) for each in drawn for point in each]
     met = say({"strategies": table, "curve": points}, targets(table), as_json=arguments.json)
     return 0 if met else 1

@@ -1,19 +1,25 @@
-"""One exploration of one App Boot tree, from the failure-free run to the checked certificate."""
+"""One exploration of one App Boot tree, from the failure-free run to the checked certificate; and
+many of them, on all cores at once."""
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 
-from benchmarks.appboot import AppBoot
+from benchmarks.appboot import AppBoot, app_boot
 from ldfi.solver import Explorer, Faults
 from ldfi.solver.check import check
 
 PATIENCE = 1500
 """Experiments after which ``random`` is stopped."""
+LARGE = (80, 150)
+"""Points of a tree."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,45 @@ class Campaign:
     harmed: int
     """Faults injected in failed experiments, all together."""
     seconds: float
+    """Of processor time: the certificate, its check, and the simulation are part of it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of the table, or one point of the curve: explored once for each seed.
+
+    ``cap`` and ``nature`` as of :func:`campaign`; ``size``: how many points a tree has.
+    """
+
+    name: str
+    strategy: str
+    max_size: int
+    blame: bool = False
+    nature: tuple[int, float] = (0, 0.0)
+    size: tuple[int, int] = LARGE
+    cap: int | None = None
+
+    def explore(self, seed: int) -> Campaign:
+        """Explore the tree of this seed."""
+        app = app_boot(seed, size=self.size)
+        if self.strategy == "exhaustive":
+            return exhaustive(app, self.max_size)
+        return campaign(
+            app,
+            strategy=self.strategy,
+            max_size=self.max_size,
+            seed=seed,
+            blame=self.blame,
+            cap=self.cap,
+            nature=self.nature,
+        )
+
+
+def explored(cells: Sequence[Cell], seeds: int) -> list[list[Campaign]]:
+    """Explore so many trees for each of the cells, in a process for each core."""
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        jobs = [[pool.submit(cell.explore, seed) for seed in range(seeds)] for cell in cells]
+        return [[job.result() for job in row] for row in jobs]
 
 
 def campaign(
@@ -51,7 +96,7 @@ def campaign(
     ``cap``: on the size of a union. ``nature``: how many requests are watched beforehand, and how
     often each call fails in them by itself.
     """
-    started = time.perf_counter()
+    started = time.process_time()
     explorer = Explorer(
         max_size=max_size,
         strategy="smallest" if strategy == "random" else strategy,
@@ -124,13 +169,13 @@ def _concluded(app: AppBoot, explorer: Explorer, tally: _Tally, started: float) 
         weak_bound=bound["failing"] + max(len(bound["packing"]) - 1, 0),
         largest=tally.largest,
         harmed=tally.harmed,
-        seconds=time.perf_counter() - started,
+        seconds=time.process_time() - started,
     )
 
 
 def exhaustive(app: AppBoot, max_size: int) -> Campaign:
     """Try every set that contains no known failing one."""
-    started = time.perf_counter()
+    started = time.process_time()
     found: list[frozenset[str]] = []
     count = first = last = 0
     for size in range(1, max_size + 1):
@@ -156,7 +201,7 @@ def exhaustive(app: AppBoot, max_size: int) -> Campaign:
         weak_bound=bound,
         largest=max_size,
         harmed=sum(map(len, found)),
-        seconds=time.perf_counter() - started,
+        seconds=time.process_time() - started,
     )
 
 

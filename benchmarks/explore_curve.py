@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from benchmarks.appboot import app_boot
-from benchmarks.explore_campaign import campaign
+from benchmarks.explore_campaign import Campaign, Cell
 
 CAPS = (1, 2, 4, 8, 10, 16, 32, 64, None)
 
@@ -24,25 +24,21 @@ class Point:
     all_planted_found: bool
 
 
-def curve(seeds: int, *, blame: bool) -> list[Point]:
-    """Measure experiments against failed ones as the cap on the union grows."""
-    points = []
-    for cap in CAPS:
-        campaigns = [
-            campaign(app_boot(seed), strategy="union", max_size=2, seed=seed, blame=blame, cap=cap)
-            for seed in range(seeds)
-        ]
-        points.append(
-            Point(
-                max_union=cap,
-                blame=blame,
-                experiments=round(mean(c.experiments for c in campaigns), 2),
-                failed=round(mean(c.failed for c in campaigns), 2),
-                faults_in_failed=round(mean(c.harmed for c in campaigns), 1),
-                all_planted_found=all(c.all_found for c in campaigns),
-            )
-        )
-    return points
+def cells(*, blame: bool) -> list[Cell]:
+    """Say what is explored for one curve: the same trees under each cap."""
+    return [Cell(f"cap {cap}", "union", 2, blame=blame, cap=cap) for cap in CAPS]
+
+
+def point(cell: Cell, campaigns: Sequence[Campaign]) -> Point:
+    """Take the means of what was explored under one cap."""
+    return Point(
+        max_union=cell.cap,
+        blame=cell.blame,
+        experiments=round(mean(c.experiments for c in campaigns), 2),
+        failed=round(mean(c.failed for c in campaigns), 2),
+        faults_in_failed=round(mean(c.harmed for c in campaigns), 1),
+        all_planted_found=all(c.all_found for c in campaigns),
+    )
 
 
 def plot(curves: list[list[Point]], file: Path) -> None:

@@ -321,15 +321,14 @@ class Explorer:
 
     def _search(self, deadline: Deadline) -> Search:
         now = self._now()
-        variables = self._language.variables
-        attempts = {variables(faults): count for faults, count in self._attempts.items()}
+        known = ((self._language.variables(each), n) for each, n in self._attempts.items())
         return Search(
             now=now,
             sat=self._sat,
             listing=self._listing,
             rng=self._lot("propose"),
             deadline=deadline,
-            attempts={each: n for each, n in attempts.items() if now.is_open(each)},
+            attempts={each: n for each, n in known if now.is_open(each)},
             max_attempts=self.max_inconclusive,
             max_union=self.max_union,
             costs=self._costs,
@@ -337,6 +336,7 @@ class Explorer:
             known_pairs=self._pairs,
             max_faults=self.max_faults,
             mute=self._suspects.mute,
+            named=self._suspects.named,
             interacting=self._equation.interacting(),
         )
 

@@ -7,6 +7,8 @@ and the best variable is found from the highest plane down, without looking at e
 
 from __future__ import annotations
 
+import functools
+import operator
 import random
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,11 +21,12 @@ class BitCounts:
 
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
         self._planes: list[int] = []
-        for variable, count in (counts or {}).items():
-            for plane in members(count):
-                while len(self._planes) <= plane:
-                    self._planes.append(0)
-                self._planes[plane] |= 1 << variable
+        if counts:
+            # All counts in binary side by side: every so-manieth digit is a plane.
+            width = max(counts.values()).bit_length()
+            highest = max(counts)
+            text = "".join(f"{counts.get(each, 0):0{width}b}" for each in range(highest, -1, -1))
+            self._planes = [int(text[width - 1 - plane :: width], 2) for plane in range(width)]
 
     def add(self, variables: int) -> None:
         """Count these once more."""
@@ -34,6 +37,10 @@ class BitCounts:
                 return
         if variables:
             self._planes.append(variables)
+
+    def any(self) -> int:
+        """Return those that were counted at all."""
+        return functools.reduce(operator.or_, self._planes, 0)
 
     def most(self, among: int) -> int:
         """Keep those of these variables that count most."""
@@ -48,7 +55,7 @@ class Ranking:
 
     def __init__(self, now: Hypotheses, degrees: Mapping[int, int], rng: random.Random) -> None:
         self._degrees = BitCounts(degrees)
-        self._wanted = sum(1 << each for each, degree in degrees.items() if degree)
+        self._wanted = self._degrees.any()
         self._domains = sum(1 << each for each in now.language.domains)
         expansions = now.language.expansions
         self._strength = BitCounts(

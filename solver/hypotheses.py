@@ -35,8 +35,9 @@ class Hypotheses:
         for exclusion in (*language.exclusions, *language.presumed):
             if len(exclusion) == 1:
                 banned |= language.variables(exclusion)
-        mask = 0
-        for variable, expansion in enumerate(language.expansions):
+        mask = self.plain & ~(language.protected | banned | down)
+        for variable in members((1 << len(language.expansions)) - 1 & ~self.plain):
+            expansion = language.expansions[variable]
             if (
                 not (expansion | 1 << variable) & language.protected
                 and not banned >> variable & 1
@@ -56,11 +57,7 @@ class Hypotheses:
     @cached_property
     def plain(self) -> int:
         """The variables that stand for themselves alone."""
-        mask = 0
-        for variable, expansion in enumerate(self.language.expansions):
-            if expansion == 1 << variable:
-                mask |= 1 << variable
-        return mask
+        return self.language.plain
 
     def expand(self, variables: int) -> int:
         """Expand a mask of variables to the point faults that they bring about."""

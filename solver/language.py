@@ -38,6 +38,7 @@ class Language:
         self.restrictions = 0
         """Changes with what is protected or excluded."""
         self._carriers: list[int] = []
+        self._special = 0
         self._forbidden: tuple[tuple[int, int], list[int]] = (-1, -1), []
 
     @property
@@ -54,6 +55,7 @@ class Language:
         other.protected, other.exclusions = self.protected, set(self.exclusions)
         other.impossible, other.presumed = set(self.impossible), dict(self.presumed)
         other.expansions, other._carriers = list(self.expansions), list(self._carriers)
+        other._special = self._special
         other.version, other.restrictions = self.version, self.restrictions
         return other
 
@@ -121,6 +123,11 @@ class Language:
             self.presumed = dict(harmful)
             self.restrictions += 1
 
+    @property
+    def plain(self) -> int:
+        """The variables that stand for themselves alone."""
+        return (1 << len(self.names)) - 1 & ~self._special
+
     def expand(self, faults: Iterable[Fault]) -> int:
         """Expand a set of variables to a mask; new faults are numbered."""
         known = faults if isinstance(faults, (frozenset, set)) else frozenset(faults)
@@ -182,6 +189,7 @@ class Language:
 
     def _expand(self) -> None:
         self.version += 1
+        self._special = 0
         for number in range(len(self.names)):
             self.expansions[number] = 1 << number
         pending = {*self.domains, *self.weaker}
@@ -197,6 +205,8 @@ class Language:
                         seen.add(further)
                         todo.append(further)
             self.expansions[number] = mask or 1 << number
+            if self.expansions[number] != 1 << number:
+                self._special |= 1 << number
         self._carriers = [1 << n if e >> n & 1 else 0 for n, e in enumerate(self.expansions)]
         for number in pending:
             for point in members(self.expansions[number]):

@@ -86,9 +86,10 @@ class Pairs:
             part.add(each)
         return part
 
-    def covered_by(self, block: int) -> int:
-        """Count what surviving these variables would show of them."""
-        return sum((self.apart.get(each, 0) & block).bit_count() for each in members(block))
+    def covered_by(self, block: int, variables: Iterable[int]) -> int:
+        """Count what surviving this block, which is of these variables, would show of them."""
+        apart = self.apart
+        return sum((apart[each] & block).bit_count() for each in variables if each in apart)
 
     def _share(self, now: Hypotheses) -> None:
         """Let the clauses that are new narrow the rows; if old ones have changed, begin anew."""
@@ -113,10 +114,11 @@ class Pairs:
         if now.max_size == 1:
             self.rows, self.apart = {}, dict.fromkeys(members(self.singles), self.singles)
             return
+        usable = ~barred
         known = {
-            each: row & ~barred & ~(1 << each)
+            each: row & (usable ^ 1 << each)
             for each, row in self._common.items()
-            if row and not barred >> each & 1
+            if row and usable >> each & 1
         }
         for variable, others in pairs.items():
             if variable in known:

@@ -25,8 +25,14 @@ def next_part(search: Search) -> int | None:
     """Return the next part to try of a failing set that is not minimal yet; None if none is."""
     for failing in search.now.equation.failing:
         # The empty set and single points have no smaller sets that could be unknown. Where what is
-        # to blame is larger than the bound, smaller parts survive.
-        if failing.bit_count() > 1 and not search.explained(failing):
+        # to blame is larger than the bound, smaller parts survive. And where a failure of more
+        # named just these, they are hardly more than it takes: unions with others, which have to
+        # be tried anyway, show that less of them survives.
+        if (
+            failing.bit_count() > 1
+            and not search.explained(failing)
+            and not search.convicted(failing)
+        ):
             pairs = None if search.costs else search.pairs()
             if pairs is not None:
                 part = _likely_part(failing, pairs, search)

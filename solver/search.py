@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -46,6 +46,8 @@ class Search:
     """Whether failures of more than one fault name no suspects."""
     interacting: int = 0
     """Variables that were seen to fail together although more of them survive."""
+    named: Collection[int] = ()
+    """Sets of variables blamed for failures of more than that."""
     suspected: list[int] = field(default_factory=list)
     """Sets of variables blamed for failures and larger than the bound: better not all in one."""
     optimal: bool = True
@@ -89,10 +91,21 @@ class Search:
         reach = failing | self.now.equation.down
         return any(not self.now.expand(each) & ~reach for each in self.suspected)
 
+    def convicted(self, failing: int) -> bool:
+        """Tell whether a failure named just these points, and they were then seen to fail alone."""
+        if self.mute:
+            return False
+        alone = failing & ~self.now.equation.down
+        return any(self.now.expand(each) == alone for each in self.named)
+
     def carries(self, variables: int) -> bool:
         """Tell whether one experiment can bring all of these about."""
         most = self.max_faults
         return most is None or self.now.expand(variables).bit_count() <= most
+
+    def filled_by(self, points: int) -> bool:
+        """Tell whether an experiment that brings these about can bring nothing else about."""
+        return self.max_faults is not None and points.bit_count() >= self.max_faults
 
     def _late(self) -> bool:
         return self.deadline.passed

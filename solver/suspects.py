@@ -22,10 +22,12 @@ class _Suspect:
 class Suspects:
     """Sets of variables blamed for a failure, the latest last.
 
-    ``mute``: whether the last failure of more than one fault named none.
+    ``mute``: whether the last failure of more than one fault named none. ``named``: what was blamed
+    out of more that failed with it.
     """
 
     mute: bool = False
+    named: set[int] = field(default_factory=set)
     _suspects: list[_Suspect] = field(default_factory=list)
 
     def add(self, blamed: int, failing: int) -> None:
@@ -34,6 +36,8 @@ class Suspects:
             self.mute = not blamed
         if blamed:
             self._suspects.append(_Suspect(failing, blamed))
+            if failing.bit_count() > blamed.bit_count():
+                self.named.add(blamed)
 
     def acquit(self, tried: int, expansion: int) -> None:
         """Drop whom an experiment on these variables tried, unless more was known to fail.

@@ -7,6 +7,7 @@ growing and shrinking of seeds (Liffiton, Previti, Malik, Marques-Silva, 2016).
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 
 from ldfi.solver.bits import mask_of, members
@@ -79,21 +80,28 @@ def _block(pairs: Pairs, search: Search) -> int:
     0 where that is not so, or where what is left is scattered.
     """
     most = search.most_at_once
-    variables = list(members(search.now.selectable))
-    if search.mute or most is None or most >= len(variables):
+    selectable = search.now.selectable
+    if search.mute or most is None or most >= selectable.bit_count():
         return 0
+    best, shows = 0, 0
+    for block, variables in _blocks(selectable, most):
+        covered = pairs.covered_by(block, variables)
+        if covered > shows:
+            best, shows = block, covered
+    return best if shows > WORTH * most * most else 0
+
+
+@functools.lru_cache(maxsize=8)
+def _blocks(selectable: int, most: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Write the blocks of a design in these variables, each as a mask and as a list."""
+    variables = list(members(selectable))
     groups, blocks = design(len(variables), most)
     if not groups:
-        return 0
+        return ()
     each = -(-len(variables) // groups)
-    masks = [mask_of(variables[at : at + each]) for at in range(0, each * groups, each)]
-    best, shows = 0, 0
-    for block in blocks:
-        mask = sum(masks[group] for group in members(block))
-        covered = pairs.covered_by(mask)
-        if covered > shows:
-            best, shows = mask, covered
-    return best if shows > WORTH * most * most else 0
+    parts = [tuple(variables[at : at + each]) for at in range(0, each * groups, each)]
+    lists = [tuple(v for group in members(block) for v in parts[group]) for block in blocks]
+    return tuple((mask_of(each), each) for each in lists)
 
 
 def _grow(
@@ -112,7 +120,7 @@ def _grow(
     limits = groups(search.suspected)
     growing.begin(seed)
     expansion = now.expand(union)
-    while left and (cap is None or union.bit_count() < cap):
+    while left and (cap is None or union.bit_count() < cap) and not search.filled_by(expansion):
         for group in full(union, limits):
             left &= ~group
         if not left:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -38,6 +39,18 @@ def test_counts_in_planes_are_counts(added: list[int], among: int) -> None:
     truth = {bit: sum(each >> bit & 1 for each in added) for bit in members(among)}
     most = max(truth.values())
     assert set(members(counts.most(among))) == {bit for bit in truth if truth[bit] == most}
+
+
+@given(st.dictionaries(st.integers(0, 300), st.integers(0, 500)), st.integers(0, 300))
+def test_counts_may_be_given_all_at_once(given_: dict[int, int], more: int) -> None:
+    counts = BitCounts(given_)
+    counts.add(1 << more)
+    truth = Counter(given_)
+    truth[more] += 1
+    assert set(members(counts.any())) == {each for each in truth if truth[each]}
+    assert set(members(counts.most((1 << 301) - 1))) == {
+        each for each in truth if truth[each] == max(truth.values())
+    }
 
 
 @settings(max_examples=200, deadline=None)
