@@ -11,12 +11,13 @@ from typing import Final
 from urllib.parse import quote
 
 from ldfi.experiments.errors import NotExpressible
+from ldfi.experiments.scenarios.belonging import lacking
 from ldfi.experiments.scenarios.redaction import HOLE
 from ldfi.experiments.scenarios.replay import SAFE_METHODS
 from ldfi.experiments.scenarios.scenario import Scenario
 from ldfi.lineage.text import clean
 
-_PRINTABLE: Final = "".join(map(chr, range(0x21, 0x7F)))
+_SENT_AS_IT_IS: Final = "".join(sorted(set(map(chr, range(0x21, 0x7F))) - set('"<>\\^`{|}')))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,13 @@ def program(scenario: Scenario, path: str | None) -> Program:
             "good answer holds (json_path), or the export would call it fixed"
         )
     headers = {str(name): clean(value) for name, value in request.headers.items()}
+    missed = lacking(scenario, _encoded(asked), headers)
+    if missed is not None:
+        raise NotExpressible(f"{missed} (see --path; `ldfi reproduce` takes headers, too)")
     return Program(scenario, request.method, _encoded(asked), headers)
 
 
 def _encoded(path: str) -> str:
-    """Encode what has no place in a request line: ends of lines, spaces, anything but ASCII."""
-    return quote(path, safe=_PRINTABLE)
+    """Encode what has no place in a request line: ends of lines, spaces, quotes, anything but
+    ASCII."""
+    return quote(path, safe=_SENT_AS_IT_IS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Final
@@ -15,9 +15,11 @@ from ldfi.experiments.domain.campaign.run import Run, Runs
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.errors import InvalidScenario, NotFound
+from ldfi.experiments.scenarios.asking import AGENTS, AskedFor, asked
 from ldfi.experiments.scenarios.redaction import HEADERS, HOLE, RawRequest, code, redact
 from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
 from ldfi.experiments.store.schema import CampaignRow, ClassRow, ExperimentRow, FindingRow
+from ldfi.fit.features import Features
 from ldfi.fit.native import gone
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.outline import Outline, ordered
@@ -129,7 +131,7 @@ def _request_class(name: str, known: KnownClass | None) -> dict[str, Any]:
     return {"name": name, "service": known.service, "predicate": conditions}
 
 
-def _request(features: Mapping[str, str], known: KnownClass | None) -> dict[str, Any]:
+def _request(features: Features, known: KnownClass | None) -> dict[str, Any]:
     """Describe the request: what its class says, and beyond it what one that failed had."""
     required = _required(known.predicate) if known else {}
     features = {**features, **required}
@@ -144,13 +146,25 @@ def _request(features: Mapping[str, str], known: KnownClass | None) -> dict[str,
         ),
         {n: parameters[n] for n in parameters if f"query.{n}" in required},
     )
-    query = "&".join(f"{name}={value}" if value else name for name, value in kept.query)
+    what = asked(features, required)
+    query = (f"{name}={value}" if value else name for name, value in (*kept.query, *what.query))
     return {
         "method": kept.method,
         "path": kept.path,
-        "query": query,
-        "headers": dict(kept.headers),
+        "query": "&".join(query),
+        "headers": {**kept.headers, **_made_up(features, what)},
+        "body": what.body,
     }
+
+
+def _made_up(features: Features, what: AskedFor) -> dict[str, str]:
+    """List headers that no request was seen to have, but that make it one of its kind."""
+    made = {}
+    if isinstance(what.body, dict | list):
+        made["content-type"] = "application/json"
+    if features.get("device") in AGENTS:
+        made["user-agent"] = AGENTS[features["device"]]
+    return made
 
 
 def _required(predicate: Predicate) -> dict[str, str]:

@@ -157,6 +157,11 @@ def tells(name: str) -> bool:
     return _TELLS.search(name) is not None
 
 
+def worded(text: str) -> bool:
+    """Tell whether a text is made of words, and has nothing in it of the form of a secret."""
+    return _made_of_words(text, frozenset())
+
+
 def _path(path: str, secrets: frozenset[str]) -> str:
     kept: list[str] = []
     above = ""

@@ -9,6 +9,7 @@ one.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import secrets
 import time
@@ -19,6 +20,7 @@ from typing import Final
 import httpx
 
 from ldfi.experiments.errors import InvalidScenario
+from ldfi.experiments.scenarios.belonging import lacking
 from ldfi.experiments.scenarios.redaction import HOLE
 from ldfi.experiments.scenarios.replay import SAFE_METHODS, Assertion
 from ldfi.experiments.scenarios.reproduction import Attempt
@@ -51,22 +53,10 @@ class Sending:
 
 
 def url_of(scenario: Scenario, sending: Sending) -> httpx.URL:
-    """Find out where the request goes. Raises InvalidScenario where it cannot be sent as it is."""
-    wanted = scenario.request
-    asked = sending.path or wanted.target
-    if sending.path is None and HOLE in wanted.target:
-        raise InvalidScenario(
-            f"{wanted.method} {wanted.target} has holes (*), where something was taken out; say "
-            "what to ask for: --path '/…'"
-        )
-    if wanted.body is not None and sending.body is None:
-        raise InvalidScenario(
-            "the request has a body, of which only the shape is kept; give --data"
-        )
-    if wanted.method not in SAFE_METHODS and not sending.unsafe:
-        raise InvalidScenario(
-            f"{wanted.method} may change something each time it is sent; give --unsafe to send it"
-        )
+    """Find out where the request goes. Raises InvalidScenario where it cannot be sent as it is, or
+    would be of another class."""
+    asked = sending.path or scenario.request.target
+    _check_given(scenario, sending)
     if not asked.startswith("/"):
         raise InvalidScenario(f"{asked!r} is no path; it begins with a slash")
     try:
@@ -77,12 +67,41 @@ def url_of(scenario: Scenario, sending: Sending) -> httpx.URL:
         raise InvalidScenario(f"{asked!r} cannot be sent to {sending.target!r}: {error}") from error
     if url.scheme not in {"http", "https"} or not url.host:
         raise InvalidScenario(f"{sending.target!r} is no target; give a URL of http or https")
+    sent = f"{path}?{url.query.decode()}" if query else path
+    missed = lacking(scenario, sent, headers_of(scenario, sending), sending.body)
+    if missed is not None:
+        raise InvalidScenario(f"{missed} (see --path, --data and --header)")
     return url
 
 
+def _check_given(scenario: Scenario, sending: Sending) -> None:
+    """Raise InvalidScenario where something has to be filled in first, or to be allowed."""
+    wanted = scenario.request
+    if sending.path is None and HOLE in wanted.target:
+        raise InvalidScenario(
+            f"{wanted.method} {wanted.target} has holes (*), where something was taken out; say "
+            "what to ask for: --path '/…'"
+        )
+    if wanted.body is not None and sending.body is None:
+        known = "" if wanted.body == HOLE else f", {json.dumps(wanted.body, ensure_ascii=False)}"
+        raise InvalidScenario(
+            f"the request has a body, of which only the shape is kept{known}; give it: --data FILE"
+        )
+    if wanted.method not in SAFE_METHODS and not sending.unsafe:
+        raise InvalidScenario(
+            f"{wanted.method} may change something each time it is sent; give --unsafe to send it"
+        )
+
+
+def headers_of(scenario: Scenario, sending: Sending) -> dict[str, str]:
+    """List the headers of each request, by names in small letters, the context not among them."""
+    of_scenario = {str(name): value for name, value in scenario.request.headers.items()}
+    return {**of_scenario, **sending.headers, DEVICE_HEADER: sending.device}
+
+
 def context_of(scenario: Scenario, device: str, keys: Keys, expires: int, *, faulty: bool) -> str:
-    """Write the ``baggage`` header of one request. ``expires``: Unix seconds."""
-    value = encode(
+    """Sign the failure context of one request. ``expires``: Unix seconds."""
+    return encode(
         keys,
         scenario_of(device),
         "treatment" if faulty else "control",
@@ -90,7 +109,6 @@ def context_of(scenario: Scenario, device: str, keys: Keys, expires: int, *, fau
         scenario.injected(),
         delay_ms=max(1, round(scenario.delay * 1000)),
     )
-    return baggage.with_entry("", value)
 
 
 async def attempts(
@@ -101,17 +119,17 @@ async def attempts(
     Redirects are not followed. Raises InvalidScenario.
     """
     url = url_of(scenario, sending)
+    given = headers_of(scenario, sending)
     patience = sending.timeout + scenario.delay
     made: list[Attempt] = []
     async with httpx.AsyncClient(timeout=patience) as client:
         for number in range(2 * times):
             faulty = number % 2 == 1
             expires = math.ceil(time.time() + patience + LIFETIME)
-            headers: dict[str, str] = {
-                **{str(name): value for name, value in scenario.request.headers.items()},
-                **sending.headers,
-                DEVICE_HEADER: sending.device,
-                "baggage": context_of(scenario, sending.device, keys, expires, faulty=faulty),
+            context = context_of(scenario, sending.device, keys, expires, faulty=faulty)
+            headers = {
+                **given,
+                "baggage": baggage.with_entry(given.get("baggage", ""), context),
                 "traceparent": f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01",
             }
             method = scenario.request.method

@@ -30,6 +30,7 @@ from ldfi.experiments.scenarios.assertion import Expected
 from ldfi.experiments.scenarios.document import load
 from ldfi.experiments.scenarios.redaction import HOLE, looks_secret
 from ldfi.fit.faults import Fault
+from ldfi.fit.features import MAX_QUERY_LENGTH
 from ldfi.fit.native import check_native
 from ldfi.fit.predicate import Condition, Predicate
 from ldfi.kinds import FaultKind
@@ -37,7 +38,7 @@ from ldfi.lineage.outline import Outline
 
 VERSION: Final = 1
 HEAD: Final = "# A finding of ldfi. To replay it: ldfi reproduce FILE --target URL --device YOURS\n"
-Header = Literal["accept", "accept-language", "content-type", "x-device-type"]
+Header = Literal["accept", "accept-language", "content-type", "user-agent", "x-device-type"]
 """Headers that a scenario may hold; credentials are given when it is replayed."""
 
 
@@ -96,18 +97,21 @@ class Request(_Part):
 
     method: Literal["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
     path: Annotated[str, Field(pattern=r"^/[^\s?#]*$", max_length=2048)]
-    query: Harmless = Field(default="", description="Raw, without `?`.")
+    query: str = Field(default="", description="Raw, without `?`.", max_length=MAX_QUERY_LENGTH)
     headers: dict[Header, Harmless] = Field(
-        default={}, description="Only these four; credentials are given at replay."
+        default={},
+        description="Only these five; credentials are given at replay. `user-agent` is made up, of "
+        "the kind of device.",
     )
     body: JsonValue = Field(
-        default=None, description="The shape of a JSON body; `*` where a value was."
+        default=None,
+        description="The shape of a JSON body; `*` where a value was, or for the whole.",
     )
 
-    @field_validator("path")
+    @field_validator("path", "query")
     @classmethod
-    def _no_secret(cls, path: str) -> str:
-        return _harmless(path)
+    def _no_secret(cls, text: str) -> str:
+        return _harmless(text)
 
     @field_validator("body")
     @classmethod
@@ -124,7 +128,7 @@ class Request(_Part):
     @property
     def holes(self) -> bool:
         """Whether something has to be filled in before it can be sent."""
-        return HOLE in self.target or HOLE in set(_texts(self.body))
+        return any(HOLE in text for text in (self.target, *_texts(self.body)))
 
 
 class Arm(_Part):

@@ -46,6 +46,7 @@ def stored(
     runs: Runs,
     faults: list[str] | None = None,
     injected: list[str] | None = None,
+    request_class: str = "GET /boot",
     **experiment: Any,
 ) -> str:
     """A finding on record, and the experiment that convicted it; the id of the finding."""
@@ -68,7 +69,7 @@ def stored(
                     **{
                         "id": f"e{number}",
                         "campaign_id": f"c{number}",
-                        "request_class": "GET /boot",
+                        "request_class": request_class,
                         "purpose": "confirm",
                         "hypothesis": hypothesis,
                         "faults": injected or hypothesis,
@@ -83,7 +84,7 @@ def stored(
                 ),
                 FindingRow(
                     id=f"f{number}",
-                    request_class="GET /boot",
+                    request_class=request_class,
                     faults=hypothesis,
                     state="open",
                     found_at=1_790_000_000.0,
