@@ -36,7 +36,7 @@ Receive = Annotated[
     str,
     typer.Option(
         envvar="LDFI_RECEIVE",
-        help="Receive the services' spans here: HOST:PORT, OTLP over HTTP.",
+        help="Receive the services' spans here: HOST:PORT, OTLP over HTTP or gRPC.",
     ),
 ]
 DEFAULT = "127.0.0.1:4318"

@@ -1,9 +1,10 @@
-"""Spans as services export them: OTLP over HTTP, on loopback unless told otherwise."""
+"""Spans as services export them: OTLP over HTTP or gRPC, on loopback unless told otherwise."""
 
 from __future__ import annotations
 
 import gzip
 import hmac
+import socket
 import threading
 import zlib
 from collections import Counter
@@ -13,16 +14,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import Any, Final
 
+from ldfi.experiments.elsewhere import over_grpc
+from ldfi.experiments.elsewhere.over_grpc import OverGrpc
 from ldfi.experiments.errors import Invalid
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.otlp_json import decode_json
 from ldfi.lineage.span import Span
 
-MAX_BODY: Final = 16 * 1024 * 1024
+MAX_BODY: Final = over_grpc.MAX_MESSAGE
 ANY_PORT: Final = "127.0.0.1:0"
 
 _JSON: Final = "application/json"
+_PROTOBUF: Final = "application/x-protobuf"
 
 
 class InvalidAddress(Invalid):
@@ -32,8 +36,9 @@ class InvalidAddress(Invalid):
 class Receiver:
     """Listens at ``address`` (``HOST:PORT``) and hands on what comes in to ``take``.
 
-    Beyond loopback whoever exports has to show ``token``. ``refused`` counts exports that did not,
-    and ``unreadable`` those that were no traces. Raises InvalidAddress.
+    Beyond loopback whoever exports has to show ``token``. Counted are exports that did not
+    (``refused``), those that were no traces (``unreadable``), and connections that speak gRPC while
+    grpcio is missing here (``grpc``). Raises InvalidAddress.
     """
 
     def __init__(self, address: str, token: str, take: Callable[[list[Span]], None]) -> None:
@@ -41,11 +46,11 @@ class Receiver:
         self._take = take
         host, port = split(address)
         self._expected = "" if is_loopback(host) else f"Bearer {token}"
+        self._grpc = OverGrpc(lambda shown, body: self.receive(_PROTOBUF, "", shown, body))
         try:
-            self._server = ThreadingHTTPServer((host, port), self._handler())
+            self._server = self._listening(host, port)
         except OSError as error:
             raise InvalidAddress(f"nothing can be received at {address}: {error}") from error
-        self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.05,), daemon=True, name="ldfi-receiver"
         )
@@ -61,6 +66,7 @@ class Receiver:
         """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
+        self._grpc.close()
         self._thread.join(5)
 
     def receive(self, kind: str, encoding: str, shown: str, body: bytes) -> int:
@@ -76,6 +82,28 @@ class Receiver:
             return 400
         self._take(batch.spans)
         return 200
+
+    def receive_over_grpc(self, connection: socket.socket) -> None:
+        """Take in what comes over a connection that speaks gRPC, as long as it lasts."""
+        if over_grpc.available():
+            self._grpc.serve(connection)
+        else:
+            self.counts["grpc"] += 1
+
+    def _listening(self, host: str, port: int) -> ThreadingHTTPServer:
+        receiver = self
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def finish_request(self, request: Any, client_address: Any) -> None:
+                with suppress(OSError):  # the service is gone
+                    if not over_grpc.speaks_grpc(request):
+                        super().finish_request(request, client_address)
+                    else:
+                        receiver.receive_over_grpc(request)
+
+        return Server((host, port), self._handler())
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         receiver = self
@@ -97,17 +125,13 @@ class Receiver:
                     )
                 answer = b"{}" if kind == _JSON else b""
                 self.send_response(status)
-                self.send_header("content-type", kind or "application/x-protobuf")
+                self.send_header("content-type", kind or _PROTOBUF)
                 self.send_header("content-length", str(len(answer)))
                 self.end_headers()
                 self.wfile.write(answer)
 
             def log_message(self, *_: Any) -> None:
                 """Say nothing: the test has its own output."""
-
-            def handle(self) -> None:
-                with suppress(OSError):  # the service is gone
-                    super().handle()
 
         return Handler
 

@@ -106,6 +106,12 @@ class Elsewhere:
                 f"{refused} exports of spans were refused, for they did not show the token."
                 f" {TO_SET} (OTEL_EXPORTER_OTLP_HEADERS has it)"
             )
+        if self.receiver.counts["grpc"]:
+            return (
+                f"services export over gRPC to {self.receiver.address}, and grpcio is not installed"
+                f" here: pip install grpcio, or have them speak HTTP. {TO_SET}"
+                " (OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, and an exporter that obeys it)"
+            )
         if self.receiver.counts["unreadable"]:
             return (
                 f"what came in at {self.receiver.address} were no traces in OTLP. {TO_SET}"

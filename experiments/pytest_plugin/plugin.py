@@ -62,8 +62,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--receive",
         metavar="ADDRESS",
-        help="receive the spans of services in other processes here: HOST:PORT, OTLP over HTTP "
-        "(default: $LDFI_RECEIVE; `ldfi explore env` prints what to tell the services)",
+        help="receive the spans of services in other processes here: HOST:PORT, OTLP over HTTP or "
+        "gRPC (default: $LDFI_RECEIVE; `ldfi explore env` prints what to tell the services)",
     )
 
 
