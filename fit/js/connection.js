@@ -157,7 +157,7 @@ function hold(connection, milliseconds, proof, release) {
     proof.end()
     release(connection)
   }, milliseconds)
-  connection.once('close', () => {
+  connection.prependOnceListener('close', () => {
     clearTimeout(timer)
     proof.end({ type: 'timeout' })
   })

@@ -48,7 +48,7 @@ export function scenarioOf(device) {
  * header where it cannot be read. It stands before everything that reads baggage. It stamps nothing:
  * experiments are decided by the edge in Python.
  */
-export function edge(request, _response, next) {
+export function edge(request, response, next) {
   try {
     const header = request.headers.baggage
     if (header && holdsOurs(header) && !admits(request, verify(find(header) ?? ''))) {
@@ -57,7 +57,7 @@ export function edge(request, _response, next) {
   } catch {
     replace(request, '')
   }
-  next()
+  failureContext(request, response, next) // what was read before is forgotten
 }
 
 function admits(request, context) {

@@ -16,6 +16,7 @@ import { hookUndici } from './undici.js'
 
 export { decode, ContextError } from './context.js'
 export { edge, failureContext, scenarioOf } from './express.js'
+export { before, forFastify, forKoa } from './frameworks.js'
 export { Keys, KeyFormatError } from './keys.js'
 export { httpPoint, pointHash } from './points.js'
 export { current } from './request.js'

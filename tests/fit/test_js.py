@@ -84,7 +84,7 @@ def test_what_is_published_is_the_reader_and_nothing_else() -> None:
     answer = json.loads(done.stdout)  # a list, or from npm 11 on by name
     (packed,) = answer.values() if isinstance(answer, dict) else answer
 
-    code = {path.name for path in JS.glob("*.js")}
+    code = {path.name for ending in ("*.js", "*.d.ts") for path in JS.glob(ending)}
     assert {each["path"] for each in packed["files"]} == code | {
         "LICENSE",
         "README.md",
