@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 
 import { find, holdsOurs, without } from './baggage.js'
+import { mark } from './proof.js'
 import { within } from './request.js'
 import { verify } from './runtime.js'
 
@@ -27,6 +28,7 @@ function servedBy(request) {
   const value = header && find(header)
   const context = value ? verify(value) : undefined
   if (!context) return undefined
+  mark(context)
   const trace = TRACEPARENT.exec(request.headers.traceparent ?? '')
   return { context, trace: trace ? trace[1] : {} }
 }
@@ -46,7 +48,7 @@ export function scenarioOf(device) {
  * header where it cannot be read. It stands before everything that reads baggage. It stamps nothing:
  * experiments are decided by the edge in Python.
  */
-export function edge(request, _response, next) {
+export function edge(request, response, next) {
   try {
     const header = request.headers.baggage
     if (header && holdsOurs(header) && !admits(request, verify(find(header) ?? ''))) {
@@ -55,7 +57,7 @@ export function edge(request, _response, next) {
   } catch {
     replace(request, '')
   }
-  next()
+  failureContext(request, response, next) // what was read before is forgotten
 }
 
 function admits(request, context) {

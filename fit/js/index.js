@@ -3,16 +3,20 @@
  *
  *     import { failureContext, install } from 'ldfi-fit'
  *
- *     install()                  // fetch becomes an injection point; nothing without FIT_KEYS
+ *     install()                  // calls become injection points; nothing without FIT_KEYS
  *     app.use(failureContext)    // Express, or any server of (request, response, next)
  */
 
 import { hookFetch } from './fetch.js'
+import { hookHttp } from './http.js'
 import { Keys } from './keys.js'
+import { watchSignals } from './patience.js'
 import { activate } from './runtime.js'
+import { hookUndici } from './undici.js'
 
 export { decode, ContextError } from './context.js'
 export { edge, failureContext, scenarioOf } from './express.js'
+export { before, forFastify, forKoa } from './frameworks.js'
 export { Keys, KeyFormatError } from './keys.js'
 export { httpPoint, pointHash } from './points.js'
 export { current } from './request.js'
@@ -22,7 +26,7 @@ function named() {
   const { OTEL_SERVICE_NAME: name, OTEL_RESOURCE_ATTRIBUTES: attributes = '' } = process.env
   if (name) return name
   const pair = attributes.split(',').find((each) => each.trim().startsWith('service.name='))
-  if (!pair) return 'unknown_service'
+  if (!pair) return undefined
   const value = pair.slice(pair.indexOf('=') + 1).trim()
   try {
     return decodeURIComponent(value)
@@ -32,13 +36,14 @@ function named() {
 }
 
 /**
- * Make this process's `fetch` an injection point. Returns whether injection is possible at all.
+ * Make the calls of this process's `fetch`, `http`, `https` and undici injection points. Returns whether
+ * injection is possible at all.
  *
  * Keys come from FIT_KEYS. Without a key, or with one that cannot be read, nothing is touched: a
  * service must start all the same.
  *
  * @param {string} [service] the name its spans carry; by default that of OTEL_SERVICE_NAME, else of
- *   service.name in OTEL_RESOURCE_ATTRIBUTES
+ *   service.name in OTEL_RESOURCE_ATTRIBUTES, else as OpenTelemetry's tracer provider calls it
  * @returns {boolean}
  */
 export function install(service = named()) {
@@ -50,6 +55,9 @@ export function install(service = named()) {
     process.emitWarning(`fit stays off: ${error.message}`)
     return false
   }
+  watchSignals()
   hookFetch()
+  hookHttp()
+  hookUndici()
   return true
 }

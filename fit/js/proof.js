@@ -1,33 +1,19 @@
 /**
  * Proof of firing: what happened at a point, on a span and on a diagnostics channel.
  *
- * A call that is hit gets a CLIENT span of ours, since the call's own never starts. What could not be
- * recorded is not injected: without `@opentelemetry/api`, or where a span is not recorded, nothing is,
- * unless somebody listens to the channel `fit.fault` (node:diagnostics_channel), which is proof as well.
+ * The marks stand on the call's own span where that is the current one, as that of OpenTelemetry's
+ * instrumentation of http is; else on a CLIENT span of ours. What could not be recorded is not injected:
+ * without `@opentelemetry/api`, or where a span is not recorded, nothing is, unless somebody listens to
+ * the channel `fit.fault` (node:diagnostics_channel), which is proof as well.
  */
 
 import { channel } from 'node:diagnostics_channel'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
+
+import { found } from './found.js'
 
 export const faults = channel('fit.fault')
 
 const api = found('@opentelemetry/api')
-
-/**
- * OpenTelemetry's API as the application has it. From this file it is not found where the package is a
- * symbolic link; there may be several copies, and all of them share one provider.
- */
-function found(name) {
-  for (const from of [import.meta.url, process.argv[1], join(process.cwd(), 'package.json')]) {
-    try {
-      if (from) return createRequire(from)(name)
-    } catch {
-      continue // the next one
-    }
-  }
-  return undefined
-}
 
 /**
  * Open the proof of one call.
@@ -36,20 +22,58 @@ function found(name) {
  * @returns {Proof | undefined} undefined where nothing would be recorded
  */
 export function open(point, experiment) {
-  const witnessed = faults.hasSubscribers ? new Proof(undefined, point, experiment) : undefined
-  if (!api) return witnessed
-  const span = api.trace.getTracer('fit').startSpan(point, {
-    kind: api.SpanKind.CLIENT,
-    attributes: { 'fit.point': point },
-  })
-  if (span.isRecording()) return new Proof(span, point, experiment)
-  span.end()
+  const witnessed = faults.hasSubscribers ? new Proof(undefined, false, point, experiment) : undefined
+  if (!api) {
+    if (!witnessed) warnOnce()
+    return witnessed
+  }
+  const calling = api.trace.getActiveSpan()
+  const ours = !isCall(calling)
+  const span = ours ? begun(point) : calling
+  if (span.isRecording()) {
+    span.setAttribute('fit.point', point)
+    return new Proof(span, ours, point, experiment)
+  }
+  if (ours) span.end()
   return witnessed
 }
 
-class Proof {
-  constructor(span, point, experiment) {
+/** Whether a span is a call's own: its instrumentation ends it, and says how the call went. */
+function isCall(span) {
+  return [api.SpanKind.CLIENT, api.SpanKind.PRODUCER].includes(span?.kind)
+}
+
+function begun(point) {
+  return api.trace.getTracer('fit').startSpan(point, { kind: api.SpanKind.CLIENT })
+}
+
+/** Write on the span of the request being served which experiment it belongs to. */
+export function mark({ experiment, arm }) {
+  api?.trace.getActiveSpan()?.setAttributes({ 'fit.experiment': experiment, 'fit.arm': arm })
+}
+
+/** The service's name in the resource of the tracer provider; undefined where there is none. */
+export function providedName() {
+  const proxy = api?.trace.getTracerProvider()
+  const provider = proxy?.getDelegate?.() ?? proxy
+  const { attributes } = provider?.resource ?? provider?._resource ?? {}
+  return attributes?.['service.name']
+}
+
+let warned = false
+function warnOnce() {
+  if (warned) return
+  warned = true
+  process.emitWarning('fit injects nothing: @opentelemetry/api is not found, so nothing would prove it')
+}
+
+/** What is written of one call: on the call's own span, or on one of ours, which ends with the call. */
+export class Proof {
+  #open = true
+
+  constructor(span, ours, point, experiment) {
     this.span = span
+    this.ours = ours
     this.point = point
     this.experiment = experiment
   }
@@ -78,12 +102,15 @@ class Proof {
 
   /** @param {{status?: number, type?: string}} [failure] how the call ended, if it failed */
   end(failure) {
-    if (failure && this.span) {
+    if (!this.#open) return
+    this.#open = false
+    if (!this.ours) return
+    if (failure) {
       this.span.setStatus({ code: api.SpanStatusCode.ERROR })
       if (failure.status) this.span.setAttribute('http.response.status_code', failure.status)
       if (failure.type) this.span.setAttribute('error.type', failure.type)
     }
-    this.span?.end()
+    this.span.end()
   }
 
   #publish(outcome, kind) {

@@ -1,15 +1,19 @@
 /** What is installed in this process: its name, its keys, and what it has verified already. */
 
 import { ContextError, decode } from './context.js'
+import { providedName } from './proof.js'
 
 const REMEMBERED = 1024
 
-/** @type {{service: string, keys: import('./keys.js').Keys} | undefined} */
+/** @type {{service: string | undefined, keys: import('./keys.js').Keys} | undefined} */
 let runtime
 /** @type {Map<string, import('./context.js').FailureContext | undefined>} */
 const verified = new Map()
 
-/** @param {string} service @param {import('./keys.js').Keys} keys */
+/**
+ * @param {string | undefined} service undefined: as the tracer provider calls it
+ * @param {import('./keys.js').Keys} keys
+ */
 export function activate(service, keys) {
   runtime = { service, keys }
   verified.clear()
@@ -23,7 +27,9 @@ export function deactivate() {
 
 /** This service's name; undefined where `fit` is not installed or has no key. */
 export function service() {
-  return runtime?.service
+  if (!runtime) return undefined
+  runtime.service ??= providedName() // the provider may come after us
+  return runtime.service ?? 'unknown_service'
 }
 
 /**

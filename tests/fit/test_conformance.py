@@ -61,7 +61,11 @@ def node(folder: Path) -> list[str]:
     return [str(found), script]
 
 
-@pytest.mark.parametrize("words", [python, go, proxy, node])
+def node_http(folder: Path) -> list[str]:
+    return [*node(folder), "--http"]
+
+
+@pytest.mark.parametrize("words", [python, go, proxy, node, node_http])
 def test_every_implementation_conforms(
     words: Callable[[Path], list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,8 +43,9 @@ def node() -> str:
     if found is None:
         missing("node is not installed")
     version = subprocess.run([str(found), "--version"], capture_output=True, text=True, check=True)
-    if int(version.stdout.strip().lstrip("v").split(".")[0]) < 18:
-        missing(f"node is {version.stdout.strip()}, not 18 or newer")
+    major, minor = version.stdout.strip().lstrip("v").split(".")[:2]
+    if (int(major), int(minor)) < (20, 19):
+        missing(f"node is {version.stdout.strip()}, not 20.19 or newer")
     return str(found)
 
 
@@ -66,7 +67,7 @@ def test_the_readers_own_tests_pass(node: str) -> None:
 
     done = run_tests(node, files, JS)
 
-    assert len(files) == 4
+    assert len(files) == 5
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -83,7 +84,7 @@ def test_what_is_published_is_the_reader_and_nothing_else() -> None:
     answer = json.loads(done.stdout)  # a list, or from npm 11 on by name
     (packed,) = answer.values() if isinstance(answer, dict) else answer
 
-    code = {path.name for path in JS.glob("*.js")}
+    code = {path.name for ending in ("*.js", "*.d.ts") for path in JS.glob(ending)}
     assert {each["path"] for each in packed["files"]} == code | {
         "LICENSE",
         "README.md",

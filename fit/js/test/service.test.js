@@ -143,7 +143,7 @@ test('of a kind that fetch cannot have nothing happens, and nothing says that it
   const heard = []
   const listen = (message) => heard.push(message.outcome)
   subscribe('fit.fault', listen)
-  for (const how of ['reset', 'timeout-100', 'empty', 'truncated', 'corrupt', 'sql-lost']) {
+  for (const how of ['timeout-100', 'grpc-ABORTED', 'redis-lost', 'sql-lost']) {
     for (const arm of ['t', 'c']) {
       const value = contextOfKinds([[how, point]], { arm })
       const { seen, experiment } = await ask(service, `fit=${value}`)

@@ -1,8 +1,8 @@
-/** The implementation for Node as a host of the conformance test: `fit` around fetch. */
+/** The implementation for Node as a host of the conformance test: `fit` in fetch, or in node:http. */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
-import { createServer } from 'node:http'
+import { createServer, get } from 'node:http'
 
 const { ContextError, Keys, decode, failureContext, httpPoint, install, pointHash } = await import(
   process.env.FIT_JS
@@ -24,7 +24,9 @@ const about = {
   implementation: 'Node',
   service: SERVICE,
   reads: 'header',
-  kinds: ['error', 'delay', 'status'],
+  kinds: [
+    'error', 'delay', 'status', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt',
+  ],
   names: ['http'],
 }
 
@@ -46,13 +48,32 @@ function named({ caller, method, host, port, path, template }) {
   return { name, hash: pointHash(name) }
 }
 
-async function called(url, timeout) {
-  try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(timeout) })
-    return { status: answer.status, length: (await answer.arrayBuffer()).byteLength }
-  } catch (error) {
-    return { failed: error.name === 'TimeoutError' ? 'timeout' : String(error.cause ?? error) }
-  }
+async function fetched(url, timeout) {
+  const answer = await fetch(url, { signal: AbortSignal.timeout(timeout) })
+  return { status: answer.status, length: (await answer.arrayBuffer()).byteLength }
+}
+
+function got(url, timeout) {
+  return new Promise((resolve, reject) => {
+    const request = get(url, { timeout }, (response) => {
+      let length = 0
+      response.on('data', (chunk) => (length += chunk.length))
+      response.on('end', () => resolve({ status: response.statusCode, length }))
+      response.on('error', () => reject(new Error('terminated')))
+    })
+    request.on('timeout', () => request.destroy(new DOMException('late', 'TimeoutError')))
+    request.on('error', reject)
+  })
+}
+
+const called = process.argv.includes('--http') ? got : fetched
+
+/** How a call failed, in the words of the protocol. */
+function failure(error) {
+  const { code } = error.cause ?? error
+  if (error.name === 'TimeoutError') return 'timeout'
+  if (error.message === 'terminated') return 'truncated'
+  return { ECONNREFUSED: 'refused', ECONNRESET: 'reset' }[code] ?? String(error)
 }
 
 function run({ headers, url, calls, timeout_ms: timeout }) {
@@ -60,7 +81,9 @@ function run({ headers, url, calls, timeout_ms: timeout }) {
   return new Promise((resolve) => {
     runs.run(spans, () => failureContext({ headers }, {}, async () => {
       const seen = []
-      for (let i = 0; i < calls; i++) seen.push(await called(url, timeout))
+      for (let i = 0; i < calls; i++) {
+        seen.push(await called(url, timeout).catch((error) => ({ failed: failure(error) })))
+      }
       resolve({ seen, spans })
     }))
   })

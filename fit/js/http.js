@@ -1,0 +1,110 @@
+/**
+ * http and https as injection points, and so whatever calls through them (axios, got, node-fetch).
+ *
+ * The point is where an agent would find a connection for a request: beneath whatever the application
+ * or OpenTelemetry put around `request`. Where nothing is to happen the agent goes on by itself.
+ */
+
+import { AsyncResource } from 'node:async_hooks'
+import http from 'node:http'
+import https from 'node:https'
+
+import { act, Connection, possible, refused } from './connection.js'
+import { aimed, fire } from './passage.js'
+import { httpPoint } from './points.js'
+import { served, within } from './request.js'
+
+const HOOKED = Symbol.for('fit.http')
+
+/** Put the injection point into this process's agents. Doing it again changes nothing. */
+export function hookHttp() {
+  const original = http.Agent.prototype.addRequest
+  if (original[HOOKED]) return
+  const addRequest = function addRequest(request, options, ...rest) {
+    if (served()) {
+      stayInContext(request)
+      if (struck(this, request, options)) return undefined
+    }
+    return original.call(this, request, options, ...rest)
+  }
+  addRequest[HOOKED] = true
+  http.Agent.prototype.addRequest = addRequest
+  for (const { prototype } of [http.Agent, https.Agent]) connectOutside(prototype)
+}
+
+/**
+ * Sockets are pooled, and what happens on one happens in the name of whoever opened it. So they are
+ * opened in nobody's name, lest another request's retry ran in that of a request under experiment.
+ */
+function connectOutside(prototype) {
+  const original = prototype.createConnection
+  prototype.createConnection = function createConnection(...given) {
+    return served() ? within(undefined, () => original.apply(this, given)) : original.apply(this, given)
+  }
+}
+
+/** Have what listens to a request run in its caller's name, wherever its socket comes from. */
+function stayInContext(request) {
+  const scope = new AsyncResource('fit')
+  const { emit } = request
+  request.emit = (...given) => scope.runInAsyncScope(emit, request, ...given)
+}
+
+/** Whether a request was given a connection of ours. Never throws. */
+function struck(agent, request, options) {
+  const aim = aimed((name) => pointOf(name, request, options))
+  if (!aim || options.socketPath || !possible(aim.injection.kind, request.method)) return false
+  const connect = (connection) => within(undefined, () =>
+    agent.createSocket(request, options, (error, socket) => connection.join(error, socket)))
+  if (aim.injection.kind === 'timeout') {
+    hand(request, options, new Connection(decidedLater(aim, request.method, connect), isSecure(options, agent)))
+    return true
+  }
+  const firing = fire(aim)
+  if (!firing) return false
+  const connection = new Connection(act(firing, request.method, connect), isSecure(options, agent))
+  connection.once('close', () => firing.proof.end({ type: 'aborted' }))
+  if (firing.injection.kind === 'refused') {
+    connection.connecting = true
+    setImmediate(refuse, connection, options, firing.proof) // when the caller listens
+  }
+  hand(request, options, connection)
+  return true
+}
+
+function pointOf(name, request, { host, port }) {
+  return httpPoint(name, request.method, host ?? 'localhost', port ? Number(port) : null, request.path)
+}
+
+function isSecure(options, agent) {
+  return (options.protocol ?? agent.protocol) === 'https:'
+}
+
+/** What an agent does with a socket that it has found. */
+function hand(request, { timeout }, connection) {
+  request.onSocket(connection)
+  if (request.timeout ?? timeout) connection.setTimeout(request.timeout ?? timeout)
+}
+
+function refuse(connection, options, proof) {
+  const { host = 'localhost', lookup, family, autoSelectFamily } = options
+  refused({ host, port: Number(options.port), lookup, family, autoSelectFamily }, (error) => {
+    proof.end({ type: error.code })
+    connection.connecting = false
+    connection.destroy(error)
+  })
+}
+
+/**
+ * A timeout can happen only to a caller who has one, and many set it when they see the socket: it is
+ * looked at when the request comes.
+ */
+function decidedLater(aim, method, connect) {
+  return AsyncResource.bind((connection) => {
+    const { timeout: patience } = connection
+    const ends = patience > 0 && patience <= aim.injection.delayMs
+    const firing = ends ? fire(aim) : undefined
+    if (firing) act(firing, method, connect)(connection)
+    else connect(connection)
+  })
+}
