@@ -83,7 +83,7 @@ dist: $(VENV)/.audit $(VENV)/.release ## build the wheel and the sdist into dist
 	$(AUDIT)
 	PYTHON=$(BIN)/python .ci/dist
 
-docs: $(VENV)/.docs ## build the documentation as a site, strictly, into build/site
+docs: $(VENV)/.dev ## build the documentation as a site, strictly, into build/site
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/house.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -104,11 +104,6 @@ $(VENV)/.demo: $(INSTALLED) | $(BIN)/python
 	$(INSTALL)
 	@touch $@
 
-$(VENV)/.docs: EXTRAS = docs
-$(VENV)/.docs: $(INSTALLED) | $(BIN)/python
-	$(INSTALL)
-	@touch $@
-
 $(VENV)/.stack: EXTRAS = demo,postgresql,kafka
 $(VENV)/.stack: $(INSTALLED) | $(BIN)/python
 	$(INSTALL)
@@ -122,7 +117,7 @@ $(VENV)/.audit: $(INSTALLED) | $(VENV)/.dev
 $(VENV)/.dev: EXTRAS = dev
 $(VENV)/.dev: $(INSTALLED) | $(BIN)/python
 	$(INSTALL)
-	@touch $@ $(VENV)/.demo $(VENV)/.stack $(VENV)/.docs
+	@touch $@ $(VENV)/.demo $(VENV)/.stack
 
 $(VENV)/.release: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[release]'

@@ -1,4 +1,5 @@
-"""``python -m benchmarks.kinds [--json] [--seeds N]``: what it costs to try five kinds of fault.
+"""``python -m benchmarks.kinds [--json] [--seeds N] [--only counted|real]``: what it costs to try
+five kinds of fault, and whether what is found by injecting them happens when they are caused.
 
 Sixty points, each of which can fail in five ways; every call is optional but for what is planted.
 *General* sets hurt in whatever way their points fail. *Specific* ones hurt in some ways only, as
@@ -12,6 +13,9 @@ smallest covering array of strength 2 that is built here for somebody who knows 
 hurts (:mod:`benchmarks.covering_arrays`): a good run shows one kind at each point, and of a pair
 that hurts it holds one half, so such a pair is one column of ten values. A specific pair is two
 columns, for its other kinds go together. Figures are the worst of the seeds.
+
+``--only real`` leaves the counting out: real processes that are killed and broken for real
+(:mod:`benchmarks.kinds_real`), by these five kinds or by ``--kinds``.
 """
 
 from __future__ import annotations
@@ -24,8 +28,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
+from benchmarks import kinds_real
 from benchmarks.covering_arrays import best
 from benchmarks.outcome import Row, Target, at_least, at_most, say
+from ldfi.kinds import kind_of
 from ldfi.solver import Explorer
 from ldfi.solver.check import check
 
@@ -41,6 +47,7 @@ GENERAL = 4
 SEEDS = 3
 PATIENCE = 2_000
 SLACK = 1.3
+PARTS = ("counted", "real")
 
 Set = frozenset[str]
 
@@ -221,9 +228,21 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--kinds", type=_kinds, default=KINDS, help="on real processes")
     given = parser.parse_args()
-    rows, targets = measured(given.seeds, given.sizes)
-    return 0 if say({"worlds": rows}, targets, as_json=given.json) else 1
+    tables: dict[str, list[Row]] = {}
+    targets: dict[str, Target] = {}
+    if given.only in (None, "counted"):
+        tables["worlds"], targets = measured(given.seeds, given.sizes)
+    if given.only in (None, "real"):
+        tables["real processes"], held = kinds_real.measured(given.kinds)
+        targets |= held
+    return 0 if say(tables, targets, as_json=given.json) else 1
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    return tuple(map(kind_of, text.split(",")))
 
 
 if __name__ == "__main__":

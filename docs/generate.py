@@ -27,7 +27,8 @@ from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.scenarios import scenario
 from ldfi.experiments.store.notifications import EVENTS
-from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME, SEEN
+from tests.fit.clients.proofs import proved, tables
+from tests.fit.clients.seen_of_kinds import SAME
 
 DOCS = Path(__file__).parent
 HERE = DOCS / "reference"
@@ -67,19 +68,24 @@ def guards() -> list[str]:
 
 
 def kinds() -> list[str]:
-    """Show what callers see of the kinds of fault, as the tests have it."""
+    """Show what callers see of the kinds of fault, as far as a test proves it."""
+    by = proved()
+    several, by_themselves = tables()
     alike = ", ".join(f"{client} as {other}" for client, other in SAME.items())
     said = f"A number is the status of an answer. Callers of {alike} see the same."
-    return [*_seen(SEEN), "", said, "", *_seen(BY_THEMSELVES)]
+    return [*_seen(several, by), "", said, "", *_seen(by_themselves, by)]
 
 
-def _seen(clients: Mapping[str, Mapping[str, str]]) -> list[str]:
+def _seen(
+    clients: Mapping[str, Mapping[str, str]], proved_by: Mapping[tuple[str, str], str]
+) -> list[str]:
     rows = dict.fromkeys(kind for seen in clients.values() for kind in seen)
     lines = [f"| kind | {' | '.join(clients)} |", f"|---{'|---' * len(clients)}|"]
     for kind in rows:
         cells = (seen.get(kind, "").rpartition(".")[2] for seen in clients.values())
         lines.append(f"| `{kind}` | {' | '.join(_code(cell) if cell else '' for cell in cells)} |")
-    return lines
+    tests = ({proved_by[client, kind] for kind in seen} for client, seen in clients.items())
+    return [*lines, f"| proved by | {' | '.join(_code(', '.join(sorted(e))) for e in tests)} |"]
 
 
 SECTIONS = {"injection-points.md": kinds, "safety.md": guards}

@@ -68,6 +68,14 @@ def run(
     kind: Annotated[
         str, typer.Option(help="How calls fail, with commas between: refused,status:500.")
     ] = "error",
+    each_kind: Annotated[
+        bool,
+        typer.Option(
+            "--each-kind",
+            help="Try what was found to hurt with its other kinds, too; else they are presumed to"
+            " hurt.",
+        ),
+    ] = False,
     delay: Annotated[float, typer.Option(help="Seconds that a delay hangs.")] = 10.0,
     protected: Annotated[
         list[str] | None, typer.Option(help="Never make points fail that match this pattern.")
@@ -106,6 +114,7 @@ def run(
         {
             "max_size": max_size,
             "kinds": tuple(kind.split(",")),
+            "each_kind": each_kind,
             "delay": delay,
             "protected": tuple(protected or ()),
             "time_limit": time_limit,

@@ -84,11 +84,11 @@ def _refused(request: Any, conn: Any) -> Any:
 
 
 def _answer(protocol: Any, answer: Reply) -> None:
-    """Have aiohttp read an answer as if it had come over the connection."""
+    """Have aiohttp read an answer as if it had come over the connection, which is lost after that
+    where the answer is cut: who reads what has come gets that first."""
     protocol.data_received(wire(answer))
     if answer.cut:
         protocol.transport.abort()
-        protocol.connection_lost(None)
 
 
 class _Mute:

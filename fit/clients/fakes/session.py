@@ -24,6 +24,10 @@ _answering: ContextVar[Any] = ContextVar("fit-fake-session", default=None)
 class _Silence(asyncio.Transport):
     """What nothing is sent over and nothing comes from, but what a fault puts in its place."""
 
+    def __init__(self, peer: Any, protocol: ResponseHandler) -> None:
+        super().__init__({"peername": peer})
+        self._protocol = protocol
+
     def is_closing(self) -> bool:
         """Tell that it is open; there is nothing to close."""
         return False
@@ -32,7 +36,8 @@ class _Silence(asyncio.Transport):
         """Close nothing."""
 
     def abort(self) -> None:
-        """Abort nothing."""
+        """Tell that the connection is lost, soon, as every transport does."""
+        asyncio.get_running_loop().call_soon(self._protocol.connection_lost, None)
 
 
 class _Nowhere:
@@ -41,8 +46,8 @@ class _Nowhere:
     def __init__(self, connector: Any, request: Any, answer: Any) -> None:
         setattr(self, ANSWER, answer)
         peer = (request.url.host, request.url.port)
-        self.transport = _Silence({"peername": peer})
         self.protocol = ResponseHandler(asyncio.get_running_loop())
+        self.transport = _Silence(peer, self.protocol)
         self.protocol.transport = self.transport
         self.closed = False
         self._connector = connector

@@ -113,6 +113,23 @@ def test_what_does_without_everything_is_fine_and_assertions_ask_for_more(
     assert "is not status==200" in finding["error"]
 
 
+def test_what_hurts_in_one_way_is_tried_in_others_where_that_is_asked_for(
+    shop: str, told: Mapping[str, str]
+) -> None:
+    ways = ("--target", shop, "--kind", "refused,status:500", "--max-size", "1", "--json")
+
+    def found(*more: str) -> list[list[str]]:
+        done = explore(*ways, *more, "--", *TEST, environment=told)
+        assert done.returncode == exits.FOUND, done.stderr
+        return [each["injected"] for each in json.loads(done.stdout)["findings"]]
+
+    each = found("--each-kind")
+    (one,) = found()
+    assert one in each
+    assert {fault.partition("@")[0] for (fault,) in each} == {"refused", "status:500"}
+    assert {fault.partition("@")[2] for (fault,) in each} == {one[0].partition("@")[2]}
+
+
 def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:
     def explored(*command: str) -> subprocess.CompletedProcess[str]:
         return explore("--target", shop, "--", *command, environment=told)

@@ -146,6 +146,80 @@ async def _redis_async(port: int, patience: float | None) -> Any:
         return await client.set("k", "v")
 
 
+class Streamed(NamedTuple):
+    """What a caller sees that reads a body piece by piece."""
+
+    status: int
+    read: bytes
+    """Before it failed."""
+    failure: str
+
+
+PIECE: Final = 8
+"""Bytes."""
+
+
+def _httpx_streamed(port: int) -> Streamed:
+    read = bytearray()
+    with httpx.Client(trust_env=False) as client, client.stream("GET", _url(port)) as answer:
+        try:
+            for piece in answer.iter_raw(PIECE):
+                read += piece
+        except httpx.HTTPError as failure:
+            return Streamed(answer.status_code, bytes(read), _name(failure))
+    raise AssertionError("it was whole")
+
+
+async def _httpx_async_streamed(port: int) -> Streamed:
+    read = bytearray()
+    async with (
+        httpx.AsyncClient(trust_env=False) as client,
+        client.stream("GET", _url(port)) as answer,
+    ):
+        try:
+            async for piece in answer.aiter_raw(PIECE):
+                read += piece
+        except httpx.HTTPError as failure:
+            return Streamed(answer.status_code, bytes(read), _name(failure))
+    raise AssertionError("it was whole")
+
+
+def _requests_streamed(port: int) -> Streamed:
+    read = bytearray()
+    with requests.Session() as session:
+        session.trust_env = False
+        answer = session.get(_url(port), timeout=5, stream=True)
+        try:
+            for piece in answer.iter_content(PIECE):
+                read += piece
+        except requests.RequestException as failure:
+            return Streamed(answer.status_code, bytes(read), _name(failure))
+    raise AssertionError("it was whole")
+
+
+def _urllib3_streamed(port: int) -> Streamed:
+    read = bytearray()
+    with urllib3.PoolManager() as pool:
+        answer = pool.request("GET", _url(port), retries=False, preload_content=False)
+        try:
+            for piece in answer.stream(PIECE):
+                read += piece
+        except urllib3.exceptions.HTTPError as failure:
+            return Streamed(answer.status, bytes(read), _name(failure))
+    raise AssertionError("it was whole")
+
+
+async def _aiohttp_streamed(port: int) -> Streamed:
+    read = bytearray()
+    async with aiohttp.ClientSession() as session, session.get(_url(port)) as answer:
+        try:
+            while piece := await answer.content.read(PIECE):
+                read += piece
+        except aiohttp.ClientError as failure:
+            return Streamed(answer.status, bytes(read), _name(failure))
+    raise AssertionError("it was whole")
+
+
 def _in_tests(call: Callable[[int, float | None], Any]) -> Callable[[int, float | None], Any]:
     """The same with the point where it lies in tests: above httpx's transports."""
 
@@ -193,5 +267,12 @@ GRPC: Final = {
 REDIS: Final = {
     "redis-py": _caller(_redis, _command),
     "redis-py, asyncio": _caller(_run(_redis_async), _command),
+}
+STREAMING: Final[dict[str, Callable[[int], Streamed]]] = {
+    "httpx": _httpx_streamed,
+    "httpx, asyncio": lambda port: asyncio.run(_httpx_async_streamed(port)),
+    "requests": _requests_streamed,
+    "urllib3": _urllib3_streamed,
+    "aiohttp": lambda port: asyncio.run(_aiohttp_streamed(port)),
 }
 CALLERS: Final = {**HTTP, **GRPC, **REDIS}

@@ -1,8 +1,9 @@
 """What the callers of each client see of each kind of fault. ``test_kinds`` proves every entry, and
 the tests of the clients by themselves those of ``BY_THEMSELVES``.
 
-``docs/generate.py`` makes the table of ``docs/injection-points.md`` of it. A kind that stands here
-for none of a client's calls does nothing there.
+``docs/generate.py`` makes the table of ``docs/injection-points.md`` of it, and refuses an entry
+that no test is parametrized with (``proofs``). A kind that stands here for none of a client's calls
+does nothing there.
 """
 
 from __future__ import annotations
@@ -68,10 +69,17 @@ SAME: Final = {
     "httpx, in tests": "httpx",
     "httpx, asyncio, in tests": "httpx",
     "redis-py, asyncio": "redis-py",
+    "psycopg, asyncio": "psycopg",
 }
 """Clients whose callers see the same as another's; messages may differ."""
 
 BY_THEMSELVES: Final[dict[str, dict[str, str]]] = {
+    "SQLAlchemy, psycopg": {
+        "sql:deadlock": "OperationalError DeadlockDetected",
+        "sql:serialization": "OperationalError SerializationFailure",
+        "sql:readonly": "InternalError ReadOnlySqlTransaction",
+        "sql:lost": "OperationalError AdminShutdown",
+    },
     "psycopg": {
         "reset": "OperationalError",
         "sql:deadlock": "DeadlockDetected",

@@ -80,9 +80,9 @@ def really(kind: str) -> AbstractContextManager[int]:
     return dying(behaviours[kind] if answer is None else says(wire(answer)))
 
 
-@pytest.mark.parametrize("kind", SEEN)
+@pytest.mark.parametrize(("client", "kind"), [("botocore", kind) for kind in SEEN])
 def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
-    requests_made: Requests, kind: str
+    requests_made: Requests, client: str, kind: str
 ) -> None:
     with really(kind) as port:
         real = look(lambda: ask(port))

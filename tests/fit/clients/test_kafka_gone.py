@@ -191,17 +191,17 @@ def under(
             armed.__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize(("client", "kind"), [(name, "timeout") for name in USES])
 def test_what_a_caller_sees_is_what_it_sees_when_kafka_is_gone(
-    requests_made: Requests, running: Broker, name: str
+    requests_made: Requests, running: Broker, client: str, kind: str
 ) -> None:
-    use, point = USES[name]
+    use, point = USES[client]
     real = use(running, vanishes)
 
     assert "late True" in real
-    assert BY_THEMSELVES[name]["timeout"] in real[0]
-    assert under(requests_made, use, f"timeout@{point}") == real
-    assert requests_made.lineage().fired == {f"timeout@{point}"}
+    assert BY_THEMSELVES[client][kind] in real[0]
+    assert under(requests_made, use, f"{kind}@{point}") == real
+    assert requests_made.lineage().fired == {f"{kind}@{point}"}
 
 
 @pytest.mark.parametrize("name", USES)

@@ -22,7 +22,8 @@ from requests.adapters import HTTPAdapter
 
 from ldfi.fit.answers import answer_of, wire
 from ldfi.kinds import KINDS
-from tests.fit.clients.callers import CALLERS, GRPC, PATIENCE, REDIS, Sight, look
+from tests.fit.clients import proofs
+from tests.fit.clients.callers import CALLERS, GRPC, PATIENCE, PIECE, REDIS, STREAMING, Sight, look
 from tests.fit.clients.contract import Requests
 from tests.fit.clients.dying import Behaviour, dying, hang, nobody, reset, says
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME, SEEN
@@ -146,6 +147,23 @@ def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
         assert took >= PATIENCE
 
 
+@pytest.mark.parametrize("client", STREAMING)
+def test_a_body_is_cut_while_it_streams(requests_made: Requests, client: str) -> None:
+    """The answer comes, and what was sent of it; then it fails."""
+    streamed, cut = STREAMING[client], answer_of("truncated")
+    assert cut is not None
+    with really(client, "truncated") as port:
+        real = streamed(port)
+    with well(client) as port, requests_made.request(f"truncated@{CALLERS[client].point(port)}"):
+        injected = streamed(port)
+
+    assert injected == real
+    assert injected.status == 200
+    assert injected.read == cut.body[: len(injected.read)]
+    assert len(cut.body) - len(injected.read) < PIECE  # some give whole pieces only
+    assert injected.failure == expected(client)["truncated"]
+
+
 @pytest.mark.parametrize("client", CALLERS)
 def test_in_control_nothing_happens_and_every_kind_would_have(
     requests_made: Requests, client: str
@@ -228,6 +246,14 @@ def test_a_pool_gets_its_connection_back_from_an_injected_answer(
 
 
 def test_every_client_stands_in_the_table() -> None:
-    assert set(SEEN) | set(SAME) == set(CALLERS)
-    assert set(SAME.values()) <= set(SEEN)
+    same = {client for client, other in SAME.items() if other in SEEN}
+    assert set(SEEN) | same == set(CALLERS)
+    assert set(SAME.values()) <= set(SEEN) | set(BY_THEMSELVES)
     assert not set(BY_THEMSELVES) & set(CALLERS)
+
+
+def test_the_table_has_what_is_proved_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert proofs.tables() == (SEEN, BY_THEMSELVES)
+    monkeypatch.setitem(BY_THEMSELVES, "a client of tomorrow", {"reset": "OSError"})
+    with pytest.raises(ValueError, match="a client of tomorrow"):
+        proofs.tables()

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 import sqlalchemy
@@ -17,6 +17,9 @@ from sqlalchemy.exc import DBAPIError
 from deploy.stack import postgresql
 from deploy.stack.missing import Missing
 from tests.fit.clients.contract import Requests
+from tests.fit.clients.seen_of_kinds import BY_THEMSELVES
+
+CLIENT: Final = "SQLAlchemy, psycopg"
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +130,9 @@ def _deadlock(ours: Connection, other: Connection) -> Seen:
     return found
 
 
-@pytest.mark.parametrize("kind", ["sql:deadlock", "sql:serialization", "sql:readonly", "sql:lost"])
+@pytest.mark.parametrize(("client", "kind"), [(CLIENT, kind) for kind in BY_THEMSELVES[CLIENT]])
 def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
-    requests_made: Requests, engine: Engine, kind: str
+    requests_made: Requests, engine: Engine, client: str, kind: str
 ) -> None:
     real = really(engine, kind)
 
@@ -138,6 +141,7 @@ def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
         injected = seen(connection, lambda: connection.execute(UPDATE, {"id": 1}))
 
     assert injected == real
+    assert f"{injected.kind} {injected.driver.rpartition('.')[2]}" == BY_THEMSELVES[client][kind]
     assert requests_made.lineage().fired == {f"{kind}@{point}"}
     with engine.connect() as connection:  # the pool has a connection that is well
         connection.execute(UPDATE, {"id": 1})

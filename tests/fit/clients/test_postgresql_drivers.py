@@ -22,7 +22,7 @@ from deploy.stack.postgresql import USER, Server
 from ldfi.fit.clients import asyncpg as our_asyncpg
 from ldfi.fit.clients import psycopg as our_psycopg
 from tests.fit.clients.contract import Requests, holds, seen_async, unharmed
-from tests.fit.clients.seen_of_kinds import BY_THEMSELVES
+from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME
 
 UPDATE: Final = "update marks set n = n + 1 where id = 1"
 PATIENCE: Final = 0.4
@@ -229,23 +229,23 @@ def instrumented(requests_made: Requests) -> Iterator[None]:
 
 
 def expected(name: str) -> dict[str, str]:
-    return BY_THEMSELVES[name.partition(",")[0]]
+    return BY_THEMSELVES[SAME.get(name, name)]
 
 
 MATRIX: Final = [(name, kind) for name in DRIVERS for kind in expected(name)]
 
 
-@pytest.mark.parametrize(("name", "kind"), MATRIX)
+@pytest.mark.parametrize(("client", "kind"), MATRIX)
 def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
-    requests_made: Requests, database: Database, name: str, kind: str
+    requests_made: Requests, database: Database, client: str, kind: str
 ) -> None:
-    driver = DRIVERS[name]
+    driver = DRIVERS[client]
     real = asyncio.run(really(database, driver, kind))
     database.server.ready()  # one whose process is killed ends all sessions, and starts anew
 
     seen = injected(requests_made, database, driver, kind)
     assert seen == real
-    assert seen.kind == expected(name)[kind]
+    assert seen.kind == expected(client)[kind]
     assert requests_made.lineage().fired == {f"{kind}@{point(database)}"}
     assert point(database) in requests_made.lineage().called
 

@@ -1,0 +1,229 @@
+"""What is found by injection, held against what happens when the same is caused for real.
+
+The kiosk (``examples/kiosk``) is explored as anybody would, ``ldfi explore --kind …``. Then every
+single service behind its page and every pair fails for real, in every combination of the kinds: a
+service that is to refuse is killed with SIGKILL, and started again; the others are turned by the
+switch inside of them. The page must be gone exactly where a finding says so.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, combinations, product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any
+
+from benchmarks.outcome import Row, Target, at_least, at_most
+from ldfi.experiments.elsewhere import environment
+from ldfi.experiments.elsewhere.services import Service, Services
+from ldfi.experiments.elsewhere.stamp import SharedKeys
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "kiosk"
+EXPORTED = "20"
+"""Milliseconds between two exports of a service: it is waited for that after each run."""
+KILLED = "refused"
+SIZE = 2
+
+Set = frozenset[str]
+"""Of ``kind@service``."""
+
+
+def loaded() -> ModuleType:
+    """Import the example."""
+    spec = importlib.util.spec_from_file_location("kiosk", EXAMPLE / "kiosk.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+KIOSK = loaded()
+
+
+class Standing:
+    """The kiosk as it runs. What is broken in it is broken for real."""
+
+    def __init__(self, logs: Path) -> None:
+        first = _free(len(KIOSK.NAMES) + 1)
+        receiving = f"127.0.0.1:{first + len(KIOSK.NAMES)}"
+        keys = SharedKeys.of_environment()
+        self.told = environment.variables(keys, f"http://{receiving}")
+        self.told |= {environment.INTERVAL: EXPORTED, environment.RECEIVE: receiving}
+        every: list[Service] = KIOSK.services(first)
+        self.page, self.behind = every[0], {each.name: each for each in every[1:]}
+        self.services = Services(self.told, logs, seconds=120)
+        self.services.start(*every)
+        self.kills = 0
+        self._broken: dict[str, str] = {}
+
+    def explore(self, kinds: Collection[str], *, each_kind: bool) -> dict[str, Any]:
+        """Explore the page by ``ldfi explore``, and return what that says."""
+        words = [
+            *(sys.executable, "-m", "ldfi.experiments.cli", "explore", "--json"),
+            *("--target", self.page.url, "--max-size", str(SIZE), "--kind", ",".join(kinds)),
+            *(["--each-kind"] if each_kind else []),
+            *("--time-limit", "1800", "--", "tests/page.sh"),
+        ]
+        done = subprocess.run(
+            words,
+            cwd=EXAMPLE,
+            env=os.environ | self.told,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 1:  # nothing found, or it could not be said
+            raise RuntimeError(f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+    def found(self, document: Mapping[str, Any]) -> set[Set]:
+        """Return the findings, with services in place of points: each has one."""
+        names = {str(service.port): service.name for service in self.behind.values()}
+
+        def named(fault: str) -> str:
+            kind, _, point = fault.partition("@")
+            return f"{kind}@{names[point.rpartition(':')[2].partition('/')[0]]}"
+
+        return {frozenset(map(named, each["injected"])) for each in document["findings"]}
+
+    def breaks(self, faults: Set) -> bool:
+        """Have services fail so, and all others be well; tell whether the page is gone."""
+        wanted = {service: kind for kind, _, service in (f.partition("@") for f in faults)}
+        turned = [name for name in self.behind if wanted.get(name) != self._broken.get(name)]
+        started = [name for name in turned if self._broken.get(name) == KILLED]
+        self.services.start(*(self.behind[name] for name in started))
+        for name in turned:
+            kind = wanted.get(name, "")
+            if kind == KILLED:
+                self._kill(name)
+            elif kind or name not in started:
+                self._turn(name, kind)
+        self._broken = wanted
+        return self._is_gone()
+
+    def _kill(self, name: str) -> None:
+        process = self.services.process(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self.kills += 1
+
+    def _turn(self, name: str, kind: str) -> None:
+        request = urllib.request.Request(  # noqa: S310 - a service of the example's
+            f"{self.behind[name].url}/switch", kind.encode(), method="PUT"
+        )
+        with urllib.request.urlopen(request, timeout=10):  # noqa: S310
+            pass
+
+    def _is_gone(self) -> bool:
+        try:
+            with urllib.request.urlopen(self.page.url, timeout=30) as answer:  # noqa: S310
+                return int(answer.status) != 200
+        except urllib.error.HTTPError:
+            return True
+
+
+@contextmanager
+def standing() -> Iterator[Standing]:
+    """Start the kiosk, and stop it."""
+    with TemporaryDirectory() as logs:
+        running = Standing(Path(logs))
+        try:
+            yield running
+        finally:
+            running.services.close()
+
+
+def causes(services: Sequence[str], kinds: Sequence[str]) -> Iterator[Set]:
+    """List every single service and every pair, in every way to fail. What is killed stays so for
+    as long as it can: neighbours in this order differ in few services."""
+    yield frozenset()
+    for size in range(1, SIZE + 1):
+        for names in combinations(services, size):
+            for ways in product(kinds, repeat=size):
+                yield frozenset(map("{}@{}".format, ways, names))
+
+
+def planted(kinds: Iterable[str]) -> set[Set]:
+    """List what is planted in the example, as far as these kinds show it."""
+    found = set[Set]()
+    for each in KIOSK.PLANTED:
+        ways = [[f"{kind}@{name}" for kind in kinds if kind in own] for name, own in each.items()]
+        found |= set(map(frozenset, product(*ways)))
+    return found
+
+
+def presumed(faults: Set, found: Iterable[Set]) -> bool:
+    """Tell whether a finding is about these services, so that nothing is claimed of its kinds."""
+    return any(_services(each) <= _services(faults) for each in found)
+
+
+def _services(faults: Set) -> Set:
+    return frozenset(each.partition("@")[2] for each in faults)
+
+
+def measured(
+    kinds: Sequence[str], *, each_kind: bool = True
+) -> tuple[list[Row], dict[str, Target]]:
+    """Explore, cause everything for real, and compare."""
+    with standing() as kiosk:
+        began = time.monotonic()
+        document = kiosk.explore(kinds, each_kind=each_kind)
+        explored = time.monotonic()
+        found = kiosk.found(document)
+        real = {each: kiosk.breaks(each) for each in causes(list(kiosk.behind), kinds)}
+        ended = time.monotonic()
+        sound = not kiosk.breaks(frozenset())
+    said = {each: any(finding <= each for finding in found) for each in real}
+    differ = [each for each, gone in real.items() if gone != said[each]]
+    if not each_kind:
+        differ = [each for each in differ if said[each] or not presumed(each, found)]
+    own = planted(kinds)
+    missed = [each for each in own - found if each_kind or not presumed(each, found)]
+    row = {
+        "kinds": ",".join(kinds),
+        "each kind": each_kind,
+        "runs": document["runs"],
+        "exhaustive": document["exhaustive"],
+        "findings": len(found),
+        "planted": len(own),
+        "missed": len(missed),
+        "extra": len(found - own),
+        "caused": len(real),
+        "gone": sum(real.values()),
+        "killed": kiosk.kills,
+        "differ": len(differ),
+        "which": "; ".join(sorted(" ".join(sorted(each)) for each in chain(differ, missed))),
+        "explored_s": round(explored - began, 1),
+        "caused_s": round(ended - explored, 1),
+    }
+    return [row], {
+        "real: injected and caused say another thing": at_most(len(differ), 0),
+        "real: planted sets missed, or found and not planted": at_most(
+            len(missed) + len(found - own), 0
+        ),
+        "real: the page is well when all is mended": at_least(sound, 1),
+    }
+
+
+def _free(many: int) -> int:
+    """Find the first of so many ports in a row that nobody uses."""
+    for first in range(20_000, 30_000, many):
+        with socket.socket() as probe:
+            if all(probe.connect_ex(("127.0.0.1", first + i)) for i in range(many)):
+                return first
+    raise RuntimeError("there are no ports")
