@@ -32,6 +32,7 @@ from ldfi.experiments.api import (
 )
 from ldfi.experiments.api.decoding import Decoding
 from ldfi.experiments.api.forward import Forwarder
+from ldfi.experiments.api.halt_door import HaltDoor
 from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.control.engine import Engine
@@ -125,6 +126,11 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     stack.push_async_callback(app.state.forwarder.close)
     if service.role != "api":
         await _stand(app, service, stack)
+    if service.halt_at is not None:
+        app.state.halt_door = HaltDoor(
+            service.halt_at, service.tokens, database, lambda: app.state.engine
+        )
+        stack.callback(app.state.halt_door.close)
     if service.stream is not None:
         app.state.door = Door(service.stream, service.topics, service.partitions)
         _beside(stack, app.state.door.run())

@@ -45,16 +45,22 @@ _BACKOFF: Final = wait_random_exponential(multiplier=0.2, max=2)
 
 
 class Client:
-    """Calls the API at ``url`` with a bearer token. Raises Invalid where either cannot be one."""
+    """Calls the API at ``url`` with a bearer token. Raises Invalid where either cannot be one.
 
-    def __init__(self, url: str, token: str) -> None:
+    ``seconds``: how long an answer is waited for. ``attempts``: how often it is tried.
+    """
+
+    def __init__(
+        self, url: str, token: str, *, seconds: float = 15.0, attempts: int = ATTEMPTS
+    ) -> None:
         self.url = url.rstrip("/")
+        self._attempts = attempts
         token = token.strip()
         if not (token and token.isascii() and token.isprintable()):
             raise Invalid("that is no token: set LDFI_TOKEN, or give --token")
         try:
             self._http = httpx.Client(
-                base_url=self.url, headers={"Authorization": f"Bearer {token}"}, timeout=15.0
+                base_url=self.url, headers={"Authorization": f"Bearer {token}"}, timeout=seconds
             )
         except httpx.InvalidURL as error:
             raise Invalid(f"{url!r} is no URL: {error}") from error
@@ -136,7 +142,7 @@ class Client:
         attempts = Retrying(
             retry=retry_if_exception(partial(_again, repeatable=repeatable))
             | retry_if_result(_later),
-            stop=stop_after_attempt(ATTEMPTS),
+            stop=stop_after_attempt(self._attempts),
             wait=_wait,
             retry_error_callback=_last,
         )

@@ -39,11 +39,11 @@ HERE = "http://127.0.0.1:8600"
 
 
 @contextmanager
-def connected(url: str, token: str) -> Iterator[Client]:
-    """Open a client for as long as a command runs."""
+def connected(url: str, token: str, **patience: Any) -> Iterator[Client]:
+    """Open a client for as long as a command runs. ``patience``: as the client is told."""
     from ldfi.experiments.cli.client import Client
 
-    client = Client(url, token)
+    client = Client(url, token, **patience)
     try:
         yield client
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.table import Table
@@ -11,17 +11,31 @@ from rich.text import Text
 from ldfi.experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
 from ldfi.experiments.cli.terminal import columns, show, show_page
 from ldfi.experiments.cli.words import when
+from ldfi.experiments.errors import Unreachable
+
+DOOR_SECONDS: Final = 3.0
+"""How long an answer is waited for at a door that has nothing else to do."""
 
 
 def halt(
     reason: Annotated[str, typer.Argument(help="Why; it goes into the audit.")],
     token: Token,
     url: Url = HERE,
+    door: Annotated[
+        str | None,
+        typer.Option(
+            envvar="LDFI_HALT_URL",
+            help="The service's door for halting (`halt_port`), tried first.",
+            show_default="the API only",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Disarm everything at once. Nothing starts again before `ldfi resume`."""
-    with connected(url, token) as client:
-        answer = client.post("/halt", {"reason": reason})
+    answer = None if door is None else _halted_at(door, token, reason)
+    if answer is None:
+        with connected(url, token) as client:
+            answer = client.post("/halt", {"reason": reason})
     show(answer, f"Halted: {reason}. `ldfi resume` ends it.", as_json=as_json)
 
 
@@ -56,6 +70,16 @@ def audit(
     for row in page["items"]:
         table.add_row(when(row["at"]), row["who"], row["what"], row["subject"], row["why"])
     show_page(page, table, "Nothing has happened yet.", as_json=as_json)
+
+
+def _halted_at(door: str, token: str, reason: str) -> Any:
+    """Halt at a door of its own; None where nobody answers there."""
+    try:
+        with connected(door, token, seconds=DOOR_SECONDS, attempts=1) as client:
+            return client.post("/halt", {"reason": reason})
+    except Unreachable as error:
+        typer.echo(f"{error}; trying the API", err=True)
+        return None
 
 
 def _status(status: dict[str, Any]) -> Table:

@@ -137,6 +137,7 @@ def service_of(config: Config, role: ProcessRole = "all") -> Service:
         keys=_keys(config),
         topics=Topics(config.kafka_prefix),
         partitions=config.kafka_partitions,
+        halt_at=None if config.halt_port is None else (config.host, config.halt_port),
     )
 
 

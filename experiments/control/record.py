@@ -179,8 +179,12 @@ class Record:
 
     def halt(self, reason: str, who: str, now: float) -> None:
         """Write that everything is halted."""
-        self._halt = reason, who
+        self.owe_halt(reason, who)
         self.write_halt(now)
+
+    def owe_halt(self, reason: str, who: str) -> None:
+        """Keep in mind that a halt has to be written."""
+        self._halt = reason, who
 
     def write_halt(self, now: float) -> None:
         """Write the halt that is not written yet, if there is one."""

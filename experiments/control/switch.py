@@ -32,6 +32,7 @@ class Switch:
         self._record = record
         self._arming = arming
         self._state = state
+        self._told: str | None = None
 
     def halt(self, reason: str, who: str, now: float) -> None:
         """Disarm everything, at once, and let nothing start until :meth:`resume`.
@@ -45,6 +46,19 @@ class Switch:
         finally:
             self._abort_all(reason, now)
 
+    def heed(self, reason: str) -> None:
+        """Disarm everything, at once: somebody halts, and is just putting it on record.
+
+        This waits for nothing, the database included, so that edges are told without delay. What
+        else there is to be done is left to the next :meth:`sync`.
+        """
+        self._board.clear()
+        self._state.halted = self._told = reason
+
+    def owe(self, reason: str, who: str) -> None:
+        """Put a halt that was heeded on record: whoever wanted to could not."""
+        self._record.owe_halt(reason, who)
+
     def disarm(self, reason: str, now: float) -> None:
         """Disarm everything, at once. What is to be tried may be armed again."""
         self._board.clear()
@@ -56,7 +70,7 @@ class Switch:
     def resume(self, who: str, now: float) -> None:
         """Let experiments start again."""
         self._record.resume(who, now)
-        self._state.halted = None
+        self._state.halted = self._told = None
 
     def sync(self, now: float) -> None:
         """Follow what is on record: a halt, the windows, and campaigns that are not here yet.
@@ -65,14 +79,17 @@ class Switch:
         """
         self._record.write_halt(now)
         with self._db.read() as session:
-            halted = switches.halted(session)
+            on_record = switches.halted(session)
             self._state.windows = maintenance.open_windows(session, now)
             if self._state.unread:
                 self._read_campaigns(session)
         self._state.unread = False
-        if halted is not None and self._state.halted is None:
+        halted = self._told if on_record is None else on_record
+        if halted is not None and (self._told is not None or self._state.halted is None):
             self._board.clear()
             self._abort_all(halted, now)
+        if on_record is not None:
+            self._told = None
         self._state.halted = halted
         for campaign, experiment in self._state.active():
             self._arming.guard(campaign, experiment, now)

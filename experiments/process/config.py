@@ -43,7 +43,7 @@ PREFIX: Final = "LDFI_"
 FILE_VARIABLE: Final = "LDFI_CONFIG"
 DEFAULT_FILE: Final = "ldfi.toml"
 _OTHERS: Final = frozenset(
-    {FILE_VARIABLE, "LDFI_URL", "LDFI_TOKEN", "LDFI_DEVICE_TOKEN", "LDFI_ATTACHED"}
+    {FILE_VARIABLE, "LDFI_URL", "LDFI_HALT_URL", "LDFI_TOKEN", "LDFI_DEVICE_TOKEN", "LDFI_ATTACHED"}
 )
 """Variables that are not options of the service: of the command line, the edges, the devices."""
 _MAX_MEMBER_KEY: Final = 64
@@ -101,6 +101,13 @@ class Config(BaseSettings):
     )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on.")
     port: int = Field(8600, ge=0, le=65535, description="Port to listen on; 0: any free one.")
+    halt_port: int | None = Field(
+        None,
+        ge=1,
+        le=65535,
+        description="Port of a door for `ldfi halt` alone (`LDFI_HALT_URL`), which nothing that "
+        "goes on at `port` can close (docs/safety.md); none: halting goes through `port`.",
+    )
     advertise_url: Url = Field(
         None,
         description="Where the other processes reach this one while it leads. By default "
@@ -263,6 +270,8 @@ class Config(BaseSettings):
     @model_validator(mode="after")
     def _together(self) -> Self:
         self.waiting()
+        if self.halt_port is not None and self.halt_port == self.port:
+            raise ValueError(f"halt_port and port are both {self.port}: two doors need two ports")
         if self.guardrails and self.prometheus_url is None:
             raise ValueError("guardrails need prometheus_url")
         if self.webhook_url is not None and self.webhook_secret is None:

@@ -26,7 +26,8 @@ class Service:
     ``trace_url``: where a trace can be looked at, with ``{trace_id}`` in it; empty: nowhere.
     ``advertise_url``: where the other processes reach this one while it leads. ``stream``: where
     spans and device metrics go and observations come from; None: they stay in the process.
-    ``keys``: what the head of the chain of runs is signed with.
+    ``keys``: what the head of the chain of runs is signed with. ``halt_at``: host and port of the
+    door for halting; None: there is none.
     """
 
     tokens: Tokens
@@ -48,6 +49,7 @@ class Service:
     keys: tuple[SigningKey, ...] = ()
     topics: Topics = field(default_factory=Topics)
     partitions: int = 12
+    halt_at: tuple[str, int] | None = None
 
     @property
     def waiting(self) -> Waiting:

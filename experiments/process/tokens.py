@@ -11,6 +11,7 @@ Tokens come from the configuration and from the database. What the database said
 
 from __future__ import annotations
 
+import copy
 import hmac
 import re
 from collections.abc import Callable, Mapping
@@ -79,6 +80,12 @@ class Tokens:
             for position, pair in enumerate(filter(None, map(str.strip, text.split(","))), start=1)
         )
         self._believed: dict[str, _Belief] = {}
+
+    def beside(self, database: Database) -> Tokens:
+        """Return the same tokens, asked of ``database``, with beliefs of their own."""
+        mine = copy.copy(self)
+        mine.database, mine._believed = database, {}
+        return mine
 
     def known(self, token: str) -> Caller | None:
         """Find who holds this token, as far as memory tells; compared in constant time."""

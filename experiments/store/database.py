@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, event, select
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DataError, DBAPIError, StatementError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -94,16 +94,8 @@ class Database:
         self._sqlite = parsed.get_backend_name() == "sqlite"
         if self._sqlite and parsed.database not in {None, "", ":memory:"}:
             _make_ours(Path(str(parsed.database)))
-        self.engine = create_engine(
-            parsed,
-            pool_pre_ping=not self._sqlite,
-            connect_args={} if self._sqlite else _POSTGRESQL,
-        )
-        if self._sqlite:
-            event.listen(self.engine, "connect", _tune_sqlite)
-            event.listen(self.engine, "begin", _begin_sqlite)
-        self._writing = self.engine.execution_options(writing=True)
         self._epoch: int | None = None
+        self._connect(parsed)
         migrate(self.engine)
 
     def fenced(self, epoch: int) -> Database:
@@ -112,6 +104,15 @@ class Database:
         fenced = copy.copy(self)
         fenced._epoch = epoch
         return fenced
+
+    def reserved(self) -> Database:
+        """Return the same database with one connection of its own, which is open already: it
+        works while all others are in use, and while no descriptor is left for another one."""
+        mine = copy.copy(self)
+        mine._connect(self.engine.url, pool_size=1, max_overflow=0, pool_timeout=_PATIENCE)
+        with mine.change(0.0) as change:  # SQLite opens its log when it first writes
+            leaders.current(change.session)
+        return mine
 
     def close(self) -> None:
         """Close the connections."""
@@ -139,6 +140,18 @@ class Database:
         change.session.execute(
             select(FlagRow.name).where(FlagRow.name == "arming").with_for_update()
         )
+
+    def _connect(self, url: URL, **pool: int) -> None:
+        self.engine = create_engine(
+            url,
+            pool_pre_ping=not self._sqlite,
+            connect_args={} if self._sqlite else _POSTGRESQL,
+            **pool,
+        )
+        if self._sqlite:
+            event.listen(self.engine, "connect", _tune_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+        self._writing = self.engine.execution_options(writing=True)
 
 
 def migrate(engine: Any) -> None:

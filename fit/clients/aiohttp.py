@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import fakes, http
 from ldfi.fit.context import Injection
@@ -40,13 +40,24 @@ def _async(original: Any) -> Any:
         return response
 
     def send(request: Any, conn: Any) -> Any:
-        if not armed() or fakes.passed():
+        if not armed():
+            return original(request, conn)
+        hosts.guarded(_keep_back, request)
+        if fakes.passed():
             return original(request, conn)
         go = getattr(conn, fakes.ANSWER, original)
         fault = passage.through_async(_SITE, None, request, conn)
         return go(request, conn) if fault is None else hit(fault, go, request, conn)
 
     return send
+
+
+def _keep_back(request: Any) -> None:
+    """Take our entry out of the baggage where the host may not have it."""
+    header = request.headers.get(hosts.HEADER, "")
+    left = hosts.without_ours(request.url.raw_host or "", header)
+    if left is not None:
+        request.headers[hosts.HEADER] = left
 
 
 def _name(service: str, request: Any, _conn: Any) -> str:

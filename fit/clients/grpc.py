@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 from grpc import _channel
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import baggage, error, hosts, passage, patching
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -41,16 +41,45 @@ def patch() -> None:
 
 def _wrap(site: Site) -> Any:
     def wrap(original: Any) -> Any:
-        def call(callee: Any, request: Any, timeout: Any = None, *rest: Any, **named: Any) -> Any:
+        def call(
+            callee: Any,
+            request: Any,
+            timeout: Any = None,
+            metadata: Any = None,
+            *rest: Any,
+            **named: Any,
+        ) -> Any:
             if armed():
                 answer = passage.through(site, None, callee._method, timeout, callee)
                 if answer is not None:
                     return answer
-            return original(callee, request, timeout, *rest, **named)
+                left = hosts.guarded(_kept_back, callee, metadata)
+                metadata = metadata if left is None else left
+            return original(callee, request, timeout, metadata, *rest, **named)
 
         return call
 
     return wrap
+
+
+def _kept_back(callee: Any, metadata: Any) -> Any:
+    return permitted(callee._channel.target().decode(), metadata)
+
+
+def permitted(target: str, metadata: Any) -> list[tuple[str, Any]] | None:
+    """Write metadata as they may go to a target; None where they may go as they are."""
+    host = target.rpartition("/")[2]
+    if hosts.may_reach(host if host.count(":") > 1 and "]" not in host else _host(host)):
+        return None
+    return [
+        (key, baggage.without(value) if key == hosts.HEADER else value) for key, value in metadata
+    ]
+
+
+def _host(target: str) -> str:
+    """Cut off the port."""
+    host, _, port = target.rpartition(":")
+    return host if port.isdecimal() else target
 
 
 def name(service: str, method: str | bytes, *_: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpcore
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import baggage, error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of
 from ldfi.fit.clients import http, httpx_failures
 from ldfi.fit.clients.httpx_failures import HttpxFailures
@@ -32,10 +32,12 @@ def patch() -> None:
 
 def _sync(original: Any) -> Any:
     def handle_request(pool: Any, request: Any) -> Any:
-        if armed() and http.PASSED not in request.extensions:
-            answer = passage.through(SITE, None, request)
-            if answer is not None:
-                return answer
+        if armed():
+            if http.PASSED not in request.extensions:
+                answer = passage.through(SITE, None, request)
+                if answer is not None:
+                    return answer
+            hosts.guarded(_keep_back, request)
         return original(pool, request)
 
     return handle_request
@@ -47,12 +49,26 @@ def _async(original: Any) -> Any:
         return await original(pool, request) if answer is None else answer
 
     def handle_async_request(pool: Any, request: Any) -> Any:
-        if not armed() or http.PASSED in request.extensions:
+        if not armed():
+            return original(pool, request)
+        hosts.guarded(_keep_back, request)
+        if http.PASSED in request.extensions:
             return original(pool, request)
         fault = passage.through_async(ASYNC_SITE, None, request)
         return original(pool, request) if fault is None else hit(fault, pool, request)
 
     return handle_async_request
+
+
+def _keep_back(request: Any) -> None:
+    """Take our entry out of the baggage where the host may not have it."""
+    if not hosts.may_reach(request.url.host.decode()):
+        request.headers = [
+            (name, baggage.without(value.decode("latin-1")).encode("latin-1"))
+            if name.lower() == b"baggage"
+            else (name, value)
+            for name, value in request.headers
+        ]
 
 
 def _name(service: str, request: Any) -> str:

@@ -20,7 +20,7 @@ from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 from urllib3.response import HTTPResponse as Urllib3Response
 from urllib3.util.timeout import Timeout
 
-from ldfi.fit import error, passage, patching
+from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import fakes, http
 from ldfi.fit.context import Injection
@@ -46,9 +46,30 @@ def _sync(original: Any) -> Any:
                     answer.read(decode_content=options.get("decode_content"), cache_content=True)
                 return answer
             fakes.let_through()
+        if armed():
+            hosts.guarded(_keep_back, pool, url, options)
         return original(pool, conn, method, url, **options)
 
     return make_request
+
+
+def _keep_back(pool: Any, url: str, options: Any) -> None:
+    """Take our entry out of the baggage where the host may not have it. The headers themselves
+    belong to the caller, and so to other calls, too. What is signed (by AWS's rules the header
+    that says so names what it covers) must go as it is."""
+    headers = options.get("headers") or {}
+    if hosts.HEADER in str(headers.get("Authorization", "")):
+        return
+    host = pool.host if url.startswith("/") else urlsplit(url).hostname or pool.host
+    left = {
+        name: hosts.without_ours(host, str(value))
+        for name, value in headers.items()
+        if str(name).lower() == hosts.HEADER
+    }
+    changed = {name: value for name, value in left.items() if value is not None}
+    if changed:
+        options["headers"] = headers = headers.copy()
+        headers.update(changed)
 
 
 def _name(service: str, pool: Any, _conn: Any, method: str, url: str, _options: Any) -> str:

@@ -97,8 +97,11 @@ def test_probes_and_ports_meet(pod: Document) -> None:
         assert container[probe]["httpGet"]["port"] in ports
     assert load("api", "Service")["spec"]["ports"][0]["targetPort"] in ports
     allowed = load("networkpolicy")["spec"]["ingress"][0]["ports"]
-    assert [port["port"] for port in allowed] == [ports["http"]]
-    assert int(load("configmap")["data"]["LDFI_PORT"]) == ports["http"]
+    data = load("configmap")["data"]
+    halt = int(data["LDFI_HALT_PORT"])
+    assert ports.get("halt", halt) == halt
+    assert [port["port"] for port in allowed] == [ports["http"], halt]
+    assert int(data["LDFI_PORT"]) == ports["http"]
 
 
 def test_every_selector_meets_the_pod_and_kustomize_changes_none(pod: Document, role: str) -> None:

@@ -527,6 +527,27 @@ def test_a_halt_that_cannot_be_put_on_record_holds_all_the_same(
     assert Engine(db, now=world.now).scheduler.state.halted == "now"
 
 
+def test_a_halt_that_is_heeded_before_it_is_on_record_holds(db: Database) -> None:
+    world = a_world(db)
+    campaign = start(world)
+    world.until_armed()
+    switch = world.engine.scheduler.switch
+    # Given a halt that somebody else is still putting on record
+    switch.heed("now")
+    assert not world.rules()
+    # When the engine looks at the record, Then it holds all the same, and nothing runs any more
+    world.steps(5)
+    assert not world.rules()
+    assert "halted" in campaign.waiting[""]
+    assert {row.state for row in experiments_of(db)} == {"aborted"}
+    # And where that came to nothing, the engine writes it itself, until somebody resumes
+    switch.owe("now", "ann")
+    world.steps(2)
+    assert Engine(db, now=world.now).scheduler.state.halted == "now"
+    switch.resume("ann", world.now)
+    world.until_armed()
+
+
 def test_a_halt_that_the_database_cuts_short_ends_everything_at_the_next_step(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

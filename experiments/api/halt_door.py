@@ -1,0 +1,191 @@
+"""A door for ``ldfi halt`` alone, which nothing that goes on at the other one can close.
+
+It has a thread and a loop of its own, room for a few connections, descriptors put by for them, and
+a connection to the database that is open already. So it answers while strangers hold all the
+connections of the other door, while no descriptor is left, and while the engine's loop is busy.
+
+Whoever halts here is asked for the same tokens, and it is the same in the audit. The engine of this
+process, if it has one, is told before the record is written; one elsewhere looks every second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import uvicorn
+from fastapi import APIRouter, FastAPI, Request
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
+from uvicorn.server import ServerState
+
+from ldfi.experiments.api import problems
+from ldfi.experiments.api.auth import Operator
+from ldfi.experiments.api.documents import Reason
+from ldfi.experiments.api.listening import PatientConnection
+from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.api.safety import Halt
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.errors import Conflict
+from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.store import switches
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.telemetry import clock
+
+_log = logging.getLogger("ldfi")
+
+ROOM: Final = 32
+"""Connections at once: of those that say nothing, the oldest gives way to a new one."""
+
+SPARE: Final = 16
+"""Descriptors that are put by, for the time when the process has no others left."""
+
+LOOK_SECONDS: Final = 0.25
+"""How often is seen to it that they are still put by."""
+
+
+class HaltConnection(PatientConnection):
+    """One connection of this door; those of the other do not count here."""
+
+    seconds: ClassVar[float] = 3.0
+    most: ClassVar[int] = ROOM
+    _idle: ClassVar[dict[Any, None]] = {}
+    _all: ClassVar[set[Any]] = set()
+
+
+class HaltDoor:
+    """Listens from when it is made until it is closed. ``engine``: that of this process, if it has
+    one just now, which belongs to the loop that runs here. Raises Conflict."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        tokens: Tokens,
+        database: Database,
+        engine: Callable[[], Engine | None],
+    ) -> None:
+        self._listener = _listening(*address)
+        self._database = database.reserved()
+        self._engine = engine
+        self._engines_loop = asyncio.get_running_loop()
+        self._loop = asyncio.SelectorEventLoop()
+        self._spare: list[int] = []
+        self._tokens = tokens.beside(self._database)
+        self._connection = self._protocol()
+        self._thread = threading.Thread(target=self._run, name="halt", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def halt(self, reason: str, who: str) -> None:
+        """Halt everything, here at once. Raises what the database raises; then it is tried again
+        where there is an engine."""
+        engine = self._engine()
+        if engine is not None:
+            self._tell(engine.scheduler.switch.heed, reason)
+        try:
+            with self._database.change(clock.now(), who) as change:
+                switches.set_halted(change, reason)
+        except Exception:
+            if engine is not None:
+                self._tell(engine.scheduler.switch.owe, reason, who)
+            raise
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._listener.close()
+        for each in self._spare:
+            os.close(each)
+        self._database.close()
+
+    def _tell(self, work: Callable[..., None], *arguments: str) -> None:
+        with suppress(RuntimeError):  # that loop has just ended, and the engine with it
+            self._engines_loop.call_soon_threadsafe(work, *arguments)
+
+    def _protocol(self) -> Callable[[], HaltConnection]:
+        app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+        app.state.tokens, app.state.rate_limiter = self._tokens, RateLimiter()
+        app.state.halt_door = self
+        problems.install(app)
+        app.include_router(router)
+        config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
+        config.load()
+        return partial(HaltConnection, config, ServerState(), {}, self._loop)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._put_by()
+        self._loop.run_until_complete(self._rehearse())
+        self._loop.add_reader(self._listener, self._take)
+        self._loop.run_forever()
+
+    async def _rehearse(self) -> None:
+        """Do once what a request will need: what is imported or opened late could not be then."""
+        try:
+            await run_in_threadpool(self._tokens.look_up, "")
+        except SQLAlchemyError:
+            _log.exception("the door for halting could not try its database")
+
+    def _take(self) -> None:
+        """Let in whoever waits; where no descriptor is left for them, for one that was put by."""
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError:
+                if not self._spare:  # it would be called again at once, and again
+                    self._loop.remove_reader(self._listener)
+                    self._loop.call_later(LOOK_SECONDS, self._look_again)
+                    return
+                os.close(self._spare.pop())
+                continue
+            connection.setblocking(False)
+            made = self._loop.connect_accepted_socket(self._connection, connection)
+            self._loop.create_task(made)
+
+    def _look_again(self) -> None:
+        self._loop.add_reader(self._listener, self._take)
+
+    def _put_by(self) -> None:
+        with suppress(OSError):
+            while len(self._spare) < SPARE:
+                self._spare.append(os.open(os.devnull, os.O_RDONLY))
+        self._loop.call_later(LOOK_SECONDS, self._put_by)
+
+
+router = APIRouter(route_class=GuardedRoute)
+
+
+@router.post("/api/v1/halt")
+def halt(why: Reason, request: Request, caller: Operator) -> Halt:
+    """Disarm everything at once; nothing starts again before `resume`."""
+    door: HaltDoor = request.app.state.halt_door
+    door.halt(why.reason, caller.name)
+    return Halt(halted=why.reason)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Listen there. Raises Conflict."""
+    try:
+        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.create_server(where[:2], family=family, backlog=128)
+    except OSError as error:
+        raise Conflict(f"halt_port: cannot listen on {host}:{port}: {error}") from error
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,247 @@
+"""The door for halting: open while the other one is not."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import select
+
+from ldfi.experiments.api.halt_door import ROOM
+from ldfi.experiments.store import switches
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.schema import AuditRow
+from ldfi.fit.faults import Fault
+from ldfi.fit.predicate import Predicate
+from ldfi.fit.rules import Rule
+from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
+from tests.experiments.cli.test_cli import ldfi
+
+SECONDS = 1.5
+"""How soon whoever halts is answered, and edges that can be reached have heard of it."""
+WHY = {"reason": "release"}
+OPERATOR = bearer(GIVEN["operator"])
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> FastAPI:
+    return service(f"sqlite:///{tmp_path / 'x.sqlite3'}", halt_at=("127.0.0.1", 0))
+
+
+@pytest.fixture
+def client(app: FastAPI) -> Iterator[httpx.Client]:
+    with client_of(app, GIVEN["operator"]) as running:
+        yield running
+
+
+@pytest.fixture
+def door(app: FastAPI, client: httpx.Client) -> str:
+    assert client.get("/healthz").is_success
+    return f"http://127.0.0.1:{app.state.halt_door.port}"
+
+
+def halted(door: str, **headers: str) -> httpx.Response:
+    with httpx.Client(trust_env=False) as client:
+        return client.post(
+            f"{door}/api/v1/halt", json=WHY, headers=headers or OPERATOR, timeout=SECONDS
+        )
+
+
+def on_record(database: Database) -> tuple[str | None, list[tuple[str, str, str]]]:
+    with database.read() as session:
+        rows = session.scalars(select(AuditRow).where(AuditRow.what == "halt"))
+        return switches.halted(session), [(row.what, row.who, row.why) for row in rows]
+
+
+def test_who_halts_at_its_own_door_is_in_the_same_audit(
+    app: FastAPI, client: httpx.Client, door: str
+) -> None:
+    assert halted(door).json() == {"halted": "release"}
+    assert client.get("/api/v1/status").json()["halted"] == "release"
+    # And after the engine has looked at what is on record
+    time.sleep(1.3)
+    assert client.get("/api/v1/status").json()["halted"] == "release"
+    assert on_record(app.state.database) == ("release", [("halt", "operator", "release")])
+    # Until somebody resumes, for good
+    client.post("/api/v1/resume")
+    time.sleep(1.3)
+    assert client.get("/api/v1/status").json()["halted"] is None
+
+
+def test_the_door_asks_for_the_same_roles(door: str) -> None:
+    for token in (GIVEN["viewer"], GIVEN["edge"]):
+        assert problem(halted(door, **bearer(token))) == "forbidden"
+    assert problem(halted(door, **bearer("nobody-0123456789abcdef"))) == "unauthorized"
+    assert halted(door).is_success
+    with httpx.Client(base_url=door, headers=OPERATOR, trust_env=False) as client:
+        assert client.get("/api/v1/status").status_code == 404
+        assert client.post("/api/v1/halt", json={}).status_code == 422
+
+
+def armed(app: FastAPI) -> None:
+    """Have a rule in force, as an experiment has."""
+    board, now = app.state.engine.board, time.time()
+    rule = Rule("e1", "salt", Predicate(), 0.5, 0.5, (Fault("a>b", "error"),))
+    board.renew(now + 60)
+    board.put(rule, 10, now)
+
+
+def test_edges_that_wait_have_heard_of_it_in_time(
+    app: FastAPI, client: httpx.Client, door: str
+) -> None:
+    app.state.halt_door._engines_loop.call_soon_threadsafe(armed, app)
+
+    def ask(version: str, wait: float) -> dict[str, Any]:
+        query: dict[str, Any] = {"edge": "e", "version": version, "wait": wait}
+        headers = bearer(GIVEN["edge"])
+        answer = client.get("/api/v1/edge/rules", params=query, headers=headers)
+        document: dict[str, Any] = answer.raise_for_status().json()
+        return document
+
+    held = ask("", 0)
+    while not held["rules"]:
+        held = ask(held["version"], 1)
+    # Given an edge that holds a rule, and waits for news
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(ask, held["version"], 15.0)
+        time.sleep(0.2)
+        # When somebody halts
+        began = time.monotonic()
+        assert halted(door).is_success
+        # Then it holds none
+        assert waiting.result(SECONDS)["rules"] == []
+        assert time.monotonic() - began < SECONDS
+
+
+def test_the_door_is_open_while_the_engine_is_busy(
+    app: FastAPI, client: httpx.Client, door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an engine that is at one thing for seconds, in the loop of the other door
+    tick, began, done = app.state.engine.tick, threading.Event(), threading.Event()
+
+    def slow(now: float) -> None:
+        began.set()
+        done.wait(20)
+        tick(now)
+
+    monkeypatch.setattr(app.state.engine, "tick", slow)
+    app.state.halt_door._engines_loop.call_soon_threadsafe(armed, app)
+    assert began.wait(5)
+    with pytest.raises(httpx.ReadTimeout):
+        client.get("/healthz", timeout=0.3)
+    # When somebody halts, Then it is on record at once, and the engine hears of it first thing
+    assert halted(door).is_success
+    assert on_record(app.state.database)[0] == "release"
+    done.set()
+    assert client.get("/api/v1/status").json()["armed"] == []
+
+
+def test_silence_does_not_close_the_door(door: str) -> None:
+    host, port = "127.0.0.1", int(door.rpartition(":")[2])
+    silent = [socket.create_connection((host, port)) for _ in range(3 * ROOM)]
+    assert halted(door).is_success
+    for each in silent:
+        each.close()
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only there has another process's limit a setter"
+)
+def test_halt_goes_through_while_no_descriptor_is_left(tmp_path: Path) -> None:
+    # Given a service with few descriptors
+    with running_service(tmp_path, descriptors=150) as (url, door):
+        silent: list[socket.socket] = []
+        try:
+            # When strangers take all of them, and say nothing
+            where = ("127.0.0.1", int(url.rpartition(":")[2]))
+            silent += [socket.create_connection(where) for _ in range(300)]
+            with pytest.raises(httpx.TransportError), httpx.Client(trust_env=False) as client:
+                client.get(f"{url}/healthz", timeout=1.0)
+            # Then halting goes through all the same
+            began = time.monotonic()
+            assert halted(door).json() == {"halted": "release"}
+            assert time.monotonic() - began < SECONDS
+        finally:
+            for each in silent:
+                each.close()
+    database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
+    assert on_record(database) == ("release", [("halt", "operator", "release")])
+    database.close()
+
+
+def test_the_command_tries_the_door_first_and_then_the_api(
+    client: httpx.Client, app: FastAPI, door: str
+) -> None:
+    told = {"LDFI_TOKEN": GIVEN["operator"], "LDFI_HALT_URL": door}
+    # Given an API that nobody answers at
+    done = ldfi("halt", "one", "--url", "http://127.0.0.1:9", **told)
+    assert done.returncode == 0, done.stderr
+    # And a door that nobody answers at
+    there = str(client.base_url)
+    done = ldfi("halt", "two", "--url", there, "--door", "http://127.0.0.1:9", **told)
+    assert (done.returncode, "trying the API" in done.stderr) == (0, True)
+    assert [why for _, _, why in on_record(app.state.database)[1]] == ["one", "two"]
+    # What the door refuses is not asked of the API
+    told["LDFI_TOKEN"] = GIVEN["viewer"]
+    assert ldfi("halt", "three", "--url", there, **told).returncode == 2
+
+
+@contextmanager
+def running_service(home: Path, descriptors: int) -> Iterator[tuple[str, str]]:
+    """``ldfi serve`` in a process that may have so many descriptors; gives both its doors."""
+    ports = _free(2)
+    variables = {name: value for name, value in os.environ.items() if "LDFI" not in name}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ldfi.experiments.cli", "serve"],
+        cwd=home,
+        env={
+            **variables,
+            "LDFI_DATABASE_URL": f"sqlite:///{home / 'x.sqlite3'}",
+            "LDFI_TOKENS": f"operator:{GIVEN['operator']}",
+            "LDFI_PORT": str(ports[0]),
+            "LDFI_HALT_PORT": str(ports[1]),
+        },
+        stderr=subprocess.DEVNULL,
+    )
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    url, door = (f"http://127.0.0.1:{port}" for port in ports)
+    try:
+        _until_ready(url)
+        yield url, door
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _until_ready(url: str) -> None:
+    until = time.monotonic() + 60
+    with httpx.Client(trust_env=False) as client:
+        while True:
+            try:
+                client.get(f"{url}/readyz").raise_for_status()
+            except httpx.HTTPError:
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            else:
+                return
+
+
+def _free(count: int) -> list[int]:
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports

@@ -1,0 +1,155 @@
+"""What each client sends to a host that may not have the failure context, and to one that may."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import aiohttp
+import grpc
+import httpx
+import pytest
+import requests
+import urllib3
+from grpc import aio
+from opentelemetry import baggage, context
+from opentelemetry.instrumentation.aiohttp_client import AioHttpClientInstrumentor
+from opentelemetry.instrumentation.grpc import GrpcAioInstrumentorClient, GrpcInstrumentorClient
+from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
+from opentelemetry.instrumentation.requests import RequestsInstrumentor
+from opentelemetry.instrumentation.urllib3 import URLLib3Instrumentor
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from ldfi.fit import hosts
+from ldfi.testing.serving import served
+from tests.fit.clients.contract import Requests
+
+OURS, THEIRS = "fit=", "tenant=blue"
+POINT = "api>http:GET:elsewhere/"
+
+
+def _echo(request: Request) -> PlainTextResponse:
+    return PlainTextResponse(",".join(request.headers.getlist("baggage")))
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(Starlette(routes=[Route("/", _echo)])) as url:
+        yield url + "/"
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    def told(_: bytes, within: grpc.ServicerContext) -> bytes:
+        return str(dict(within.invocation_metadata()).get("baggage", "")).encode()
+
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    handlers = {"Get": grpc.unary_unary_rpc_method_handler(told)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("s.S", handlers),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"127.0.0.1:{port}"
+    server.stop(None).wait(5)
+
+
+@pytest.fixture(autouse=True)
+def instrumented(requests_made: Requests) -> Iterator[None]:
+    every: tuple[Any, ...] = (
+        HTTPXClientInstrumentor(),
+        RequestsInstrumentor(),
+        URLLib3Instrumentor(),
+        AioHttpClientInstrumentor(),
+        GrpcInstrumentorClient(),  # type: ignore[no-untyped-call]
+        GrpcAioInstrumentorClient(),  # type: ignore[no-untyped-call]
+    )
+    with ExitStack() as stack:
+        for each in every:
+            each.instrument(tracer_provider=requests_made.provider)
+            stack.callback(each.uninstrument)
+        yield
+
+
+def by_httpx(url: str, _: str) -> str:
+    with httpx.Client(trust_env=False) as client:
+        return client.get(url).text
+
+
+def by_httpx_async(url: str, _: str) -> str:
+    async def get() -> str:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return (await client.get(url)).text
+
+    return asyncio.run(get())
+
+
+def by_requests(url: str, _: str) -> str:
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.get(url).text
+
+
+def by_urllib3(url: str, _: str) -> str:
+    with urllib3.PoolManager() as pool:
+        return pool.request("GET", url).data.decode()
+
+
+def by_aiohttp(url: str, _: str) -> str:
+    async def get() -> str:
+        async with aiohttp.ClientSession() as session, session.get(url) as response:
+            return await response.text()
+
+    return asyncio.run(get())
+
+
+def by_grpc(_: str, target: str) -> str:
+    with grpc.insecure_channel(target) as channel:
+        return bytes(channel.unary_unary("/s.S/Get")(b"", timeout=10)).decode()
+
+
+def by_grpc_aio(_: str, target: str) -> str:
+    async def get() -> str:
+        async with aio.insecure_channel(target) as channel:
+            return bytes(await channel.unary_unary("/s.S/Get")(b"", timeout=10)).decode()
+
+    return asyncio.run(get())
+
+
+@contextmanager
+def also_theirs() -> Iterator[None]:
+    """Baggage of the application's own, beside ours."""
+    token = context.attach(baggage.set_baggage("tenant", "blue"))
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [by_httpx, by_httpx_async, by_requests, by_urllib3, by_aiohttp, by_grpc, by_grpc_aio],
+)
+def test_the_context_goes_to_allowed_hosts_only(
+    requests_made: Requests,
+    call: Callable[[str, str], str],
+    url: str,
+    target: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = {}
+    for allowed in (None, "127.0.0.1,*.internal", "*.internal"):
+        if allowed is not None:
+            monkeypatch.setenv(hosts.VARIABLE, allowed)
+        hosts.forget()
+        with requests_made.request(f"error@{POINT}"), also_theirs():
+            seen[allowed] = call(url, target)
+    monkeypatch.delenv(hosts.VARIABLE)
+    hosts.forget()
+    # Without a word, and to a host that is named, it goes; to any other the rest of it does
+    assert [OURS in each for each in seen.values()] == [True, True, False]
+    assert [THEIRS in each for each in seen.values()] == [True, True, True]
