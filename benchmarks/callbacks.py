@@ -30,6 +30,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.observation import Outcome
+from ldfi.experiments.process.garbage import short_collections
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.lineage.span import Span
@@ -136,7 +137,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, short_collections():
         found = asyncio.run(measured(f"sqlite:///{folder}/ldfi.db", given.seconds))
     targets: dict[str, Target] = {
         "the longest callback (ms of CPU)": at_most(

@@ -24,8 +24,8 @@ from benchmarks import explore_curve as curve
 from benchmarks.explore_campaign import Campaign, Cell, explored
 from benchmarks.outcome import Target, at_least, at_most, say
 
-SEEDS = 10
-FULL = 30
+SEEDS = 30
+FULL = 100
 SMALL = (20, 26)
 """Points of the trees that exhaustive search is tried on."""
 NATURE = (500, 0.003)

@@ -62,7 +62,8 @@ class World:
 
 def planted(count: int, seed: int) -> World:
     """Plant three faults and two pairs among so many points."""
-    points = [f"service{number % 97:02}/op{number:04}" for number in range(count)]
+    # Named as campaigns name faults, which tell kind and place by that.
+    points = [f"error@service{number % 97:02}/op{number:04}" for number in range(count)]
     hurt = random.Random(seed).sample(points, SINGLES + 2 * PAIRS)
     failing = [frozenset({each}) for each in hurt[:SINGLES]]
     failing += [frozenset(hurt[at : at + 2]) for at in range(SINGLES, len(hurt), 2)]

@@ -22,6 +22,7 @@ from ldfi.experiments.notify.slack import Slack
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.notify.webhook import Webhook
 from ldfi.experiments.process.config import Config, variable
+from ldfi.experiments.process.garbage import short_collections
 from ldfi.experiments.process.ingest import Ingest, worker_of
 from ldfi.experiments.process.role import ProcessRole
 from ldfi.experiments.process.service import Service
@@ -82,16 +83,17 @@ def check_extras(config: Config) -> None:
 def _answer(app: ASGIApp, config: Config) -> None:
     """Listen until we are told to end."""
     PatientConnection.most = room()
-    uvicorn.run(
-        app,
-        http=PatientConnection,
-        ws="none",
-        host=config.host,
-        port=config.port,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=3,  # long polls and event streams never end by themselves
-    )
+    with short_collections():
+        uvicorn.run(
+            app,
+            http=PatientConnection,
+            ws="none",
+            host=config.host,
+            port=config.port,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=3,  # long polls and event streams never end by themselves
+        )
 
 
 def check_role(role: ProcessRole, config: Config) -> None:

@@ -101,7 +101,7 @@ class Arming:
     def disarm(self, experiment: Experiment, now: float) -> None:
         """Take down the rule of an experiment that is settling now."""
         self._board.take_down(experiment.id)
-        self._record.move(experiment, now)
+        self._record.move([experiment], now)
 
     def abort(self, campaign: Campaign, experiment: Experiment, reason: str, now: float) -> None:
         """Stop an experiment without a verdict. One that was never armed is over at once."""

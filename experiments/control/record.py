@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,10 +118,11 @@ class Record:
                 campaigns.certify(change, campaign.id, self.certificates(campaign))
             del self._uncertified[campaign.id]
 
-    def move(self, experiment: Experiment, now: float) -> None:
-        """Write that an experiment has gone on to observing or settling."""
+    def move(self, moved: Iterable[Experiment], now: float) -> None:
+        """Write that experiments have gone on to observing or settling."""
         with self._db.change(now) as change:
-            experiments.move(change, experiment)
+            for experiment in moved:
+                experiments.move(change, experiment)
 
     def drop(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
         """Write that an experiment is over that was never armed, and forget it."""

@@ -43,7 +43,7 @@ NOTEWORTHY = 5
 PAUSE_SECONDS = 2.0
 """How long a class is not asked again that has nothing to try just now."""
 
-ENROLLED_AT_ONCE = 8
+ENROLLED_AT_ONCE = 5
 """Classes taken up in one pass: each takes some two milliseconds, in which nothing else goes on."""
 
 

@@ -1,0 +1,42 @@
+"""Full collections look only at what is new, and once an hour at everything."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from ldfi.experiments.process.garbage import THOROUGH_SECONDS, short_collections
+
+
+class Node:
+    """Holds itself, so that only a collection frees it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_survives_is_set_aside_until_everything_is_looked_at() -> None:
+    now, before = 0.0, gc.get_freeze_count()
+    with short_collections(lambda: now):
+        node = Node()
+        dead = weakref.ref(node)
+        gc.collect()
+        assert gc.get_freeze_count() > before
+        # When it dies, it stays for the time being
+        del node
+        gc.collect()
+        assert dead() is not None
+        # Then it goes with the next collection that looks at everything
+        now += THOROUGH_SECONDS
+        gc.collect()
+        gc.collect()
+        assert dead() is None
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_dies_young_is_collected_as_ever() -> None:
+    with short_collections():
+        gc.collect()
+        dead = weakref.ref(Node())
+        gc.collect()
+        assert dead() is None
