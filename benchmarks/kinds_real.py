@@ -167,6 +167,15 @@ def planted(kinds: Iterable[str]) -> set[Set]:
     return found
 
 
+def differing(real: Mapping[Set, bool], found: Collection[Set], *, each_kind: bool) -> list[Set]:
+    """List what says one thing when it is caused (``real``: whether the page is gone) and another
+    by the findings. Without ``each_kind`` nothing is claimed of a finding's services in other ways.
+    """
+    said = {each: any(finding <= each for finding in found) for each in real}
+    differ = (each for each, gone in real.items() if gone != said[each])
+    return [each for each in differ if each_kind or said[each] or not presumed(each, found)]
+
+
 def presumed(faults: Set, found: Iterable[Set]) -> bool:
     """Tell whether a finding is about these services, so that nothing is claimed of its kinds."""
     return any(_services(each) <= _services(faults) for each in found)
@@ -188,10 +197,7 @@ def measured(
         real = {each: kiosk.breaks(each) for each in causes(list(kiosk.behind), kinds)}
         ended = time.monotonic()
         sound = not kiosk.breaks(frozenset())
-    said = {each: any(finding <= each for finding in found) for each in real}
-    differ = [each for each, gone in real.items() if gone != said[each]]
-    if not each_kind:
-        differ = [each for each in differ if said[each] or not presumed(each, found)]
+    differ = differing(real, found, each_kind=each_kind)
     own = planted(kinds)
     missed = [each for each in own - found if each_kind or not presumed(each, found)]
     row = {

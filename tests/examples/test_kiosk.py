@@ -6,11 +6,12 @@ none.
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
 
-from benchmarks.kinds_real import KIOSK, measured, planted
+from benchmarks.kinds_real import KIOSK, differing, measured, planted
 
 KINDS = ("refused", "status:500", "empty")
 
@@ -25,7 +26,23 @@ def test_every_weakness_is_of_its_own_kinds() -> None:
     assert named == set(KIOSK.NAMES[1:])
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_what_is_caused_and_what_was_found_are_told_apart() -> None:
+    one, other, both = ({"refused@a"}, {"empty@a"}, {"refused@a", "refused@b"})
+    survived, by_itself, pair = map(frozenset, (other, one, both))
+    found = [by_itself]
+
+    agreed = {survived: False, by_itself: True, pair: True}
+    assert differing(agreed, found, each_kind=True) == []
+    assert differing(agreed | {pair: False}, found, each_kind=False) == [pair]
+    assert differing(agreed, [], each_kind=False) == [by_itself, pair]
+    presumed = agreed | {survived: True}
+    assert differing(presumed, found, each_kind=False) == []
+    assert differing(presumed, found, each_kind=True) == [survived]
+
+
+@pytest.mark.skipif(
+    shutil.which("curl") is None and not os.environ.get("CI"), reason="there is no curl"
+)
 def test_killed_and_switched_for_real_all_is_as_it_was_found() -> None:
     rows, targets = measured(KINDS, each_kind=False)
 
