@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 
 import { find, holdsOurs, without } from './baggage.js'
+import { hookLoaded } from './late.js'
 import { mark } from './proof.js'
 import { within } from './request.js'
 import { verify } from './runtime.js'
@@ -28,6 +29,7 @@ function servedBy(request) {
   const value = header && find(header)
   const context = value ? verify(value) : undefined
   if (!context) return undefined
+  hookLoaded()
   mark(context)
   const trace = TRACEPARENT.exec(request.headers.traceparent ?? '')
   return { context, trace: trace ? trace[1] : {} }

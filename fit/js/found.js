@@ -9,12 +9,35 @@ import { join } from 'node:path'
  * @param {string} name
  */
 export function found(name) {
-  for (const from of [import.meta.url, process.argv[1], join(process.cwd(), 'package.json')]) {
+  for (const require of requires()) {
     try {
-      if (from) return createRequire(from)(name)
+      return require(name)
     } catch {
       continue // the next one
     }
   }
   return undefined
+}
+
+/**
+ * A package if the application has loaded it already; null where it has none that it could load.
+ * @param {string} name
+ */
+export function loaded(name) {
+  let there = null
+  for (const require of requires()) {
+    try {
+      const { exports } = require.cache[require.resolve(name)] ?? {}
+      if (exports) return exports
+      there = undefined
+    } catch {
+      continue // the next one
+    }
+  }
+  return there
+}
+
+function requires() {
+  const from = [import.meta.url, process.argv[1], join(process.cwd(), 'package.json')]
+  return from.filter(Boolean).map((each) => createRequire(each))
 }

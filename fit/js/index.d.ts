@@ -92,5 +92,8 @@ export function httpPoint(
   caller: string, method: string, host: string, port: number | null, path: string, template?: string,
 ): string
 
+/** Name a remote procedure call, for instance `api>rpc:Get:prices/shop.Prices`. */
+export function rpcPoint(caller: string, method: string, peer?: string): string
+
 /** Eight characters that stand for a point's name. */
 export function pointHash(name: string): string

@@ -10,6 +10,7 @@
 import { hookFetch } from './fetch.js'
 import { hookHttp } from './http.js'
 import { Keys } from './keys.js'
+import { hookLoaded } from './late.js'
 import { watchSignals } from './patience.js'
 import { activate } from './runtime.js'
 import { hookUndici } from './undici.js'
@@ -18,7 +19,7 @@ export { decode, ContextError } from './context.js'
 export { edge, failureContext, scenarioOf } from './express.js'
 export { before, forFastify, forKoa } from './frameworks.js'
 export { Keys, KeyFormatError } from './keys.js'
-export { httpPoint, pointHash } from './points.js'
+export { httpPoint, pointHash, rpcPoint } from './points.js'
 export { current } from './request.js'
 
 /** The service's name, as OpenTelemetry reads it from the environment. */
@@ -36,8 +37,8 @@ function named() {
 }
 
 /**
- * Make the calls of this process's `fetch`, `http`, `https` and undici injection points. Returns whether
- * injection is possible at all.
+ * Make the calls of this process's `fetch`, `http`, `https`, undici and grpc-js injection points. Returns
+ * whether injection is possible at all.
  *
  * Keys come from FIT_KEYS. Without a key, or with one that cannot be read, nothing is touched: a
  * service must start all the same.
@@ -59,5 +60,6 @@ export function install(service = named()) {
   hookFetch()
   hookHttp()
   hookUndici()
+  hookLoaded()
   return true
 }

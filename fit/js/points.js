@@ -50,24 +50,44 @@ export function pointHash(name) {
  * @param {string} [template] `url.template` where the caller knows it
  */
 export function httpPoint(caller, method, host, port, path, template = '') {
-  const name = clean(caller) || 'unknown'
-  const operation = clean(method.toUpperCase())
-  const peer = address(host, port).split(':').map(clean).join(':')
-  let route = (template ? templateRoute(template) : templatePath(path)).replace(UNSAFE_TEMPLATE, '_')
+  const route = template ? templateRoute(template) : templatePath(path)
+  const named = DEFAULT_PORTS.has(port) ? null : port
+  return point(caller, 'http', method.toUpperCase(), address(host, named), route)
+}
+
+/**
+ * Name a remote procedure call, for instance `api>rpc:Get:prices/shop.Prices`.
+ *
+ * @param {string} caller this service's name
+ * @param {string} method the full one: `/package.Service/Method`
+ * @param {string} [peer] the target as its caller has it, HOST or HOST:PORT
+ */
+export function rpcPoint(caller, method, peer = '') {
+  const bare = method.replace(/^\/+|\/+$/g, '')
+  const at = bare.lastIndexOf('/')
+  const [, host, port] = /^(.*):(\d+)$/.exec(peer) ?? [undefined, peer, null]
+  const service = bare.slice(0, Math.max(at, 0)).replace(/^\/+/, '')
+  const route = service ? templatePath(`/${service}`) : ''
+  return point(caller, 'rpc', bare.slice(at + 1), address(host, port), route)
+}
+
+function point(caller, kind, operation, peer, template) {
+  const cleaned = peer.split(':').map(clean).join(':')
+  let route = template.replace(UNSAFE_TEMPLATE, '_')
   if (route && !route.startsWith('/')) route = `/${route}`
-  const target = peer || route ? `:${peer}${route}` : ''
-  return `${name}>http:${operation}${target}`.slice(0, MAX_NAME_LENGTH)
+  const target = cleaned || route ? `:${cleaned}${route}` : ''
+  return `${clean(caller) || 'unknown'}>${kind}:${clean(operation)}${target}`.slice(0, MAX_NAME_LENGTH)
 }
 
 function clean(text) {
   return text.replace(UNSAFE, '_')
 }
 
-/** The port counts only where the host is an address; 80 and 443 never do. */
+/** The port counts only where the host is an address. */
 function address(host, port) {
   const bare = host.toLowerCase().replace(/\.+$/, '').replace(/^[[\]]+|[[\]]+$/g, '')
   const numeric = bare === 'localhost' || bare.includes(':') || IPV4.test(bare)
-  return numeric && port && !DEFAULT_PORTS.has(port) ? `${bare}:${port}` : bare
+  return numeric && port ? `${bare}:${port}` : bare
 }
 
 /**

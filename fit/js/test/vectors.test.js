@@ -4,7 +4,7 @@ import { test } from 'node:test'
 
 import { ContextError, decode } from '../context.js'
 import { KeyFormatError, Keys } from '../keys.js'
-import { httpPoint, pointHash } from '../points.js'
+import { httpPoint, pointHash, rpcPoint } from '../points.js'
 
 function vectors(file) {
   return JSON.parse(readFileSync(new URL(`../../vectors/${file}`, import.meta.url), 'utf8'))
@@ -48,6 +48,11 @@ test('names of points', () => {
   assert.ok(points.http.length > 50)
   for (const { caller, method, host, port, path, template, name, hash } of points.http) {
     const ours = httpPoint(caller, method, host, port, path, template)
+    assert.deepEqual([ours, pointHash(ours)], [name, hash])
+  }
+  assert.ok(points.rpc.length > 5)
+  for (const { caller, method, peer, name, hash } of points.rpc) {
+    const ours = rpcPoint(caller, method, peer)
     assert.deepEqual([ours, pointHash(ours)], [name, hash])
   }
   for (const { name, hash } of points.hashes) assert.equal(pointHash(name), hash)

@@ -4,9 +4,9 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import { createServer, get } from 'node:http'
 
-const { ContextError, Keys, decode, failureContext, httpPoint, install, pointHash } = await import(
-  process.env.FIT_JS
-)
+const {
+  ContextError, Keys, decode, failureContext, httpPoint, install, pointHash, rpcPoint,
+} = await import(process.env.FIT_JS)
 
 const SERVICE = 'conformance'
 const runs = new AsyncLocalStorage()
@@ -27,7 +27,7 @@ const about = {
   kinds: [
     'error', 'delay', 'status', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt',
   ],
-  names: ['http'],
+  names: ['http', 'rpc'],
 }
 
 function decoded({ keys, value, now }) {
@@ -43,8 +43,10 @@ function decoded({ keys, value, now }) {
   }
 }
 
-function named({ caller, method, host, port, path, template }) {
-  const name = httpPoint(caller, method, host, port || null, path, template)
+function named({ kind, caller, method, host, port, path, template, peer }) {
+  const name = kind === 'rpc'
+    ? rpcPoint(caller, method, peer)
+    : httpPoint(caller, method, host, port || null, path, template)
   return { name, hash: pointHash(name) }
 }
 

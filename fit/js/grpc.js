@@ -1,0 +1,95 @@
+/**
+ * @grpc/grpc-js as injection points, calls of all four kinds, and its servers as readers of contexts.
+ *
+ * The point is where a channel has made a call and the call would look for a connection: beneath
+ * interceptors and OpenTelemetry, above retries of the service's configuration. The call's own deadline
+ * runs meanwhile, and its own methods end it.
+ */
+
+import { AsyncResource } from 'node:async_hooks'
+
+import { refused } from './connection.js'
+import { failureContext } from './express.js'
+import { aimed, fire } from './passage.js'
+import { rpcPoint } from './points.js'
+import { served } from './request.js'
+
+const HOOKED = Symbol.for('fit.grpc')
+const SCHEME = /^(?:dns|ipv4|ipv6|passthrough|xds):(?:\/\/[^/]*\/)?/
+const TEXT = 'fault injected'
+
+/**
+ * Put the injection point into this module's channels, and have handlers that are registered from now on
+ * serve in the name of their requests. Doing it again changes nothing.
+ */
+export function hookGrpc({ Channel, Server, status }) {
+  const original = Channel.prototype.createCall
+  if (original[HOOKED]) return
+  Channel.prototype.createCall = function createCall(method, ...rest) {
+    const call = original.call(this, method, ...rest)
+    if (served()) strikeAtStart(call, this.getTarget().replace(SCHEME, ''), method, status)
+    return call
+  }
+  Channel.prototype.createCall[HOOKED] = true
+  readRequests(Server.prototype)
+}
+
+function readRequests(prototype) {
+  const { register } = prototype
+  prototype.register = function (name, handler, ...rest) {
+    const within = (call, callback) => {
+      const header = (named) => call.metadata.get(named).join(',')
+      const headers = { baggage: header('baggage'), traceparent: header('traceparent') }
+      failureContext({ headers }, undefined, () => handler(call, callback))
+    }
+    return register.call(this, name, within, ...rest)
+  }
+}
+
+/** Look at a call when it begins: only then it is known whether it waits for a server to come up. */
+function strikeAtStart(call, peer, method, status) {
+  const aim = aimed((name) => rpcPoint(name, method, peer))
+  if (!aim || typeof call.getConfig !== 'function') return
+  call.getConfig = AsyncResource.bind(() => {
+    delete call.getConfig
+    const firing = able(aim.injection, call) ? fire(aim) : undefined
+    if (firing) carryOut(firing, call, peer, status)
+    else call.getConfig()
+  })
+}
+
+/** Whether this call can fail in this way natively. */
+function able({ kind, delayMs }, call) {
+  if (kind === 'refused') return !call.metadata.getOptions().waitForReady
+  if (kind === 'timeout') return Number(call.deadline) - Date.now() <= delayMs
+  return kind === 'error' || kind === 'delay' || kind.startsWith('grpc:')
+}
+
+function carryOut({ injection: { kind, delayMs }, proof }, call, peer, status) {
+  const end = (code, details) => {
+    proof.end({ type: status[code] })
+    call.cancelWithStatus(code, details)
+  }
+  if (kind === 'delay' || kind === 'timeout') {
+    const timer = setTimeout(() => {
+      proof.end()
+      call.getConfig()
+    }, delayMs)
+    call.statusWatchers.push(({ code }) => { // its deadline is over, or its caller has given up
+      clearTimeout(timer)
+      proof.end({ type: status[code] })
+    })
+  } else if (kind === 'refused') {
+    const at = peer.lastIndexOf(':')
+    const target = { host: peer.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(peer.slice(at + 1)) }
+    refused(target, (error) => end(status.UNAVAILABLE, notEstablished(error)))
+  } else {
+    end(kind === 'error' ? status.UNAVAILABLE : status[kind.slice('grpc:'.length)], TEXT)
+  }
+}
+
+/** What a channel says that found nobody; of several addresses the last. */
+function notEstablished(error) {
+  const { message } = error.errors?.at(-1) ?? error
+  return `No connection established. Last error: Error: ${message}. Resolution note: `
+}

@@ -1,0 +1,156 @@
+/** gRPC over real sockets: what callers see of a failure is what they see when that really happens. */
+
+import assert from 'node:assert/strict'
+import { subscribe } from 'node:diagnostics_channel'
+import { after, before, test } from 'node:test'
+
+import * as grpc from '@grpc/grpc-js'
+
+import { current, install } from '../../index.js'
+import { within } from '../../request.js'
+import { verify } from '../../runtime.js'
+import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
+
+const text = { requestSerialize: Buffer.from, requestDeserialize: String, responseSerialize: Buffer.from, responseDeserialize: String }
+const SERVICE = {
+  Get: { path: '/shop.Prices/Get', requestStream: false, responseStream: false, ...text },
+  List: { path: '/shop.Prices/List', requestStream: false, responseStream: true, ...text },
+  Put: { path: '/shop.Prices/Put', requestStream: true, responseStream: false, ...text },
+}
+const Client = grpc.makeClientConstructor(SERVICE, 'Prices')
+const { status } = grpc
+
+let server, address, client
+let heard = []
+let really = () => undefined
+
+before(async () => {
+  process.env.FIT_KEYS = FIT_KEYS
+  install('node')
+  subscribe('fit.fault', ({ outcome, kind }) => heard.push(`${outcome} ${kind}`))
+  server = new grpc.Server()
+  server.addService(SERVICE, {
+    Get: (call, done) => {
+      if (really() === 'silent') return
+      done(really(), `17 ${current()?.experiment}`)
+    },
+    List: (call) => {
+      call.write('1')
+      call.end()
+    },
+    Put: (call, done) => call.on('data', () => {}).on('end', () => done(null, 'put')),
+  })
+  const insecure = grpc.ServerCredentials.createInsecure()
+  const port = await new Promise((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', insecure, (error, at) => (error ? reject(error) : resolve(at)))
+  })
+  address = `127.0.0.1:${port}`
+  client = new Client(address, grpc.credentials.createInsecure())
+})
+after(() => {
+  client.close()
+  server.forceShutdown()
+})
+
+const CALLS = {
+  unary: (to, options) => new Promise((resolve, reject) => {
+    const done = (error, answer) => (error ? reject(error) : resolve(answer))
+    to.Get('x', options?.metadata ?? new grpc.Metadata(), { deadline: deadline(options) }, done)
+  }),
+  'server stream': async (to, options) => {
+    const all = []
+    for await (const each of to.List('x', { deadline: deadline(options) })) all.push(each)
+    return all.join()
+  },
+  'client stream': (to, options) => new Promise((resolve, reject) => {
+    const done = (error, answer) => (error ? reject(error) : resolve(answer))
+    const call = to.Put(new grpc.Metadata(), { deadline: deadline(options) }, done)
+    call.write('x')
+    call.end()
+  }),
+}
+const METHODS = { unary: 'Get', 'server stream': 'List', 'client stream': 'Put' }
+const FINE = { unary: '17 undefined', 'server stream': '1', 'client stream': 'put' }
+
+function deadline({ patience } = {}) {
+  return patience ? Date.now() + patience : Infinity
+}
+
+/** What a call comes to; ports and moments are left out. */
+function seen(work) {
+  return work().catch(({ name, message, code, details, metadata }) => ({
+    name, code, metadata: metadata.getMap(),
+    message: message.replace(/after [\d.]+s.*/, 'after a while').replace(/:\d+\./, ':PORT.'),
+    details: details.replace(/after [\d.]+s.*/, 'after a while').replace(/:\d+\./, ':PORT.'),
+  }))
+}
+
+function under(value, work) {
+  heard = []
+  return within({ context: verify(value), trace: {} }, () => seen(work))
+}
+
+const point = (kind) => `node>rpc:${METHODS[kind]}:${address}/shop.Prices`
+
+for (const [kind, call] of Object.entries(CALLS)) {
+  test(`${kind}: a status, a refused connection, a delay`, async () => {
+    assert.equal(await call(client), FINE[kind])
+    const aborted = await under(contextOfKinds([['grpc-ABORTED', point(kind)]]), () => call(client))
+    assert.deepEqual([aborted.code, aborted.details, heard], [status.ABORTED, 'fault injected', ['fired grpc:ABORTED']])
+    const gone = new Client('127.0.0.1:1', grpc.credentials.createInsecure())
+    const want = await seen(() => call(gone))
+    gone.close()
+    const refused = await under(contextOfKinds([['refused', point(kind)]]), () => call(client))
+    assert.deepEqual(refused, want)
+    const began = Date.now()
+    const value = contextOf([['d', point(kind), '60']])
+    assert.equal(await under(value, () => call(client)), FINE[kind])
+    assert.ok(Date.now() - began >= 55)
+    assert.deepEqual(heard, ['fired delay'])
+  })
+
+  test(`${kind}: a deadline is over as when nobody answers`, async () => {
+    const patience = 80
+    const late = await under(contextOf([['d', point(kind), '9000']]), () => call(client, { patience }))
+    assert.equal(late.code, status.DEADLINE_EXCEEDED)
+    const timeout = await under(contextOfKinds([['timeout-9000', point(kind)]]), () => call(client, { patience }))
+    assert.deepEqual([timeout, heard], [late, ['fired timeout']])
+    const patient = await under(contextOfKinds([['timeout-9000', point(kind)]]), () => call(client))
+    assert.deepEqual([patient, heard], [FINE[kind], []])
+    if (kind !== 'unary') return
+    really = () => 'silent'
+    const want = await seen(() => call(client, { patience }))
+    really = () => undefined
+    assert.deepEqual(timeout, want)
+  })
+}
+
+test('of many calls at once those with a context fail, and no other; the first ones alone', async () => {
+  const context = verify(contextOfKinds([['grpc-NOT_FOUND-n2', point('unary')]]))
+  await Promise.all(Array.from({ length: 20 }, async (_, at) => {
+    const calls = async () => {
+      const codes = []
+      for (let i = 0; i < 3; i++) codes.push((await seen(() => CALLS.unary(client))).code)
+      assert.deepEqual(codes, at % 2 ? [5, 5, undefined] : [undefined, undefined, undefined])
+    }
+    await within(at % 2 ? { context, trace: {} } : undefined, calls)
+  }))
+})
+
+test('what a call cannot have is let through, and so is the control group', async () => {
+  for (const how of ['reset', 'status-500', 'sql-lost']) {
+    const value = contextOfKinds([[how, point('unary')]])
+    assert.deepEqual([await under(value, () => CALLS.unary(client)), heard], [FINE.unary, []])
+  }
+  const control = contextOf([['e', point('unary')]], { arm: 'c' })
+  assert.deepEqual([await under(control, () => CALLS.unary(client)), heard], [FINE.unary, ['would_fire error']])
+  const metadata = new grpc.Metadata({ waitForReady: true })
+  const value = contextOfKinds([['refused', point('unary')]])
+  assert.deepEqual([await under(value, () => CALLS.unary(client, { metadata })), heard], [FINE.unary, []])
+})
+
+test('a server reads the context of its request', async () => {
+  const metadata = new grpc.Metadata()
+  metadata.set('baggage', `a=b,fit=${contextOf([['e', 'elsewhere']])}`)
+  assert.equal(await CALLS.unary(client, { metadata }), '17 e7c1')
+})
