@@ -127,6 +127,11 @@ COMMANDS: Final = (
         "scenario", "scenario:app", "Scenario files: their format, and whether one is sound."
     ),
     CommandRow("export", "export:app", "Faults in the words of other tools."),
+    CommandRow(
+        "prune",
+        "prune:prune",
+        "Drop what is old: audit, notifications, details of experiments. No lesson, no run.",
+    ),
     CommandRow("config", "config:app", "The configuration of the service."),
     CommandRow(
         "token", "token:app", "Bearer tokens: make, list, revoke. Needs a token of role admin."

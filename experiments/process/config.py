@@ -184,6 +184,18 @@ class Config(BaseSettings):
     protected_classes: Lines = Field(
         (), description="Patterns with `*` of request classes that are never experimented on."
     )
+    keep_audit_days: int = Field(
+        400,
+        ge=2,
+        description="Days for which `ldfi prune` keeps who did what, maintenance windows that are "
+        "over, results of replays, and tokens that open nothing any more.",
+    )
+    keep_details_days: int = Field(
+        90,
+        ge=1,
+        description="Days for which `ldfi prune` keeps notifications, and what only people look at "
+        "of an experiment. Lessons, verdicts and the chain of runs stay for good.",
+    )
     prometheus_url: Url = Field(
         None, description="Prometheus, which guardrails and outcomes counted elsewhere ask."
     )

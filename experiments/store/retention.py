@@ -1,0 +1,227 @@
+"""What is dropped when it is old, so that the database does not grow for ever; and what never is.
+
+Two times are kept by. For as long as ``audit`` says: who did what, maintenance windows that are
+over, results of replays, tokens that open nothing any more. For as long as ``details`` says:
+notifications that everybody was told, and of experiments what only people look at (two of their
+requests, and the curve of the evidence).
+
+Never touched, however old: lessons, counts and verdicts of experiments, the chain of runs, findings
+with the requests that show them, campaigns and their certificates. So whoever starts from what is
+left knows the same, and every certificate can be checked as before.
+
+Rows go a few at a time, each lot in a transaction of its own: a service may run meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from ldfi.experiments.store import positions
+from ldfi.experiments.store.database import Change, Database
+from ldfi.experiments.store.schema import (
+    AuditRow,
+    DeliveryRow,
+    ExperimentRow,
+    FindingRow,
+    FlagRow,
+    MaintenanceRow,
+    NotificationRow,
+    ReplayRow,
+    TokenRow,
+)
+
+LOT: Final = 500
+"""Rows that go in one transaction."""
+
+_DONE: Final = "pruned"
+"""The flag that says until when experiments have been gone through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """For how many seconds things are kept. ``events``: the topic that the audit is told to, of
+    which nothing goes that is not told yet; empty: it is told to nobody."""
+
+    audit: float
+    details: float
+    events: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """So many ``rows`` of a sort, older than ``before`` (Unix seconds)."""
+
+    what: str
+    rows: int
+    before: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Sort:
+    """Rows of one sort: those of ``key`` where ``due`` holds. ``drop`` is given some of the
+    keys."""
+
+    what: str
+    key: InstrumentedAttribute[Any]
+    before: float
+    due: Sequence[ColumnElement[bool]]
+    drop: Callable[[Session, Sequence[Any]], None]
+
+
+Told = Callable[[Pruned, int], None]
+"""Told how many rows of a sort are gone so far."""
+
+
+def due(session: Session, keep: Retention, now: float) -> list[Pruned]:
+    """Count what is old enough to go. Nothing is changed."""
+    found = []
+    for sort in _sorts(session, keep, now):
+        rows = session.scalar(select(func.count(sort.key)).where(*sort.due)) or 0
+        found.append(Pruned(sort.what, rows, sort.before))
+    return found
+
+
+def prune(
+    database: Database, keep: Retention, now: float, who: str, told: Told | None = None
+) -> list[Pruned]:
+    """Drop what is old enough; the audit says of each sort that it went. Asked again after a crash
+    it goes on. Raises what the database raises."""
+    with database.read() as session:
+        counted, sorts = due(session, keep, now), _sorts(session, keep, now)
+    return [
+        _drop_all(database, sort, each, now, who, told)
+        for sort, each in zip(sorts, counted, strict=True)
+    ]
+
+
+def _drop_all(
+    database: Database, sort: _Sort, found: Pruned, now: float, who: str, told: Told | None
+) -> Pruned:
+    gone, last = 0, None
+    while found.rows:
+        with database.change(now, who) as change:
+            if last is None:
+                change.audit("pruned", sort.what, f"{found.rows} of them, by age")
+            query = select(sort.key).where(*sort.due).order_by(sort.key).limit(LOT)
+            keys = list(
+                change.session.scalars(query if last is None else query.where(sort.key > last))
+            )
+            if keys:
+                sort.drop(change.session, keys)
+        if not keys:
+            break
+        gone, last = gone + len(keys), keys[-1]
+        if told is not None:
+            told(found, gone)
+    if sort.key is ExperimentRow.id:
+        with database.change(now, who) as change:
+            _note(change, sort.before)
+    return Pruned(sort.what, gone, sort.before)
+
+
+def _sorts(session: Session, keep: Retention, now: float) -> list[_Sort]:
+    audit, details = now - keep.audit, now - keep.details
+    return [
+        _Sort(
+            "audit entries", AuditRow.id, audit, _entries(session, keep, audit), _rows(AuditRow.id)
+        ),
+        _Sort(
+            "maintenance windows",
+            MaintenanceRow.id,
+            audit,
+            [func.coalesce(MaintenanceRow.closed_at, MaintenanceRow.until) < audit],
+            _rows(MaintenanceRow.id),
+        ),
+        _Sort("replays", ReplayRow.id, audit, [ReplayRow.kept_at < audit], _rows(ReplayRow.id)),
+        _Sort(
+            "tokens",
+            TokenRow.id,
+            audit,
+            [TokenRow.created_at < audit, or_(TokenRow.revoked, TokenRow.expires_at < audit)],
+            _rows(TokenRow.id),
+        ),
+        _Sort(
+            "notifications",
+            NotificationRow.id,
+            details,
+            _delivered(session, details),
+            _notifications,
+        ),
+        _Sort(
+            "details of experiments",
+            ExperimentRow.id,
+            details,
+            _seen(session, details),
+            _details,
+        ),
+    ]
+
+
+def _entries(session: Session, keep: Retention, before: float) -> list[ColumnElement[bool]]:
+    """Choose entries that are old and told. The last one stays: SQLite would give its number away
+    again."""
+    last = session.scalar(select(func.max(AuditRow.id))) or 0
+    terms = [AuditRow.at < before, AuditRow.id < last]
+    if keep.events:
+        told = positions.load(session, keep.events).values()
+        terms.append(AuditRow.id < min((each.next_offset for each in told), default=0))
+    return terms
+
+
+def _delivered(session: Session, before: float) -> list[ColumnElement[bool]]:
+    """Choose what everybody was told. What a target did not take stays, for it is counted; and so
+    does the last one."""
+    last = session.scalar(select(func.max(NotificationRow.id))) or 0
+    open_or_failed = exists().where(
+        DeliveryRow.notification_id == NotificationRow.id,
+        or_(DeliveryRow.ended_at.is_(None), DeliveryRow.error.is_not(None)),
+    )
+    return [
+        NotificationRow.at < before,
+        NotificationRow.dealt_at.is_not(None),
+        NotificationRow.error.is_(None),
+        NotificationRow.id < last,
+        ~open_or_failed,
+    ]
+
+
+def _seen(session: Session, before: float) -> list[ColumnElement[bool]]:
+    """Choose what ended before and was not gone through yet. What shows a finding stays."""
+    flag = session.get(FlagRow, _DONE)
+    since = 0.0 if flag is None else float(flag.value["details"])
+    return [
+        ExperimentRow.ended_at >= since,
+        ExperimentRow.ended_at < before,
+        ExperimentRow.id.not_in(select(FindingRow.experiment_id)),
+    ]
+
+
+def _rows(key: InstrumentedAttribute[Any]) -> Callable[[Session, Sequence[Any]], None]:
+    def drop(session: Session, keys: Sequence[Any]) -> None:
+        session.execute(delete(key.class_).where(key.in_(keys)))
+
+    return drop
+
+
+def _notifications(session: Session, keys: Sequence[Any]) -> None:
+    session.execute(delete(DeliveryRow).where(DeliveryRow.notification_id.in_(keys)))
+    session.execute(delete(NotificationRow).where(NotificationRow.id.in_(keys)))
+
+
+def _details(session: Session, keys: Sequence[Any]) -> None:
+    for row in session.scalars(select(ExperimentRow).where(ExperimentRow.id.in_(keys))):
+        if row.lesson is not None and "runs" in row.lesson:
+            row.lesson = {name: each for name, each in row.lesson.items() if name != "runs"}
+        if row.comparison.get("curve"):
+            row.comparison = {**row.comparison, "curve": []}
+
+
+def _note(change: Change, until: float) -> None:
+    flag = change.session.get(FlagRow, _DONE)
+    done = 0.0 if flag is None else float(flag.value["details"])
+    change.session.merge(FlagRow(name=_DONE, value={"details": max(done, until)}))
