@@ -22,7 +22,8 @@ OUTCOMES: Final = ("passed", "failed", "skipped")
 @dataclass(frozen=True)
 class OutcomeRecord:
     """``number``: which run of the test it is, of those with faults, from 1 on. ``reason``: how it
-    failed. The rest is as :class:`~ldfi.proof.record.RunRecord` has it."""
+    failed. ``kept``: it is from an earlier exploration of the same code, and was not made again.
+    The rest is as :class:`~ldfi.proof.record.RunRecord` has it."""
 
     experiment: str
     request_class: str
@@ -42,12 +43,14 @@ class OutcomeRecord:
     traces: Rested
     state: str = "decided"
     overruled: None = None
+    kept: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Write it as a document."""
         said = {
             name: list(each) if isinstance(each, tuple) else each
             for name, each in asdict(self).items()
+            if name != "kept" or each  # as all were written before runs were kept
         }
         return {**said, "traces": self.traces.to_json()}
 
@@ -96,6 +99,7 @@ class OutcomeRecord:
             relied_on=data.many("relied_on", text),
             degraded=data.flag("degraded"),
             traces=Rested.from_json(data.inner("traces")),
+            kept=data.has("kept") and data.flag("kept"),
         )
         data.done()
         return record

@@ -105,6 +105,9 @@ def _listed(each: ClassEvidence, answer: Examined) -> None:
     tests = sum(isinstance(leaf.record, OutcomeRecord) for leaf in each.runs)
     if tests:
         answer.lacking.append(f"{each.name}: {tests} runs are of a test, and nobody signs those")
+    kept = sum(isinstance(r := leaf.record, OutcomeRecord) and r.kept for leaf in each.runs)
+    if kept:
+        answer.lacking.append(f"{each.name}: {kept} runs are kept from an earlier exploration")
     answer.lacking += _unopened(each)
 
 

@@ -97,6 +97,20 @@ def run(
         Path | None, typer.Option(help="Write JSON here, Markdown and scenarios beside it.")
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit's XML here.")] = None,
+    lessons: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep runs that were survived in this folder, and do not make them again while"
+            " nothing has changed of what --code declares."
+        ),
+    ] = None,
+    code: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a service is made of: ratings=services/ratings, or a digest of its image;"
+            " of the test itself just the path."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a functional test of any language under every combination of failures worth trying.
@@ -132,6 +146,8 @@ def run(
         report,
         junit,
         fixed=receive != DEFAULT,
+        lessons=lessons,
+        code=_code(code or []),
     )
     document = explored_by(wanted, quiet=as_json)
     if as_json:
@@ -180,6 +196,14 @@ def env(
         Form.KUBERNETES: environment.as_kubernetes,
     }
     typer.echo(json.dumps(block) if as_json else written[form](block))
+
+
+def _code(given: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, what = text.partition("=")
+        found.setdefault(name if equals else "", []).append(what if equals else text)
+    return found
 
 
 def _names(given: list[str]) -> dict[str, str]:

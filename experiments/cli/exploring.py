@@ -7,7 +7,7 @@ import secrets
 import shlex
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -23,10 +23,18 @@ from ldfi.experiments.elsewhere.session import Elsewhere
 from ldfi.experiments.errors import Invalid, InvalidScenario
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.junit import write_junit
-from ldfi.experiments.pytest_plugin.loop import Asked, Finding, Run, explore
+from ldfi.experiments.pytest_plugin.lessons import (
+    basis_of_command,
+    lessons_file,
+    read_lessons,
+    write_lessons,
+)
+from ldfi.experiments.pytest_plugin.loop import Finding, explore
 from ldfi.experiments.pytest_plugin.report import write_report
+from ldfi.experiments.pytest_plugin.run import Asked, Run
 from ldfi.experiments.pytest_plugin.scenarios import write_scenario
 from ldfi.experiments.pytest_plugin.service import service_name
+from ldfi.experiments.pytest_plugin.survived import Basis, SurvivedRuns
 from ldfi.experiments.pytest_plugin.told import Document, document_of, failure_of, headline, notes
 from ldfi.fit.faults import Fault
 from ldfi.lineage.outline import Outline
@@ -40,7 +48,8 @@ PLACE: Final = "LDFI_TARGET"
 
 @dataclass(frozen=True, slots=True)
 class ExploreWanted:
-    """What was typed. ``fixed``: the address to receive at was asked for."""
+    """What was typed. ``fixed``: the address to receive at was asked for. ``lessons``: the folder
+    of survived runs; ``code``: what services are made of, and under the empty name the test."""
 
     command: tuple[str, ...]
     target: str
@@ -52,6 +61,8 @@ class ExploreWanted:
     report: Path | None
     junit: Path | None
     fixed: bool
+    lessons: Path | None
+    code: Mapping[str, Sequence[str]]
 
 
 @dataclass(slots=True)
@@ -159,7 +170,12 @@ def _explored(wanted: ExploreWanted, runs: CommandRuns, *, quiet: bool) -> Docum
     started, bounds = time.time(), wanted.bounds
     test = shlex.join(wanted.command)
     over = started + bounds.time_limit
-    explored = explore(test, runs.run, bounds, lambda: time.time() > over, runs.elsewhere.doubt)
+    survived = _survived(wanted, test)
+    explored = explore(
+        test, runs.run, bounds, lambda: time.time() > over, runs.elsewhere.doubt, survived
+    )
+    if wanted.lessons is not None and survived is not None:
+        write_lessons(lessons_file(wanted.lessons, test), survived.document())
     folder = SCENARIOS if wanted.report is None else wanted.report.absolute().parent
 
     def keep(
@@ -179,6 +195,18 @@ def _explored(wanted: ExploreWanted, runs: CommandRuns, *, quiet: bool) -> Docum
     if not quiet:
         _tell(document, runs.output)
     return document
+
+
+def _survived(wanted: ExploreWanted, test: str) -> SurvivedRuns | None:
+    """Find what the command has survived before; None where nobody keeps that."""
+    if wanted.lessons is None:
+        return None
+    asked = [wanted.target, *map(str, wanted.assertions)]
+
+    def basis() -> Basis:
+        return basis_of_command(wanted.command, asked, wanted.bounds, wanted.code, wanted.names)
+
+    return SurvivedRuns(basis, read_lessons(lessons_file(wanted.lessons, test)))
 
 
 def _tell(document: Mapping[str, Any], output: str) -> None:

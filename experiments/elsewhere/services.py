@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
+import json
 import os
 import signal
 import socket
@@ -14,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ldfi.experiments.elsewhere.code import Unmapped, code_digest
 from ldfi.experiments.errors import Invalid
 
 _POLL: Final = 0.05
@@ -31,7 +34,9 @@ class Service:
     """A service to be started: ``name`` as its spans have it, and the ``port`` it listens on.
 
     ``health``: a path that answers below 500 when it is ready; empty where an open port is enough.
-    ``environment``: what it needs besides; ``folder``: where it is started.
+    ``environment``: what it needs besides; ``folder``: where it is started. ``code``: all that it
+    is made of, as files and folders (seen from ``folder``) or digests of images; with that, runs
+    that were survived need not be made again until it changes.
     """
 
     name: str
@@ -40,11 +45,20 @@ class Service:
     health: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: str | Path = "."
+    code: Sequence[str | Path] = ()
 
     @property
     def url(self) -> str:
         """Where it answers."""
         return f"http://127.0.0.1:{self.port}"
+
+    def digest(self) -> str:
+        """Hash its code and how it is started. Raises Unmapped."""
+        if not self.code:
+            raise Unmapped("it was declared without code=[...]")
+        started = json.dumps([*self.command, self.port, self.health, dict(self.environment)])
+        whole = f"{started}\n{code_digest(self.code, Path(self.folder))}"
+        return hashlib.sha256(whole.encode()).hexdigest()
 
 
 class Services:
@@ -67,6 +81,10 @@ class Services:
         self.seconds = seconds
         self.found: list[Service] = []
         """Those that ran already, and are used as they are."""
+        self.digests: dict[str, str] = {}
+        """What the services that were started are made of, by their names."""
+        self.unmapped: dict[str, str] = {}
+        """Why that is not known of others."""
         self._started: list[tuple[Service, subprocess.Popen[bytes]]] = []
 
     def start(self, *services: Service) -> None:
@@ -76,7 +94,10 @@ class Services:
         launched = []
         for service in services:
             self.names[f"127.0.0.1:{service.port}"] = service.name
-            if _listens(service.port):
+            running = _listens(service.port)
+            if why := self._unmappable(service, running=running):
+                self.unmapped[service.name] = why
+            if running:
                 self.found.append(service)
             else:
                 launched.append((service, self._launched(service)))
@@ -105,6 +126,18 @@ class Services:
         """Return the process of a service that was started, for a test that kills it. Raises
         KeyError."""
         return {service.name: process for service, process in self._started}[name]
+
+    def _unmappable(self, service: Service, *, running: bool) -> str:
+        """Learn what a service is made of, before it is started; say why that is not known."""
+        ours = any(started == service for started, _ in self._started)
+        if running and not ours:
+            return "it ran already, nobody knows with what code"
+        try:
+            digest = service.digest()
+        except Unmapped as error:
+            return str(error)
+        same = self.digests.setdefault(service.name, digest) == digest
+        return "" if same else "its code has changed while the tests ran"
 
     def _launched(self, service: Service) -> subprocess.Popen[bytes]:
         self.logs.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ LOGS: Final = "logs"
 
 _HELD: Final = pytest.StashKey["Elsewhere"]()
 _NAMES: Final = pytest.StashKey[dict[str, str]]()
+_SERVICES: Final = pytest.StashKey["Services"]()
 
 
 def address_asked(config: pytest.Config) -> str:
@@ -55,6 +56,11 @@ def names_of(config: pytest.Config) -> dict[str, str]:
     return config.stash.setdefault(_NAMES, {})
 
 
+def services_started(config: pytest.Config) -> Services | None:
+    """Return the services of the session's fixture; None where no test has asked for it."""
+    return config.stash.get(_SERVICES, None)
+
+
 @contextmanager
 def services_of(session: pytest.Session) -> Iterator[Services]:
     """Have services started as long as this lasts. Logs are kept where a test has failed."""
@@ -64,6 +70,7 @@ def services_of(session: pytest.Session) -> Iterator[Services]:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     logs: Path = config.rootpath / ".ldfi" / LOGS / worker
     services = Services(received(config).variables(), logs, names_of(config))
+    config.stash[_SERVICES] = services
     try:
         yield services
     finally:

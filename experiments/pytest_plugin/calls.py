@@ -13,8 +13,8 @@ from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind
 
 from ldfi.experiments.elsewhere.stamp import DEVICE_HEADER
-from ldfi.experiments.pytest_plugin.loop import Asked
 from ldfi.experiments.pytest_plugin.recorder import ENTRY, Recorder, present
+from ldfi.experiments.pytest_plugin.run import Asked
 from ldfi.fit import attributes
 from ldfi.fit.clients import http, httpx_transports
 

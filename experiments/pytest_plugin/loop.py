@@ -22,6 +22,8 @@ from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.evidence import VERSION
+from ldfi.experiments.pytest_plugin.run import Run
+from ldfi.experiments.pytest_plugin.survived import Basis, SurvivedRuns, same_way
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import Point
 from ldfi.kinds import FaultKind
@@ -31,8 +33,6 @@ from ldfi.lineage.lineage import Lineage
 from ldfi.proof.outcome import OutcomeRecord
 from ldfi.proof.record import Rested
 
-Passed = bool | None
-"""None: the run says nothing (it was skipped, say)."""
 ExploredVerdict = Literal["harmful", "tolerated", "inconclusive", "broken"]
 """``broken``: the test fails without any fault. ``inconclusive``: not everything was tried."""
 
@@ -47,37 +47,9 @@ FEW: Final = 6
 """Sets of faults up to which they are tried one by one: no union could save anything."""
 RECHECKS: Final = 1
 """Sets inferred to be safe that are tried all the same."""
+OTHERWISE: Final = "a run that was tried all the same went another way than it did before"
 OPEN: Final = 20
 """Open hypotheses that are named at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request by which the test entered the application, as it was sent."""
-
-    method: str
-    path: str
-    query: str
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The test, run once. ``error``: how it failed, in one line. ``asked``: its last request.
-    ``degraded``: it said that it accepts an answer from which something is missing. ``errors``: how
-    many of its own requests were answered with an error. ``unseen``: why the run is no evidence
-    although the test came to its end; spans are missing. ``began``, ``ended``: Unix seconds."""
-
-    passed: Passed
-    lineage: Lineage
-    error: str = ""
-    asked: Asked | None = None
-    degraded: bool = False
-    errors: int = 0
-    unseen: str = ""
-    began: float = 0.0
-    ended: float = 0.0
 
 
 Execute = Callable[[tuple[Fault, ...]], Run]
@@ -120,6 +92,10 @@ class Explored:
     """Runs that trying all sets of faults of at most ``max_size``, and every system that is down as
     a whole, would take; looking at runs without faults and confirming what is found included, as in
     ``runs``."""
+    kept: int = 0
+    """Runs that were not made again: the same was survived in an earlier exploration."""
+    not_kept: str = ""
+    """Why no run could be taken from an earlier exploration, where somebody asked for that."""
     unexplained: int = 0
     """Runs that failed although no fault had fired."""
     points: list[str] = field(default_factory=list)
@@ -136,10 +112,13 @@ def explore(
     bounds: Bounds,
     hurry: Callable[[], bool] = lambda: False,
     doubt: Callable[[], str] = lambda: "",
+    survived: SurvivedRuns | None = None,
 ) -> Explored:
     """Find the minimal failing sets of a test. ``hurry`` says when the time is over, ``doubt`` why
-    runs may have shown less than there was, where that came out later."""
-    explored = _Search(name, execute, bounds).go(hurry)
+    runs may have shown less than there was, where that came out later. ``survived``: runs that need
+    not be made again, if somebody keeps them."""
+    kept = survived or SurvivedRuns(Basis)
+    explored = _Search(name, execute, bounds, kept).go(hurry)
     because = doubt()
     if explored.verdict == "tolerated" and because:
         explored.verdict, explored.reason = "inconclusive", because
@@ -147,7 +126,7 @@ def explore(
 
 
 class _Search:
-    def __init__(self, name: str, execute: Execute, bounds: Bounds) -> None:
+    def __init__(self, name: str, execute: Execute, bounds: Bounds, survived: SurvivedRuns) -> None:
         self._name = name
         self._execute = execute
         self._bounds = bounds
@@ -159,12 +138,17 @@ class _Search:
         self._rechecked = 0
         self._errors = 0
         self._unseen = ""
+        self._survived = survived
+        self._good: list[Run] = []
+        self._kept_are_good = False
 
     def go(self, hurry: Callable[[], bool]) -> Explored:
         result = self._result
         if not self._look():
             return result
         self._looks = result.runs
+        self._survived.begin(self._good)
+        result.not_kept = self._survived.reason
         self._exploration = self._begun()
         hurried = False
         while not hurried and (plan := self._exploration.plan() or self._recheck()) is not None:
@@ -231,6 +215,7 @@ class _Search:
                 result.verdict, result.reason = "inconclusive", run.unseen
                 return False
             result.good = result.good or run
+            self._good.append(run)
             self._errors = max(self._errors, run.errors)
             self._observe(run.lineage)
             quiet = quiet + 1 if run.lineage.called <= seen else 1
@@ -252,7 +237,7 @@ class _Search:
     def _try(self, plan: Plan) -> None:
         known = self._exploration.knowledge
         injected = known.expand(plan.hypothesis)
-        run = self._run(injected)
+        run, kept = self._made_or_kept(plan, injected)
         if run.unseen:
             self._unseen = run.unseen
             run = replace(run, passed=None)
@@ -264,9 +249,30 @@ class _Search:
             self._observe(lineage)
         if not lineage.fired and run.passed is False:
             self._result.unexplained += 1
+        self._survived.keep(injected, run)
         lesson, records = self._lesson(plan, run), self._result.records
-        records.append(_record(self._name, len(records) + 1, injected, run, lesson))
+        record = _record(self._name, len(records) + 1, injected, run, lesson)
+        records.append(replace(record, kept=kept))
         self._exploration.learn(replace(lesson, proof=records[-1].proof()))
+
+    def _made_or_kept(self, plan: Plan, injected: tuple[Fault, ...]) -> tuple[Run, bool]:
+        """Make a run, or find it among those that were survived before; and whether it was found.
+
+        The first that is found is made all the same: where it goes another way, something has
+        changed that nobody declared.
+        """
+        found = self._survived.find(injected) if plan.purpose == "explore" else None
+        if found is not None and self._kept_are_good:
+            self._result.kept += 1
+            self._traffic.topology.learn(found.lineage)
+            return found, True
+        made = self._run(injected)
+        if found is not None:
+            self._kept_are_good = same_way(found, made)
+        if found is not None and not self._kept_are_good:
+            self._survived.forget()
+            self._result.not_kept = OTHERWISE
+        return made, False
 
     def _leave_out(self, plan: Plan, ignored: frozenset[str]) -> None:
         """Try no more what a call has met and nobody carried out: there is no injector."""

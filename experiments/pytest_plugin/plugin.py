@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ldfi.experiments.elsewhere.services import Services
     from ldfi.experiments.pytest_plugin.bounds import Bounds
     from ldfi.experiments.pytest_plugin.loop import Explored, Finding
+    from ldfi.experiments.pytest_plugin.survived import SurvivedRuns
     from ldfi.experiments.pytest_plugin.told import Document
     from ldfi.lineage.outline import Outline
 
@@ -60,6 +61,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the order in which faults are tried; the same seed, the same order (default: 0)",
     )
     group.addoption(
+        "--ldfi-lessons",
+        metavar="FOLDER",
+        type=Path,
+        help="keep runs that were survived here, and do not make them again while neither the test "
+        "nor any service has changed (their code=[...])",
+    )
+    group.addoption(
         "--receive",
         metavar="ADDRESS",
         help="receive the spans of services in other processes here: HOST:PORT, OTLP over HTTP or "
@@ -76,7 +84,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "test under every combination of failures worth trying",
     )
     given = [
-        name for name in ("--ldfi-report", "--ldfi-seed") if config.getoption(name) is not None
+        name
+        for name in ("--ldfi-report", "--ldfi-seed", "--ldfi-lessons")
+        if config.getoption(name) is not None
     ]
     lacking = _lacking(given[0]) if given else ""
     if lacking:
@@ -226,7 +236,28 @@ def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
         names = names_of(item.config)
         return document_of(item.nodeid, explored, bounds, seconds, broken_teardowns, keep, names)
 
-    explore_item(item, nextitem, bounds, tell, elsewhere_of(item))
+    survived = _survived(item, bounds)
+    explore_item(item, nextitem, bounds, tell, elsewhere_of(item), survived)
+    if survived is not None:
+        from ldfi.experiments.pytest_plugin.lessons import write_lessons
+
+        write_lessons(_lessons(item), survived.document())
+
+
+def _survived(item: pytest.Item, bounds: Bounds) -> SurvivedRuns | None:
+    """Find what the test has survived before; None where nobody keeps that."""
+    if item.config.getoption("--ldfi-lessons") is None:
+        return None
+    from ldfi.experiments.pytest_plugin.lessons import basis_of_test, read_lessons
+    from ldfi.experiments.pytest_plugin.survived import SurvivedRuns
+
+    return SurvivedRuns(lambda: basis_of_test(item, bounds), read_lessons(_lessons(item)))
+
+
+def _lessons(item: pytest.Item) -> Path:
+    from ldfi.experiments.pytest_plugin.lessons import lessons_file
+
+    return lessons_file(item.config.getoption("--ldfi-lessons"), item.nodeid)
 
 
 def _kept(

@@ -17,7 +17,9 @@ from ldfi.errors import LdfiError
 from ldfi.experiments.pytest_plugin.armed import Armed, armed
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.fixture import PRESENT
-from ldfi.experiments.pytest_plugin.loop import Explored, Passed, Run, explore
+from ldfi.experiments.pytest_plugin.loop import Explored, explore
+from ldfi.experiments.pytest_plugin.run import Passed, Run
+from ldfi.experiments.pytest_plugin.survived import SurvivedRuns
 from ldfi.experiments.pytest_plugin.told import Document, failure_of
 from ldfi.fit.faults import Fault
 
@@ -142,11 +144,13 @@ def explore_item(
     bounds: Bounds,
     tell: Callable[[Explored, float, int], Document],
     elsewhere: Elsewhere | None = None,
+    survived: SurvivedRuns | None = None,
 ) -> None:
     """Explore a test, and report it to pytest as one.
 
     ``tell`` is given what came of it, the seconds it took, and the runs with faults whose teardown
     failed. ``elsewhere``: where the spans of services in other processes come in, if they do.
+    ``survived``: runs that need not be made again, if somebody keeps them.
     """
     started = time.time()
     explored: Explored | None = None
@@ -159,6 +163,7 @@ def explore_item(
                 bounds,
                 lambda: time.time() - started > bounds.time_limit,
                 elsewhere.doubt if elsewhere else lambda: "",
+                survived,
             )
     reports = tries.reports
     if explored is None:

@@ -31,7 +31,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from ldfi.experiments.elsewhere.requests import Sent, as_call, root_span
 from ldfi.experiments.elsewhere.stamp import Stamp
 from ldfi.experiments.pytest_plugin.asking import asked_within, faked
-from ldfi.experiments.pytest_plugin.loop import Asked
+from ldfi.experiments.pytest_plugin.run import Asked
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import operation
 from ldfi.lineage.readers.otlp_json import read_fields

@@ -54,10 +54,12 @@ def total(documents: Sequence[dict[str, Any]]) -> str:
     """Add up the figures of all tests, and say them."""
     found = sum(len(each["findings"]) for each in documents)
     runs = sum(each["runs"] for each in documents)
+    kept = sum(each["kept"] for each in documents)
+    before = f" and {kept} kept from before" if kept else ""
     every = sum(each["exhaustive"] for each in documents)
     sizes = " or ".join(map(str, sorted({each["max_size"] for each in documents})))
     tests = "1 test" if len(documents) == 1 else f"{len(documents)} tests"
     return (
-        f"{tests} explored: found {found or 'nothing'} in {runs} runs; "
+        f"{tests} explored: found {found or 'nothing'} in {runs} runs{before}; "
         f"trying all of size ≤ {sizes} takes {every}"
     )

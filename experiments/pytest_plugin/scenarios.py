@@ -10,7 +10,8 @@ from typing import Any
 
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.pytest_plugin.bounds import Bounds
-from ldfi.experiments.pytest_plugin.loop import Asked, Finding
+from ldfi.experiments.pytest_plugin.loop import Finding
+from ldfi.experiments.pytest_plugin.run import Asked
 from ldfi.experiments.pytest_plugin.service import service_name
 from ldfi.experiments.pytest_plugin.told import words_of
 from ldfi.experiments.scenarios.redaction import HOLE, RawRequest, redact

@@ -54,6 +54,8 @@ def document_of(
         "kinds": list(bounds.kinds),
         "seed": bounds.seed,
         "seconds": round(seconds, 3),
+        "kept": explored.kept,
+        "not_kept": explored.not_kept,
         "points": explored.points,
         "findings": [_finding(each, explored, keep, names) for each in explored.findings],
         "refuted": _sets(explored.refuted),
@@ -94,8 +96,9 @@ def headline(document: Mapping[str, Any]) -> str:
     found = len(document["findings"]) or "nothing"
     if document["verdict"] == "broken":
         return f"fails without any fault: {document['reason']}"
+    kept = f" and {document['kept']} kept from before" if document["kept"] else ""
     return (
-        f"found {found} in {document['runs']} runs; "
+        f"found {found} in {document['runs']} runs{kept}; "
         f"trying all of size ≤ {document['max_size']} takes {document['exhaustive']}"
     )
 
@@ -108,6 +111,13 @@ def notes(document: Mapping[str, Any]) -> list[str]:
     found = once + never
     found += [f"left open: whether it hurts that {words_of(each)}" for each in left[:NAMED]]
     found += [f"no injector: {each.partition('@')[2]}" for each in document["ignored"]]
+    if document["kept"]:
+        found.append(
+            f"{document['kept']} runs are kept from an earlier exploration of the same code, and"
+            " were not made again"
+        )
+    if document["not_kept"]:
+        found.append(f"no run is kept for the next exploration, or was: {document['not_kept']}")
     if document["unexplained"]:
         found.append(f"failed {document['unexplained']} times although no fault had fired: flaky?")
     if document["broken_teardowns"]:

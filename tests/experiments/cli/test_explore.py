@@ -26,6 +26,7 @@ SHOP = (sys.executable, "-m", "tests.experiments.elsewhere.shop")
 ASK = "import os, urllib.request as u; u.urlopen(os.environ['LDFI_TARGET'] + '/page/17')"
 TEST = (sys.executable, "-c", ASK)
 RECEIVE = "127.0.0.1:{}"
+ROOT = Path(__file__).parent
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -128,6 +129,38 @@ def test_what_hurts_in_one_way_is_tried_in_others_where_that_is_asked_for(
     assert one in each
     assert {fault.partition("@")[0] for (fault,) in each} == {"refused", "status:500"}
     assert {fault.partition("@")[2] for (fault,) in each} == {one[0].partition("@")[2]}
+
+
+def test_what_was_survived_is_kept_until_something_declared_changes(
+    shop: str, told: Mapping[str, str], tmp_path: Path
+) -> None:
+    patient = (sys.executable, "-c", f"try:\n {ASK}\nexcept OSError: pass")
+    code, report = tmp_path / "page.py", tmp_path / "r.json"
+    code.write_text("1")
+    kept = ("--target", shop, "--lessons", str(tmp_path / "kept"), "--report", str(report))
+    declared = (*("--code", str(ROOT)), *(f"--code={name}={code}" for name in ("page", "store")))
+
+    def explored(*options: str) -> dict[str, Any]:
+        done = explore(*kept, *options, "--json", "--", *patient, environment=told)
+        assert done.returncode == exits.FINE, done.stdout + done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    first = explored(*declared)
+    again = explored(*declared)
+    markdown = report.with_suffix(".md").read_text()
+    evidence = json.loads(report.with_suffix(".evidence.json").read_text())
+    code.write_text("2")
+    changed = explored(*declared)
+    undeclared = explored(*declared[:-1])
+
+    assert [each["kept"] for each in (first, changed, undeclared)] == [0, 0, 0]
+    assert again["kept"] >= 1
+    assert again["runs"] + again["kept"] == first["runs"] == changed["runs"]
+    assert f"and {again['kept']} kept from before" in markdown
+    (of_test,) = evidence["classes"]
+    assert sum(run["record"].get("kept", False) for run in of_test["runs"]) == again["kept"]
+    assert undeclared["not_kept"] == "store (not declared)"
 
 
 def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:

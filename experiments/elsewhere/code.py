@@ -1,0 +1,78 @@
+"""What a service is made of, in one hash: so that one sees whether anything of it has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from ldfi.experiments.errors import Invalid
+
+SKIPPED: Final = frozenset(
+    {
+        *(".git", ".ldfi", ".venv", "node_modules", "__pycache__"),
+        *(".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
+    }
+)
+"""Folders that are left out: made by machines. What is installed, a lock file stands for."""
+
+_IMAGE = re.compile(r"(?:\S+@)?sha256:[0-9a-f]{64}")
+
+
+class Unmapped(Invalid):
+    """Raised for code of which no hash can be made; the message says why."""
+
+
+def code_digest(code: Iterable[str | Path], folder: Path) -> str:
+    """Hash what a service was declared to be: files and folders (relative to ``folder``), and
+    digests of images (``sha256:…``, with a name and ``@`` before it or without). Raises Unmapped.
+    """
+    hashed = hashlib.sha256()
+    for each in sorted({str(part) for part in code}):
+        _add(hashed, each)
+        if _IMAGE.fullmatch(each) is None:
+            for file in files_below(folder / each):
+                _add(hashed, os.path.relpath(file, folder), _contents(file))
+    return hashed.hexdigest()
+
+
+def files_digest(files: Iterable[Path], folder: Path) -> str:
+    """Hash files, by their places in ``folder``. Raises Unmapped."""
+    hashed = hashlib.sha256()
+    for file in sorted(set(files)):
+        _add(hashed, os.path.relpath(file, folder), _contents(file))
+    return hashed.hexdigest()
+
+
+def files_below(path: Path) -> list[Path]:
+    """List the files of a folder, or the one that is meant. Raises Unmapped where there is none."""
+    found = [path] if path.is_file() else sorted(_walked(path))
+    if not found:
+        raise Unmapped(f"there is nothing at {path}")
+    return found
+
+
+def _walked(folder: Path) -> Iterator[Path]:
+    for above, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if each not in SKIPPED]
+        for name in folders:
+            if (Path(above) / name).is_symlink():
+                raise Unmapped(f"{Path(above) / name} is a link to a folder; name that folder")
+        yield from (Path(above) / name for name in files)
+
+
+def _contents(file: Path) -> bytes:
+    try:
+        return hashlib.sha256(file.read_bytes()).digest()
+    except OSError as error:
+        raise Unmapped(f"{file} cannot be read: {error}") from error
+
+
+def _add(hashed: hashlib._Hash, *parts: str | bytes) -> None:
+    """Add parts, each with its length: no two lists of them are the same text."""
+    for part in parts:
+        data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+        hashed.update(len(data).to_bytes(8, "big") + data)

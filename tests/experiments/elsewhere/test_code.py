@@ -1,0 +1,151 @@
+"""What a service is made of is one hash: it changes with everything that was declared, only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldfi.experiments.elsewhere.code import SKIPPED, Unmapped, code_digest
+from ldfi.experiments.elsewhere.services import Service, Services
+from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.lessons import (
+    basis_of_command,
+    lessons_file,
+    read_lessons,
+    write_lessons,
+)
+from tests.experiments.elsewhere.test_services import service as answering
+
+NAMES = st.sampled_from(["a.py", "b.py", "d/a.py", "d/e/c.txt"])
+TREES = st.dictionaries(NAMES, st.binary(max_size=3), min_size=1)
+
+
+def written(tree: dict[str, bytes], folder: Path) -> None:
+    for name, content in tree.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def digest_of(tree: dict[str, bytes]) -> str:
+    with TemporaryDirectory() as folder:
+        written(tree, Path(folder))
+        return code_digest(["."], Path(folder))
+
+
+@settings(max_examples=50, deadline=None)
+@given(TREES, TREES)
+def test_trees_have_the_same_hash_where_they_are_the_same(
+    a: dict[str, bytes], b: dict[str, bytes]
+) -> None:
+    assert (digest_of(a) == digest_of(b)) == (a == b)
+
+
+def test_what_machines_make_is_left_out(tmp_path: Path) -> None:
+    written({"a.py": b"1"}, tmp_path)
+    before = code_digest(["."], tmp_path)
+
+    written({f"{name}/x": b"2" for name in SKIPPED}, tmp_path)
+
+    assert code_digest(["."], tmp_path) == before
+
+
+def test_what_cannot_be_mapped_is_said(tmp_path: Path) -> None:
+    written({"d/a.py": b"1"}, tmp_path)
+    (tmp_path / "linked").symlink_to(tmp_path / "d")
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+
+    for code, why in (
+        ("nothing", "there is nothing at"),
+        ("empty", "there is nothing at"),
+        (".", "is a link to a folder"),
+    ):
+        with pytest.raises(Unmapped, match=why):
+            code_digest([code], tmp_path)
+    (tmp_path / "linked").unlink()
+    with pytest.raises(Unmapped, match="cannot be read"):
+        code_digest(["."], tmp_path)
+
+
+def test_a_service_is_also_how_it_is_started_and_which_image() -> None:
+    image = f"ratings@sha256:{'a' * 64}"
+    one = Service("ratings", ["run"], 8081, "/health", {"MODE": "a"}, code=[image])
+    others = [
+        replace(one, command=["run", "--fast"]),
+        replace(one, port=8082),
+        replace(one, health=""),
+        replace(one, environment={"MODE": "b"}),
+        replace(one, code=[f"ratings@sha256:{'b' * 64}"]),
+    ]
+
+    assert len({each.digest() for each in (one, *others)}) == 6
+    with pytest.raises(Unmapped, match="without code="):
+        replace(one, code=[]).digest()
+    with pytest.raises(Unmapped, match="nothing at"):
+        replace(one, code=["ratings:latest"]).digest()  # a name says nothing of what is in it
+
+
+def test_only_what_was_started_here_is_known(tmp_path: Path) -> None:
+    written({"a.py": b"1"}, tmp_path)
+    one = replace(answering(), code=["a.py"], folder=tmp_path)
+    two = replace(answering("two"), folder=tmp_path)
+    services, others = Services({"TOLD": ""}, tmp_path / "x"), Services({}, tmp_path / "y")
+    try:
+        services.start(one, two)
+        services.start(one)  # again, by another fixture
+        others.start(one)
+        changed = replace(one, port=answering().port)
+        written({"a.py": b"2"}, tmp_path)
+        assert [*services.digests] == ["one"]
+        assert services.unmapped == {"two": "it was declared without code=[...]"}
+        assert "it ran already" in others.unmapped["one"]
+        services.start(changed)
+        assert "its code has changed" in services.unmapped["one"]
+    finally:
+        services.close()
+
+
+def test_what_is_typed_and_declared_of_a_command_is_in_its_key(tmp_path: Path) -> None:
+    written({"test.sh": b"1", "page/a.py": b"1"}, tmp_path)
+    code = {"": [str(tmp_path / "test.sh")], "page": [str(tmp_path / "page")]}
+
+    def key(
+        command: str = "./test.sh",
+        asked: str = "",
+        bounds: Bounds = Bounds(),  # noqa: B008
+    ) -> str:
+        return basis_of_command([command], [asked], bounds, code, {}).key
+
+    keys = [key(), key("./other.sh"), key(asked="status==200")]
+    keys += [key(bounds=Bounds(max_size=3)), key(bounds=Bounds(seed=1))]
+    for name in ("test.sh", "page/a.py"):
+        written({name: b"2"}, tmp_path)
+        keys.append(key())
+    code["ratings"] = [f"sha256:{'a' * 64}"]
+    keys.append(key())
+
+    assert len({*keys}) == len(keys)
+    assert basis_of_command(["t"], [], Bounds(), code, {}).declared == {"page", "ratings"}
+    del code[""]
+    assert "--code PATH" in basis_of_command(["t"], [], Bounds(), code, {}).lacking
+
+
+def test_a_file_for_each_test_is_written_whole(tmp_path: Path) -> None:
+    path = lessons_file(tmp_path / "lessons", "tests/test_a.py::test_page[1/2]")
+    other = lessons_file(tmp_path / "lessons", "tests/test_b.py::test_page[1/2]")
+    assert path != other
+    assert read_lessons(path) is None
+
+    write_lessons(path, {"format": "x"})
+    write_lessons(path, None)
+
+    assert read_lessons(path) == {"format": "x"}
+    assert [*path.parent.iterdir()] == [path]
+    path.write_text(json.dumps({})[:-1])
+    assert read_lessons(path) is None

@@ -1,0 +1,219 @@
+"""Runs kept from one exploration to the next: they save runs, and change nothing that is said."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ldfi.experiments.pytest_plugin.bounds import Bounds
+from ldfi.experiments.pytest_plugin.evidence import class_evidence
+from ldfi.experiments.pytest_plugin.loop import OTHERWISE, Execute, Explored, explore
+from ldfi.experiments.pytest_plugin.run import Run
+from ldfi.experiments.pytest_plugin.survived import Basis, SurvivedRuns
+from ldfi.fit.faults import Fault
+from ldfi.proof.document import FORMAT, EvidenceFile
+from ldfi.proof.verify import Against, verify
+from ldfi.testing.programs import Call, Step, points_of
+from ldfi.testing.programs import Run as Simulated
+from tests.experiments.pytest_plugin.test_loop import PAGE, found_by, running, simulated
+from tests.lineage.drawn import programs
+
+CALLER = "unknown"
+"""Who calls the points of simulated programs."""
+
+
+def basis(key: str = "code", *declared: str) -> Callable[[], Basis]:
+    return lambda: Basis(key, frozenset(declared or {CALLER}))
+
+
+class Counted:
+    """A test of a simulated program that counts what is run. ``chance``: which of its runs under
+    faults fail by chance."""
+
+    def __init__(self, program: Call, chance: frozenset[int] = frozenset()) -> None:
+        self.execute, self.log = running(program), list[tuple[Fault, ...]]()
+        self.chance = chance
+
+    def __call__(self, faults: tuple[Fault, ...]) -> Run:
+        self.log.append(faults)
+        run = self.execute(faults)
+        flaky = bool(faults) and len(self.log) in self.chance
+        return replace(run, passed=False, error="by chance") if flaky else run
+
+
+def explored(
+    execute: Execute, earlier: object = None, ask: Callable[[], Basis] | None = None, **bounds: Any
+) -> tuple[Explored, Any]:
+    """What comes of it, and what is kept, as it comes back from a file."""
+    survived = SurvivedRuns(ask or basis(), earlier)
+    result = explore("t", execute, Bounds(**bounds), survived=survived)
+    return result, json.loads(json.dumps(survived.document()))
+
+
+def told(result: Explored) -> tuple[object, ...]:
+    certificate = dict(result.certificate or {})
+    sets = [result.refuted, result.never_fired, result.open_sets, result.ignored]
+    return (result.verdict, found_by(result), *sets, result.open, certificate.get("findings"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(programs(points=6), st.integers(0, 3), st.integers(1, 3))
+def test_what_was_survived_is_not_run_again_and_the_same_is_found(
+    program: Call, seed: int, size: int
+) -> None:
+    assume(Simulated(frozenset()).execute(program).good)
+    first, kept = explored(Counted(program), max_size=size, seed=seed)
+    again = Counted(program)
+
+    second, kept_then = explored(again, kept, max_size=size, seed=seed)
+
+    assert told(second) == told(first)
+    assert second.runs + second.kept == first.runs
+    assert second.runs == len(again.log)
+    assert kept_then == kept
+    survived = {tuple(each["faults"]) for each in kept["runs"]} if kept else set()
+    for faults in survived:
+        assert Simulated(frozenset(faults)).execute(program).good
+    made_all_the_same = [f for f in again.log if tuple(sorted(map(str, f))) in survived]
+    rechecks = sum(each.purpose != "explore" for each in second.records)
+    assert len(made_all_the_same) <= 1 + rechecks
+
+
+@settings(max_examples=25, deadline=None)
+@given(programs(points=5), programs(points=5), st.integers(0, 3))
+def test_what_is_declared_to_have_changed_is_explored_anew(
+    before: Call, now: Call, seed: int
+) -> None:
+    assume(all(Simulated(frozenset()).execute(each).good for each in (before, now)))
+    _, kept = explored(Counted(before), seed=seed)
+    anew, _ = explored(Counted(now), seed=seed)
+
+    second, _ = explored(Counted(now), kept, basis("other code"), seed=seed)
+
+    assert (second.kept, second.runs) == (0, anew.runs)
+    assert told(second) == told(anew)
+
+
+@settings(max_examples=25, deadline=None)
+@given(programs(points=5), programs(points=5), st.integers(0, 3))
+def test_a_change_of_what_is_called_shows_without_being_declared(
+    before: Call, now: Call, seed: int
+) -> None:
+    assume(all(Simulated(frozenset()).execute(each).good for each in (before, now)))
+    calls = [simulated(each, frozenset()).lineage.called for each in (before, now)]
+    assume(calls[0] != calls[1])
+    _, kept = explored(Counted(before), seed=seed)
+    anew, _ = explored(Counted(now), seed=seed)
+
+    second, _ = explored(Counted(now), kept, seed=seed)
+
+    assert (second.kept, told(second)) == (0, told(anew))
+
+
+OPTIONAL = Call("root", tuple(Step("optional", (Call(f"p{i}"),)) for i in range(6)))
+CRITICAL = Call("root", tuple(Step("critical", (Call(f"p{i}"),)) for i in range(6)))
+
+
+def test_the_first_kept_run_is_made_all_the_same_and_tells_of_a_change() -> None:
+    """The same calls, and nothing declared: only that nothing is survived any more."""
+    _, kept = explored(Counted(OPTIONAL))
+
+    second, then = explored(Counted(CRITICAL), kept)
+
+    assert (second.kept, second.not_kept) == (0, OTHERWISE)
+    assert found_by(second) == {frozenset({f"error@p{i}"}) for i in range(6)}
+    assert then["runs"] == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(programs(points=5), st.integers(0, 3), st.frozensets(st.integers(1, 30)))
+def test_a_failure_is_never_kept(program: Call, seed: int, chance: frozenset[int]) -> None:
+    assume(Simulated(frozenset()).execute(program).good)
+    first, kept = explored(Counted(program, chance), seed=seed)
+    assume(kept is not None)
+
+    for each in kept["runs"]:
+        faults = tuple(each["faults"])
+        made = [record.faults == faults and record.outcome == "passed" for record in first.records]
+        after = first.records[len(made) - made[::-1].index(True) :]
+        failed = [record for record in after if record.outcome == "failed"]
+        assert not any(set(record.fired) <= set(faults) for record in failed)
+
+
+def test_whoever_is_in_play_and_not_declared_keeps_everything_from_being_kept() -> None:
+    _, kept = explored(Counted(PAGE))
+    elsewhere = basis("code", "somebody else")
+
+    second, then = explored(Counted(PAGE), kept, elsewhere)
+
+    assert (second.kept, then) == (0, None)
+    assert second.not_kept == f"{CALLER} (not declared)"
+
+
+def test_what_only_a_failure_brings_into_play_has_to_be_declared_as_well() -> None:
+    """A fallback that nobody declared: the runs that reach it are not kept."""
+    fallback = Call("root", (Step("fallback", (Call("app>http:GET:a/"), Call("app>http:GET:b/"))),))
+
+    _, kept = explored(Counted(fallback), ask=basis("code", "app", "a"))
+    _, all_kept = explored(Counted(fallback), ask=basis("code", "app", "a", "b"))
+
+    assert kept["runs"] == []
+    assert [each["faults"] for each in all_kept["runs"]] == [["refused@app>http:GET:a/"]]
+
+
+def _broken(kept: Any, **parts: object) -> Any:
+    return kept | parts
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"format": "ldfi-lessons/0"},
+        {"runs": [{"faults": ["error@p1"]}]},
+        {"runs": [7]},
+        {"runs": 7},
+        {"runs": [{"faults": ["error@p1"], "trace": "a", "spans": [["b"]], "degraded": False}]},
+    ],
+)
+def test_what_cannot_be_read_is_nothing(parts: dict[str, object]) -> None:
+    first, kept = explored(Counted(PAGE))
+
+    for earlier in (_broken(kept, **parts), [kept], "nonsense", 3, None):
+        second, then = explored(Counted(PAGE), earlier)
+        assert (second.kept, second.runs) == (0, first.runs)
+        assert then["runs"]
+
+
+@settings(max_examples=20, deadline=None)
+@given(programs(points=5), st.integers(0, 3))
+def test_kept_runs_are_marked_in_the_evidence_which_holds(program: Call, seed: int) -> None:
+    assume(points_of(program) and Simulated(frozenset()).execute(program).good)
+    _, kept = explored(Counted(program), seed=seed)
+    second, _ = explored(Counted(program), kept, seed=seed)
+    assume(second.kept)
+
+    entry = class_evidence("t", second.certificate or {}, second.records)
+    document = {"format": FORMAT, "head": None, "grown": [], "classes": [entry]}
+    read = EvidenceFile.from_json(json.loads(json.dumps(document)))
+    found = verify(read, Against((), 0.0))
+
+    assert found.false == []
+    assert f"t: {second.kept} runs are kept from an earlier exploration" in found.lacking
+    marked = [run["record"].get("kept") for run in entry["runs"]]
+    assert marked.count(True) == second.kept
+    assert set(marked) <= {True, None}
+
+
+def test_kept_runs_are_no_reason_to_run_more() -> None:
+    sizes = itertools.product(range(1, 4), range(4))
+    for size, seed in sizes:
+        first, kept = explored(Counted(PAGE), max_size=size, seed=seed)
+        second, _ = explored(Counted(PAGE), kept, max_size=size, seed=seed)
+        assert second.runs <= first.runs
