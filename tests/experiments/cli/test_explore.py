@@ -86,7 +86,7 @@ def test_a_command_is_explored_and_told_of_in_every_form(
 
     done = explore("--target", shop, *written, "--json", "--", *TEST, environment=told)
 
-    assert done.returncode == exits.FOUND, done.stderr
+    assert done.returncode == exits.FOUND, done.stdout + done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     found = {each["words"] for each in document["findings"]}
     assert found == {"page>http:GET:store/price/* fails (refused)", PAIR}
@@ -121,7 +121,7 @@ def test_what_hurts_in_one_way_is_tried_in_others_where_that_is_asked_for(
 
     def found(*more: str) -> list[list[str]]:
         done = explore(*ways, *more, "--", *TEST, environment=told)
-        assert done.returncode == exits.FOUND, done.stderr
+        assert done.returncode == exits.FOUND, done.stdout + done.stderr
         return [each["injected"] for each in json.loads(done.stdout)["findings"]]
 
     each = found("--each-kind")
