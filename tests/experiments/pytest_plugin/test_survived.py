@@ -204,9 +204,8 @@ def test_kept_runs_are_marked_in_the_evidence_which_holds(seed: int) -> None:
     found = verify(read, Against((), 0.0))
 
     assert found.false == []
-    assert (
-        f"t (version 1): {second.kept} runs are kept from an earlier exploration" in found.lacking
-    )
+    said = f"t (version 1): {second.kept} runs are kept from an earlier exploration"
+    assert said in found.lacking
     marked = [run["record"].get("kept") for run in entry["runs"]]
     assert marked.count(True) == second.kept
     assert set(marked) <= {True, None}
