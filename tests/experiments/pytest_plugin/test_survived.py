@@ -20,7 +20,7 @@ from ldfi.experiments.pytest_plugin.survived import Basis, SurvivedRuns
 from ldfi.fit.faults import Fault
 from ldfi.proof.document import FORMAT, EvidenceFile
 from ldfi.proof.verify import Against, verify
-from ldfi.testing.programs import Call, Step, points_of
+from ldfi.testing.programs import Call, Step
 from ldfi.testing.programs import Run as Simulated
 from tests.experiments.pytest_plugin.test_loop import PAGE, found_by, running, simulated
 from tests.lineage.drawn import programs
@@ -191,13 +191,12 @@ def test_what_cannot_be_read_is_nothing(parts: dict[str, object]) -> None:
         assert then["runs"]
 
 
-@settings(max_examples=20, deadline=None)
-@given(programs(points=5), st.integers(0, 3))
-def test_kept_runs_are_marked_in_the_evidence_which_holds(program: Call, seed: int) -> None:
-    assume(points_of(program) and Simulated(frozenset()).execute(program).good)
-    _, kept = explored(Counted(program), seed=seed)
-    second, _ = explored(Counted(program), kept, seed=seed)
-    assume(second.kept)
+@pytest.mark.parametrize("seed", range(3))
+def test_kept_runs_are_marked_in_the_evidence_which_holds(seed: int) -> None:
+    few = replace(OPTIONAL, steps=OPTIONAL.steps[:2])  # so few that each set is tried by itself
+    _, kept = explored(Counted(few), seed=seed)
+    second, _ = explored(Counted(few), kept, seed=seed)
+    assert second.kept
 
     entry = class_evidence("t", second.certificate or {}, second.records)
     document = {"format": FORMAT, "head": None, "grown": [], "classes": [entry]}
@@ -205,14 +204,15 @@ def test_kept_runs_are_marked_in_the_evidence_which_holds(program: Call, seed: i
     found = verify(read, Against((), 0.0))
 
     assert found.false == []
-    assert f"t: {second.kept} runs are kept from an earlier exploration" in found.lacking
+    said = f"t (version 1): {second.kept} runs are kept from an earlier exploration"
+    assert said in found.lacking
     marked = [run["record"].get("kept") for run in entry["runs"]]
     assert marked.count(True) == second.kept
     assert set(marked) <= {True, None}
 
 
 def test_kept_runs_are_no_reason_to_run_more() -> None:
-    sizes = itertools.product(range(1, 4), range(4))
+    sizes = itertools.product(range(1, 4), range(2))
     for size, seed in sizes:
         first, kept = explored(Counted(PAGE), max_size=size, seed=seed)
         second, _ = explored(Counted(PAGE), kept, max_size=size, seed=seed)
