@@ -95,5 +95,13 @@ export function httpPoint(
 /** Name a remote procedure call, for instance `api>rpc:Get:prices/shop.Prices`. */
 export function rpcPoint(caller: string, method: string, peer?: string): string
 
+/** Name a statement or a command, for instance `bookmarks>db:SELECT:recordsdb/marks`. */
+export function databasePoint(caller: string, statement: string, peer: string): string
+
+/** Name a message that is sent, for instance `api>message:send:kafka/plays`. */
+export function messagePoint(
+  caller: string, operation: string, system: string, destination: string,
+): string
+
 /** Eight characters that stand for a point's name. */
 export function pointHash(name: string): string

@@ -19,7 +19,7 @@ export { decode, ContextError } from './context.js'
 export { edge, failureContext, scenarioOf } from './express.js'
 export { before, forFastify, forKoa } from './frameworks.js'
 export { Keys, KeyFormatError } from './keys.js'
-export { httpPoint, pointHash, rpcPoint } from './points.js'
+export { databasePoint, httpPoint, messagePoint, pointHash, rpcPoint } from './points.js'
 export { current } from './request.js'
 
 /** The service's name, as OpenTelemetry reads it from the environment. */

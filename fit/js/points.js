@@ -8,6 +8,9 @@ const UNSAFE = /[^A-Za-z0-9._~*{}$()!,;=@+-]+/g
 const UNSAFE_TEMPLATE = /[^A-Za-z0-9._~*{}$()!,;=@+/:-]+/g
 const PLACEHOLDER = /\{[^}/]*\}|<[^>/]*>|(?<=\/):[A-Za-z_][\p{L}\p{N}_]*/gu
 const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/
+const COMMENTS = /^(?:\s*(?:\/\*[^]*?\*\/|--[^\n]*\n))+/
+const VERB = /^\s*([a-zA-Z]+)/
+const TABLE = /\b(?:from|into|update|table|join)\s+[`"[]?([\w.$-]+)/i
 const DEFAULT_PORTS = new Set([80, 443])
 const ESCAPE = /%[0-9A-Fa-f]{2}/
 const NOT_ASCII = /[^\x00-\x7f]/
@@ -66,9 +69,44 @@ export function rpcPoint(caller, method, peer = '') {
   const bare = method.replace(/^\/+|\/+$/g, '')
   const at = bare.lastIndexOf('/')
   const [, host, port] = /^(.*):(\d+)$/.exec(peer) ?? [undefined, peer, null]
-  const service = bare.slice(0, Math.max(at, 0)).replace(/^\/+/, '')
-  const route = service ? templatePath(`/${service}`) : ''
-  return point(caller, 'rpc', bare.slice(at + 1), address(host, port), route)
+  const service = bare.slice(0, Math.max(at, 0))
+  return point(caller, 'rpc', bare.slice(at + 1), address(host, port), asPath(service))
+}
+
+/**
+ * Name a statement or a command, for instance `bookmarks>db:SELECT:recordsdb/marks`.
+ *
+ * @param {string} caller this service's name
+ * @param {string} statement
+ * @param {string} peer the database, of Redis the server's host
+ */
+export function databasePoint(caller, statement, peer) {
+  const bare = statement.replace(COMMENTS, '')
+  const verb = VERB.exec(bare)?.[1].toUpperCase() ?? ''
+  return point(caller, 'db', verb, peer, asPath(TABLE.exec(bare)?.[1] ?? ''))
+}
+
+/**
+ * Name a message that is sent, for instance `api>message:send:kafka/plays`.
+ *
+ * @param {string} caller this service's name
+ * @param {string} operation
+ * @param {string} system
+ * @param {string} destination a topic, a queue
+ */
+export function messagePoint(caller, operation, system, destination) {
+  const words = destination.split(/\s+/).filter(Boolean).map(templateWord)
+  return point(caller, 'message', operation, system, asPath(words.join(' ')))
+}
+
+function templateWord(word) {
+  if (word.includes('/')) return templatePath(word)
+  return word.split('.').map((part) => templatePath(`/${part}`).slice(1)).join('.')
+}
+
+/** What stands where a point's name has its path. */
+function asPath(text) {
+  return text ? templatePath(`/${text.replace(/^\/+/, '')}`) : ''
 }
 
 function point(caller, kind, operation, peer, template) {

@@ -179,7 +179,7 @@ def test_with_the_real_express_and_the_real_opentelemetry(node: str, tmp_path: P
     except subprocess.SubprocessError:
         missing("npm cannot install Express and OpenTelemetry here")
     here = tmp_path / "node_modules" / "ldfi-fit"
-    shutil.copytree(JS, here, ignore=shutil.ignore_patterns("test"))
+    shutil.copytree(JS, here, ignore=shutil.ignore_patterns("test", "node_modules"))
     sign = (JS / "test" / "support" / "sign.js").read_text(encoding="utf-8")
     (tmp_path / "sign.js").write_text(sign.replace("../../points.js", "ldfi-fit"))
     test = shutil.copy(HERE / "express_otel.test.mjs", tmp_path)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 
 import { ContextError, decode } from '../context.js'
 import { KeyFormatError, Keys } from '../keys.js'
-import { httpPoint, pointHash, rpcPoint } from '../points.js'
+import { databasePoint, httpPoint, messagePoint, pointHash, rpcPoint } from '../points.js'
 
 function vectors(file) {
   return JSON.parse(readFileSync(new URL(`../../vectors/${file}`, import.meta.url), 'utf8'))
@@ -50,10 +50,19 @@ test('names of points', () => {
     const ours = httpPoint(caller, method, host, port, path, template)
     assert.deepEqual([ours, pointHash(ours)], [name, hash])
   }
-  assert.ok(points.rpc.length > 5)
-  for (const { caller, method, peer, name, hash } of points.rpc) {
-    const ours = rpcPoint(caller, method, peer)
-    assert.deepEqual([ours, pointHash(ours)], [name, hash])
+  const others = {
+    rpc: ({ caller, method, peer }) => rpcPoint(caller, method, peer),
+    db: ({ caller, statement, peer }) => databasePoint(caller, statement, peer),
+    message: ({ caller, operation, system, destination }) => (
+      messagePoint(caller, operation, system, destination)
+    ),
+  }
+  for (const [kind, named] of Object.entries(others)) {
+    assert.ok(points[kind].length > 5)
+    for (const vector of points[kind]) {
+      const ours = named(vector)
+      assert.deepEqual([ours, pointHash(ours)], [vector.name, vector.hash])
+    }
   }
   for (const { name, hash } of points.hashes) assert.equal(pointHash(name), hash)
 })

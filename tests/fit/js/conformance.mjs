@@ -5,7 +5,8 @@ import { subscribe } from 'node:diagnostics_channel'
 import { createServer, get } from 'node:http'
 
 const {
-  ContextError, Keys, decode, failureContext, httpPoint, install, pointHash, rpcPoint,
+  ContextError, Keys, databasePoint, decode, failureContext, httpPoint, install, messagePoint, pointHash,
+  rpcPoint,
 } = await import(process.env.FIT_JS)
 
 const SERVICE = 'conformance'
@@ -18,17 +19,6 @@ subscribe('fit.fault', ({ point, kind, outcome }) => {
   if (outcome === 'let_through') marks['fit.let_through'] = 'true'
   runs.getStore()?.push(marks)
 })
-
-const about = {
-  protocol: 1,
-  implementation: 'Node',
-  service: SERVICE,
-  reads: 'header',
-  kinds: [
-    'error', 'delay', 'status', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt',
-  ],
-  names: ['http', 'rpc'],
-}
 
 function decoded({ keys, value, now }) {
   try {
@@ -43,11 +33,31 @@ function decoded({ keys, value, now }) {
   }
 }
 
-function named({ kind, caller, method, host, port, path, template, peer }) {
-  const name = kind === 'rpc'
-    ? rpcPoint(caller, method, peer)
-    : httpPoint(caller, method, host, port || null, path, template)
+const NAMED = {
+  http: ({ caller, method, host, port, path, template }) => (
+    httpPoint(caller, method, host, port || null, path, template)
+  ),
+  rpc: ({ caller, method, peer }) => rpcPoint(caller, method, peer),
+  db: ({ caller, statement, peer }) => databasePoint(caller, statement, peer),
+  message: ({ caller, operation, system, destination }) => (
+    messagePoint(caller, operation, system, destination)
+  ),
+}
+
+function named(vector) {
+  const name = NAMED[vector.kind](vector)
   return { name, hash: pointHash(name) }
+}
+
+const about = {
+  protocol: 1,
+  implementation: 'Node',
+  service: SERVICE,
+  reads: 'header',
+  kinds: [
+    'error', 'delay', 'status', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt',
+  ],
+  names: Object.keys(NAMED),
 }
 
 async function fetched(url, timeout) {
