@@ -34,7 +34,7 @@ def pairs(given: Sequence[str] | None) -> dict[str, Any]:
             raise typer.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint="--set")
         try:
             values[name] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             values[name] = text
     return values
 

@@ -48,7 +48,7 @@ class AnswerAssertion:
         given = match["value"] or "null"
         try:
             value = json.loads(given)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = given.strip()
         return cls(text, tuple(match["what"].split(".")), match["how"] or "", value)
 
@@ -66,7 +66,7 @@ class AnswerAssertion:
 def _found(body: bytes, path: tuple[str, ...]) -> Any:
     try:
         here = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     for name in path:
         if isinstance(here, list) and name.isdecimal() and int(name) < len(here):

@@ -54,7 +54,10 @@ def _lines(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
-        return json.loads(value)
+        try:
+            return json.loads(value)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
     return [line.strip() for line in value.splitlines() if line.strip()]
 
 
@@ -413,7 +416,7 @@ def _config_file() -> dict[str, Any]:
         return {}
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidConfig(f"{file} cannot be read: {error}") from error
     unknown = [
         f"{file}: there is no option {name!r}{_nearest(name, Config.model_fields)}"

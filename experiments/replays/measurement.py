@@ -137,7 +137,10 @@ def read_measurement(file: Path) -> Measurement:
             else:
                 series = Series.from_json(line)
                 targets[line["target"]].series[series.name] = series
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        *(OSError, ValueError, RecursionError),
+        *(KeyError, TypeError, AttributeError),
+    ) as error:
         raise InvalidReplay(f"{file} cannot be read: {error!r}") from error
     made.targets = list(targets.values())
     return made

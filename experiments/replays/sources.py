@@ -38,6 +38,12 @@ _TARGETS: Final = ("request_uri", "uri", "path", "url", "target", "requestUrl", 
 _QUERIES: Final = ("query", "args", "query_string")
 
 
+_UNREADABLE: Final = (
+    *(OSError, ValueError, RecursionError, UnreadableTraces),
+    *(AttributeError, KeyError, TypeError),  # JSON of another shape
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """A recording, and what of the source could not be read as a request."""
@@ -53,7 +59,7 @@ def record(
     ``bodies``: keep the shape of JSON bodies. Raises InvalidReplay."""
     try:
         found = list(_READ[kind](file))
-    except (OSError, ValueError, KeyError, TypeError, UnreadableTraces) as error:
+    except _UNREADABLE as error:
         raise InvalidReplay(f"{file} is no {kind} that can be read: {error}") from error
     counts: Counter[str] = Counter()
     requests: dict[str, RecordedRequest] = {}
@@ -112,7 +118,7 @@ def _line(line: str) -> RawRequest | None:
 def _object(line: str) -> RawRequest | None:
     try:
         document = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     nested = document.get("httpRequest") or document.get("request")
     if isinstance(nested, str):  # "GET /home HTTP/1.1"

@@ -156,6 +156,19 @@ def test_a_file_with_anything_unknown_is_refused(text: str) -> None:
         Config.load()
 
 
+@pytest.mark.parametrize("name", ["guardrails", "kafka", "protected_points", "protected_classes"])
+def test_brackets_without_end_are_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with monkeypatch.context() as set_:
+        set_.setenv(variable(name), "[" * 200_000)
+        with pytest.raises(InvalidConfig, match=name):
+            Config.load()
+    Path("ldfi.toml").write_text(f"{name} = {'[' * 5_000}")
+    with pytest.raises(InvalidConfig, match=r"ldfi\.toml cannot be read"):
+        Config.load()
+
+
 def test_all_faults_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LDFI_PORT", "LDFI_LEASE", "LDFI_COLOUR"):
         monkeypatch.setenv(name, "x")

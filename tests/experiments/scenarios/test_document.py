@@ -51,6 +51,48 @@ def test_it_is_refused_in_words(reader: str, what: str, tmp_path: Path) -> None:
     assert str(refused.value)
 
 
+NAMES = st.sampled_from(
+    [
+        *("version", "id", "title", "request_class", "request", "faults", "expect", "seen"),
+        *("lineage", "evidence", "environment", "method", "path", "headers", "body", "name"),
+        *("steady-state-hypothesis", "probes", "tolerance", "type", "provider", "url", "status"),
+        *("requests", "query", "calendar", "schedule", "max_size", "hypothesis", "calls"),
+    ]
+)
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.dates()
+    | st.sampled_from(["GET", "/", "error@a", "[", "*", "jsonpath", "http", 1, 200])
+)
+SHAPES = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(NAMES | st.text(max_size=4) | st.integers(), inner, max_size=6)
+    ),
+    max_leaves=20,
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shapes") / "file.yaml"
+
+
+@pytest.mark.parametrize("reader", READERS)
+@given(document=st.dictionaries(NAMES, SHAPES, max_size=8) | st.lists(SHAPES, max_size=3))
+def test_no_shape_fails_otherwise(reader: str, document: object, file: Path) -> None:
+    file.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
+    try:
+        READERS[reader](file)
+    except (Invalid, typer.BadParameter) as refused:
+        assert str(refused)
+
+
 @given(st.text(max_size=200) | st.text("[]{}:-?!&*<0123456789.\n \"'ex~", max_size=60))
 def test_no_text_fails_otherwise(text: str) -> None:
     try:
