@@ -37,7 +37,7 @@ from ldfi.experiments.replays.intervals import (
     share_interval,
 )
 from ldfi.experiments.replays.series import Series, together
-from ldfi.experiments.replays.turns import Surplus, surplus
+from ldfi.experiments.replays.turns import SideBySide, Surplus, surplus
 from ldfi.experiments.replays.turns import together as all_turns
 
 LEVEL: Final = 0.05
@@ -127,7 +127,8 @@ def compared(
 
 
 def _by_turn(old: Series, new: Series) -> dict[str, Surplus]:
-    return {metric: surplus(old, new, share, BLOCKS) for metric, share in QUANTILES.items()}
+    both = SideBySide.of(old, new, BLOCKS)
+    return {metric: surplus(both, share) for metric, share in QUANTILES.items()}
 
 
 def mixed_alike(old: Mapping[str, Series], new: Mapping[str, Series]) -> bool:
@@ -186,7 +187,7 @@ def _quantile(
     chance, spreads = None, (1.0, 1.0)
     if len(pooled) * (1 - share) >= FEWEST:
         limit = min(limit, _LONGEST)  # what was never answered is beyond everything
-        marked = [bytearray(each > limit for each in side.seconds) for side in series]
+        marked = [bytearray(map(limit.__lt__, side.seconds)) for side in series]
         chance = blocks.chance(marked[0], marked[1])
         spreads = blocks.spread(0, marked[0]), blocks.spread(1, marked[1])
     intervals = [

@@ -9,11 +9,11 @@ out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
@@ -21,6 +21,7 @@ from ldfi.experiments.errors import InvalidReplay
 from ldfi.experiments.scenarios.assertion import Expected
 from ldfi.experiments.scenarios.redaction import HOLE, Redacted
 from ldfi.experiments.scenarios.replay import SAFE_METHODS
+from ldfi.fit.features import request_features
 
 VERSION: Final = 1
 _SAFE: Final = "!$&'()*+,;=:@/~"
@@ -46,7 +47,9 @@ class RecordedRequest(BaseModel):
 
     method: Annotated[str, Field(pattern="^[A-Z]+$")] = "GET"
     path: Annotated[str, Field(pattern="^/[^?# ]*$")]
-    query: dict[str, str] = Field(default={}, description="Parameters by name.")
+    query: dict[str, str | list[str]] = Field(
+        default={}, description="Parameters by name; a list where one is repeated."
+    )
     headers: dict[str, str] = Field(default={}, description="Never credentials.")
     body: JsonValue = Field(default=None, description="Of a JSON body, what was allowed.")
     name: str = Field(default="", description="The request class; left out: method and path.")
@@ -61,6 +64,15 @@ class RecordedRequest(BaseModel):
         return self.name or f"{self.method} {self.path}"
 
     @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The parameters of the query, one by one."""
+        return [
+            (name, each)
+            for name, value in self.query.items()
+            for each in ([value] if isinstance(value, str) else value)
+        ]
+
+    @property
     def safe(self) -> bool:
         """Whether sending it again changes nothing."""
         return self.method in SAFE_METHODS
@@ -68,7 +80,7 @@ class RecordedRequest(BaseModel):
     @property
     def target(self) -> str:
         """Path and query as they are sent."""
-        query = "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, v in self.query.items())
+        query = "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, v in self.pairs)
         path = quote(self.path, safe=_SAFE + "%")
         return f"{path}?{query}" if query else path
 
@@ -127,13 +139,33 @@ def read_recording(file: Path) -> Recording:
 
 def recorded(kept: Redacted) -> RecordedRequest:
     """Make a line of a request from which secrets were taken out."""
+    query: dict[str, str | list[str]] = {}
+    for name in dict.fromkeys(name for name, _ in kept.query):
+        values = [value for n, value in kept.query if n == name]
+        query[name] = values if len(values) > 1 else values[0]
     return RecordedRequest(
         method=kept.method,
         path=kept.path,
-        query=dict(kept.query),
+        query=query,
         headers=dict(kept.headers),
         body=kept.body,
+        name=_called(kept),
     )
+
+
+def _called(kept: Redacted) -> str:
+    """Name a request by what it asks for, where the path does not say it; else nothing."""
+    body = json.dumps(kept.body).encode() if kept.body is not None else None
+    features = request_features(kept.method, kept.path, urlencode(kept.query), body=body)
+    called = [
+        features[name] for name in ("graphql.operation", "jsonrpc.method") if name in features
+    ]
+    paths = sorted(name.removeprefix("falcor.") for name in features if name.startswith("falcor."))
+    called += [each for each in paths if not any(other.startswith(f"{each}.") for other in paths)]
+    return f"{kept.method} {kept.path} {', '.join(called)}"[:_LONGEST_NAME] if called else ""
+
+
+_LONGEST_NAME: Final = 120
 
 
 def filled(
@@ -160,9 +192,11 @@ def _holes(each: RecordedRequest) -> Iterable[str]:
         if segment == HOLE:
             yield before
         before = segment
-    for name, value in each.query.items():
+    for name, value in each.pairs:
         if HOLE in {name, value}:
             yield name
+        elif (keys := _model(value)) is not None:
+            yield from (above for key, above in _with_above(keys) if key == HOLE)
     yield from _body_holes("", each.body)
 
 
@@ -171,7 +205,7 @@ def _body_holes(name: str, body: JsonValue) -> Iterable[str]:
         yield name
     elif isinstance(body, dict):
         for key, value in body.items():
-            yield from _body_holes(key, value)
+            yield from _body_holes(_of_operation(key, body), value)
     elif isinstance(body, list):
         for value in body:
             yield from _body_holes(name, value)
@@ -192,11 +226,64 @@ def _with(
     return each.model_copy(
         update={
             "path": "/".join(segments),
-            "query": {n: put(n) if v == HOLE else v for n, v in each.query.items()},
+            "query": {
+                n: _filled_value(n, v, put)
+                if isinstance(v, str)
+                else [_filled_value(n, one, put) for one in v]
+                for n, v in each.query.items()
+            },
             "body": _filled_body("", each.body, put),
             "name": each.request_class,
         }
     )
+
+
+def _of_operation(key: str, call: Mapping[str, Any]) -> str:
+    """Name the hole of a document after its operation: each has one of its own."""
+    operation = call.get("operationName")
+    return f"{operation}.query" if key == "query" and operation not in {None, HOLE} else key
+
+
+def _model(value: str) -> list[Any] | None:
+    """Read the paths of Falcor's in a parameter; None where it holds none."""
+    if not value.startswith("["):
+        return None
+    try:
+        keys = json.loads(value)
+    except ValueError:
+        return None
+    return keys if isinstance(keys, list) else None
+
+
+def _with_above(keys: Sequence[Any], above: str = "") -> Iterable[tuple[Any, str]]:
+    """List the keys of a path, those of sets of keys one by one, each with the word before it."""
+    for key in keys:
+        if isinstance(key, list):
+            yield from _with_above(key, above)
+        else:
+            yield key, above
+            above = key if isinstance(key, str) and key != HOLE else above
+
+
+def _filled_value(name: str, value: str, put: Callable[[str], str]) -> str:
+    keys = _model(value)
+    if value == HOLE or keys is None or HOLE not in value:
+        return put(name) if value == HOLE else value
+    return json.dumps(_filled_keys(keys, "", put), separators=(",", ":"))
+
+
+def _filled_keys(keys: Sequence[Any], above: str, put: Callable[[str], str]) -> list[Any]:
+    made: list[Any] = []
+    for key in keys:
+        if isinstance(key, list):
+            made.append(_filled_keys(key, above, put))
+        elif key == HOLE:
+            text = put(above)
+            made.append(int(text) if text.isdecimal() else text)
+        else:
+            made.append(key)
+            above = key if isinstance(key, str) else above
+    return made
 
 
 def _filled_body(name: str, body: JsonValue, put: Any) -> JsonValue:
@@ -204,7 +291,9 @@ def _filled_body(name: str, body: JsonValue, put: Any) -> JsonValue:
         text: str = put(name)
         return text
     if isinstance(body, dict):
-        return {key: _filled_body(key, value, put) for key, value in body.items()}
+        return {
+            key: _filled_body(_of_operation(key, body), value, put) for key, value in body.items()
+        }
     if isinstance(body, list):
         return [_filled_body(name, value, put) for value in body]
     return body

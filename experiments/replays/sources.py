@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -22,6 +22,7 @@ from ldfi.experiments.replays.recording import (
     RecordingHead,
     recorded,
 )
+from ldfi.experiments.scenarios.asking import asked
 from ldfi.experiments.scenarios.redaction import HOLE, RawRequest, redact
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.files import read_file
@@ -65,7 +66,7 @@ def record(
     requests: dict[str, RecordedRequest] = {}
     unread = 0
     for raw in found:
-        kept = None if raw is None else _kept(raw, keep, bodies=bodies)
+        kept = None if raw is None else _kept(raw, keep, bodies=bodies or kind == "traces")
         if kept is None:
             unread += 1
             continue
@@ -100,11 +101,11 @@ def kind_of(file: Path) -> SourceKind:
 
 def _kept(raw: RawRequest, keep: Collection[str], *, bodies: bool) -> RecordedRequest | None:
     given = dict(parse_qsl(raw.query, keep_blank_values=True))
+    raw = raw if bodies else replace(raw, body=b"")
     try:
-        kept = recorded(redact(raw, {name: given[name] for name in keep if name in given}))
+        return recorded(redact(raw, {name: given[name] for name in keep if name in given}))
     except (InvalidScenario, ValueError):
         return None
-    return kept if bodies else kept.model_copy(update={"body": None})
 
 
 def _line(line: str) -> RawRequest | None:
@@ -162,9 +163,16 @@ def _traces(file: Path) -> Iterator[RawRequest | None]:
         if "method" not in features or "path" not in features:
             yield None
             continue
-        query = {n[6:]: v for n, v in features.items() if n.startswith("query.")}
+        what = asked(features, ())
+        query = [(n[6:], v) for n, v in features.items() if n.startswith("query.")]
         headers = [(n[7:], v) for n, v in features.items() if n.startswith("header.")]
-        yield RawRequest(features["method"], features["path"], urlencode(query, safe=HOLE), headers)
+        yield RawRequest(
+            features["method"],
+            features["path"],
+            urlencode([*query, *what.query], safe=HOLE),
+            headers,
+            b"" if what.body in (None, HOLE) else json.dumps(what.body).encode(),
+        )
 
 
 def _text(file: Path) -> str:

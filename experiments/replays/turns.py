@@ -14,8 +14,12 @@ more. :mod:`ldfi.experiments.replays.comparing` therefore asks both, this and th
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import itemgetter
 from typing import Final
 
 from ldfi.experiments.replays.chances import student
@@ -55,18 +59,43 @@ class Surplus:
         )
 
 
-def surplus(old: Series, new: Series, share: float, blocks: int) -> Surplus:
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The requests of one class to both versions, in the order in which they were due.
+
+    ``at``: when, as a share of the run. ``cells``: twice the block of time, and one more for the
+    new version.
+    """
+
+    at: list[float]
+    seconds: list[float]
+    cells: list[int]
+    blocks: int
+
+    @classmethod
+    def of(cls, old: Series, new: Series, blocks: int) -> SideBySide:
+        """Lay both in one row."""
+        begin, end = _ends((old, new))
+        length = end - begin
+        rows = [
+            ((due - begin) / length if length > 0 else 0.0, seconds, version)
+            for version, side in enumerate((old, new))
+            for due, seconds in zip(side.due, side.seconds, strict=True)
+        ]
+        rows.sort(key=itemgetter(0))
+        cells = [2 * min(blocks - 1, int(at * blocks)) + version for at, _, version in rows]
+        return cls([row[0] for row in rows], [row[1] for row in rows], cells, blocks)
+
+
+def surplus(both: SideBySide, share: float) -> Surplus:
     """Count one class, turn by turn."""
-    begin, end = _ends((old, new))
-    turns = max(1, min(MOST, int((len(old.due) + len(new.due)) * (1 - share) / BEYOND)))
-    rows: list[list[tuple[float, int, float]]] = [[] for _ in range(turns)]
-    for version, side in enumerate((old, new)):
-        for due, seconds in zip(side.due, side.seconds, strict=True):
-            at = (due - begin) / (end - begin) if end > begin else 0.0
-            rows[min(turns - 1, int(at * turns))].append((seconds, version, at))
-    found, varies = [0.0] * blocks, 0.0
-    for row in rows:
-        varies += _count(row, share, found)
+    total = len(both.at)
+    turns = max(1, min(MOST, int(total * (1 - share) / BEYOND)))
+    found, varies, begin = [0.0] * both.blocks, 0.0, 0
+    for turn in range(1, turns + 1):
+        end = total if turn == turns else bisect_left(both.at, turn, key=lambda at: int(at * turns))
+        varies += _count(both.seconds[begin:end], both.cells[begin:end], share, found)
+        begin = end
     return Surplus(tuple(found), varies)
 
 
@@ -76,20 +105,21 @@ def together(parts: Sequence[Surplus]) -> Surplus:
     return Surplus(blocks, sum(each.varies for each in parts))
 
 
-def _count(row: list[tuple[float, int, float]], share: float, blocks: list[float]) -> float:
+def _count(
+    seconds: Sequence[float], cells: Sequence[int], share: float, blocks: list[float]
+) -> float:
     """Add one turn to the blocks; returns the variance by chance."""
-    size, beyond = len(row), round(len(row) * (1 - share))
-    new = sum(version for _, version, _ in row)
+    size, beyond = len(seconds), round(len(seconds) * (1 - share))
+    all_of = Counter(cells)
+    new = sum(count for cell, count in all_of.items() if cell % 2)
     if not beyond or not 0 < new < size:
         return 0.0
-    row.sort()
-    limit = row[size - beyond - 1][0] if beyond < size else -math.inf
-    marked = sum(seconds > limit for seconds, _, _ in row)
-    expected = marked / size
+    limit = sorted(seconds)[size - beyond - 1] if beyond < size else -math.inf
+    marks = Counter(compress(cells, map(limit.__lt__, seconds)))
+    expected = marks.total() / size
     weights = -new / size, (size - new) / size
-    for seconds, version, at in row:
-        block = min(len(blocks) - 1, int(at * len(blocks)))
-        blocks[block] += weights[version] * ((seconds > limit) - expected)
+    for cell, count in all_of.items():
+        blocks[cell // 2] += weights[cell % 2] * (marks[cell] - count * expected)
     return new * (size - new) * expected * (1 - expected) / (size - 1)
 
 

@@ -11,9 +11,11 @@ Nothing is kept because it looks harmless to nobody in particular; a rule must s
   more than 20 letters.
 - **Query**: names that are made of words. Values are replaced, all but those of parameters that the
   request class is defined by (the caller says which), and even those only where they are words of
-  a parameter that is not called anything secret or personal.
+  a parameter that is not called anything secret or personal. Of paths of Falcor's (``path``,
+  ``paths``) keys that are words stay, and ranges of small numbers; of GraphQL the operation's name.
 - **Body**: of JSON the shape alone: keys that are made of words, ``true``, ``false`` and ``null``,
-  the first item of a list. Any other body is dropped.
+  the first item of a list. Any other body is dropped. What is called stays, where it is made of
+  words: the name of an operation of GraphQL's, the method of JSON-RPC.
 - **Once secret, always secret**: the values of headers, cookies, parameters and fields whose *name*
   tells of a secret or a person, and the two parts of a Basic authorization, are also replaced
   wherever they occur in what the other rules kept.
@@ -181,9 +183,47 @@ def _query(
         if not _made_of_words(name, secrets):
             yield HOLE, HOLE
             continue
-        keeps = defining.get(name) == value and not tells(name)
+        model = _json(value.encode()) if name in {"path", "paths"} and value[:1] == "[" else None
+        if isinstance(model, list):
+            yield name, json.dumps(_model(model, secrets), separators=(",", ":"))
+            continue
+        keeps = name == _OPERATION or (defining.get(name) == value and not tells(name))
         keeps = keeps and (_made_of_words(value, secrets) or value == "")
         yield name, value if keeps else HOLE
+
+
+def _model(paths: list[Any], secrets: frozenset[str]) -> list[Any]:
+    """Keep the shape of a path of Falcor's, or of several: keys that are words, short ranges."""
+    if paths and all(isinstance(each, list) for each in paths):
+        return [_keys(each, secrets) for each in paths[:MAX_KEYS]]
+    return _keys(paths, secrets)
+
+
+def _keys(path: list[Any], secrets: frozenset[str]) -> list[Any]:
+    kept: list[Any] = []
+    above = ""
+    for key in path[:MAX_KEYS]:
+        named = bool(above) and tells(above)
+        several = key[:MAX_KEYS] if isinstance(key, list) else [key]
+        each = [HOLE if named else _key(one, secrets) for one in several]
+        kept.append([one for n, one in enumerate(each) if one not in each[:n]])
+        if not isinstance(key, list):
+            kept[-1] = each[0]
+        above = key if isinstance(key, str) else ""
+    return kept
+
+
+def _key(key: Any, secrets: frozenset[str]) -> Any:
+    if isinstance(key, str):
+        return key if _made_of_words(key, secrets) else HOLE
+    ranged = isinstance(key, dict) and key.keys() <= {"from", "to", "length"}
+    if ranged and all(type(end) is int and 0 <= end < _FAR for end in key.values()):
+        return key
+    return HOLE
+
+
+_FAR: Final = 1000
+"""A place in a list from which on it may as well be somebody's number."""
 
 
 def _headers(
@@ -225,11 +265,18 @@ def _shape(value: Any, secrets: frozenset[str], depth: int = 0) -> Any:
     if isinstance(value, list) and depth < MAX_DEPTH:
         return [_shape(each, secrets, depth + 1) for each in value[:1]]
     if isinstance(value, dict) and depth < MAX_DEPTH:
+        called = _CALLED if {"jsonrpc", "query", "extensions"} & value.keys() else frozenset()
         return {
-            key if _made_of_words(key, secrets) else HOLE: _shape(each, secrets, depth + 1)
+            key if _made_of_words(key, secrets) else HOLE: each
+            if key in called and isinstance(each, str) and _made_of_words(each, secrets)
+            else _shape(each, secrets, depth + 1)
             for key, each in list(value.items())[:MAX_KEYS]
         }
     return HOLE
+
+
+_OPERATION: Final = "operationName"
+_CALLED: Final = frozenset({_OPERATION, "method"})
 
 
 def _secrets(request: RawRequest, body: Any) -> Iterator[str]:
@@ -246,13 +293,15 @@ def _named(request: RawRequest, body: Any) -> Iterator[str]:
             yield value
             yield from _basic(value)
     for name, value in parse_qsl(request.query, keep_blank_values=True):
-        if tells(name):
+        if tells(name) and name != _OPERATION:
             yield value
     pending: list[tuple[bool, Any]] = [(False, body)]
     while pending:
         secret, value = pending.pop()
         if isinstance(value, dict):
-            pending.extend((secret or tells(key), each) for key, each in value.items())
+            pending.extend(
+                (secret or (tells(key) and key != _OPERATION), each) for key, each in value.items()
+            )
         elif isinstance(value, list):
             pending.extend((secret, each) for each in value)
         elif secret and type(value) in {str, int, float}:

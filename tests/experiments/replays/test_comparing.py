@@ -17,7 +17,7 @@ from ldfi.experiments.replays.lineages import ClassLineage, changes
 from ldfi.experiments.replays.measurement import Measurement, TargetRun, read_measurement
 from ldfi.experiments.replays.outcome import comparison_of
 from ldfi.experiments.replays.series import UNANSWERED, Series, together
-from ldfi.experiments.replays.turns import BEYOND, surplus
+from ldfi.experiments.replays.turns import BEYOND, SideBySide, surplus
 from ldfi.experiments.replays.verdict import verdict_of
 
 Seconds = Callable[[random.Random, float], float]
@@ -133,7 +133,7 @@ def test_the_surplus_is_what_counting_each_turn_by_hand_comes_to(
             part = len(beyond) / size
             total += sum(beyond) - fresh * part
             varies += fresh * (size - fresh) * part * (1 - part) / (size - 1)
-    found = surplus(old, new, share, 7)
+    found = surplus(SideBySide.of(old, new, 7), share)
     assert found.total == pytest.approx(total, abs=1e-9)
     assert found.varies == pytest.approx(varies, abs=1e-9)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given
@@ -210,3 +211,59 @@ def test_the_script_holds_every_request_and_no_template_is_left() -> None:
     assert json.loads(held[1]["body"]) == {"sku": "'}`${x}"}
     assert "{{" not in text
     assert "http.request(" in text
+
+
+FALCOR = [
+    'GET /model.json?path=["videos",123,"title"]&path=["lolomo",{"to":3},["name","length"]]',
+    'GET /model.json?path=["users","anna","name"]',
+    'GET /model.json?paths=[["videos",[7,8],"title"],["genres","title"]]',
+]
+
+
+def test_what_falcor_is_asked_for_is_recorded_and_filled(tmp_path: Path) -> None:
+    lines = (f'1.2.3.4 - - [] "{quote(each, safe="/ ?=&")} HTTP/1.1" 200 1' for each in FALCOR)
+    file = written(tmp_path, "access.log", "\n".join(lines))
+    found = record(file, "access log", []).recording
+    first, second = '["videos","*","title"]', '["lolomo",{"to":3},["name","length"]]'
+    assert [each.query for each in found.requests] == [
+        {"path": [first, second]},
+        {"path": '["users","*","name"]'},
+        {"paths": '[["videos",["*"],"title"],["genres","title"]]'},
+    ]
+    assert found.requests[0].request_class == (
+        "GET /model.json lolomo.*.length, lolomo.*.name, videos.*.title"
+    )
+
+    made, left_out = filled(found.requests, {"videos": ["7", "tt9"]})
+    assert left_out == 1
+    assert [(unquote(each.target), share) for each, share in made] == [
+        *((f"/model.json?path={first.replace(HOLE, k)}&path={second}", 0.5) for k in KEYS),
+        *((f'/model.json?paths=[["videos",[{k}],"title"],["genres","title"]]', 0.5) for k in KEYS),
+    ]
+
+
+HOLE = '"*"'
+KEYS = ("7", '"tt9"')
+
+
+def test_operations_of_graphql_are_recorded_and_filled_each_by_itself(tmp_path: Path) -> None:
+    bodies = (
+        {"operationName": "Home", "query": "query Home { rows }", "variables": {"id": 7}},
+        {"operationName": "Search", "query": "query Search { found }"},
+    )
+    entries = [
+        {"request": {"method": "POST", "url": "https://shop/graphql", "postData": {"text": text}}}
+        for text in map(json.dumps, bodies)
+    ]
+    file = written(tmp_path, "shop.har", json.dumps({"log": {"entries": entries}}))
+    found = record(file, "har", [], bodies=True).recording
+    assert [each.request_class for each in found.requests] == [
+        "POST /graphql Home",
+        "POST /graphql Search",
+    ]
+
+    made, left_out = filled(found.requests, {"Home.query": ["query Home { rows }"], "id": ["8"]})
+    assert left_out == 1
+    assert [each.body for each, _ in made] == [
+        {"operationName": "Home", "query": "query Home { rows }", "variables": {"id": "8"}}
+    ]
