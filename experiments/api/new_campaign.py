@@ -103,17 +103,31 @@ def _alike(text: str) -> str:
     return text
 
 
+def _each_once(given: list[str]) -> list[str]:
+    """Return a list in which nothing stands twice. Raises ValueError for another one."""
+    twice = next((each for at, each in enumerate(given) if each in given[:at]), None)
+    if twice is not None:
+        raise ValueError(f"{twice} stands there twice")
+    return given
+
+
+_UNIQUE: Final[dict[str, Any]] = {"uniqueItems": True}
+
 _AS_JSON: Final[Mapping[str, Any]] = {
     "kinds": Annotated[
         list[Annotated[str, AfterValidator(kind_of), Field(max_length=64)]],
-        Field(min_length=1, max_length=_MOST_KINDS),
+        Field(min_length=1, max_length=_MOST_KINDS, json_schema_extra=_UNIQUE),
+        AfterValidator(_each_once),
     ],
     "alike": Annotated[
         list[Annotated[str, AfterValidator(_alike), Field(max_length=200)]],
-        Field(max_length=_MOST_KINDS),
+        Field(max_length=_MOST_KINDS, json_schema_extra=_UNIQUE),
+        AfterValidator(_each_once),
     ],
     "proxied": Annotated[
-        list[Annotated[Line, Field(min_length=1, max_length=1000)]], Field(max_length=1000)
+        list[Annotated[Line, Field(min_length=1, max_length=1000)]],
+        Field(max_length=1000, json_schema_extra=_UNIQUE),
+        AfterValidator(_each_once),
     ],
     "promql": PromqlCounts | None,
 }

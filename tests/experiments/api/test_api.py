@@ -127,6 +127,9 @@ def test_campaigns_are_asked_for_in_time_zones_and_cron(client: httpx.Client) ->
         {"calendar": {"blackouts": [{"first": "2026-12-24", "last": "2026-01-01", "why": "x"}]}},
         {"schedule": {"cron": "0 0 30 2 *"}},
         {"schedule": {"cron": "now"}},
+        {"kinds": ["error", "error"]},
+        {"alike": ["5xx", "5xx"]},
+        {"proxied": ["*ratings*", "*ratings*"]},
     ],
     ids=str,
 )
