@@ -53,7 +53,7 @@ class Vocabulary:
             if here not in inside:
                 points |= 1 << self.index[here]
             further = [*inside.get(here, ()), *causes.get(here, ())]
-            self.effort.spend(1 + len(further))
+            self.effort.spend(3 + len(further))  # a step of this takes as long as three operations
             todo += [each for each in dict.fromkeys(further) if each not in seen]
             seen.update(further)
         return points or 1 << self.index[name]
