@@ -21,6 +21,7 @@ was asked for, as far as that is still wrong, and does not without the step.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import itertools
 import random
 import sys
@@ -234,7 +235,8 @@ class Town:
         engine, now = self.world.engine, self.world.now
         with self.world.database.read() as session:
             known = [knowledge_of(session, each) for each in engine.catalogue.classes.values()]
-        return gate([node], engine.scheduler.state.windows, known, 0, engine.present(now))
+        present = asyncio.run(engine.present(now))
+        return gate([node], engine.scheduler.state.windows, known, 0, present)
 
     def _harm(self, node: str, at: float, wrong: frozenset[Incident]) -> bool:
         """Tell whether the step loses a request that it explains, with what is wrong already."""

@@ -192,7 +192,8 @@ async def gate(
     By what is known, and by how things are: what fails now counts as down.
     """
     known = [await knowledge_beside(db, each) for each in _classes(engine, None)]
-    windows, present = list(engine.scheduler.state.windows), engine.present(clock.now())
+    present = await engine.present(clock.now())
+    windows = list(engine.scheduler.state.windows)
     return GateView.of(await asyncio.to_thread(gate_of, down, windows, known, spare, present))
 
 
@@ -215,7 +216,7 @@ async def watch(window_id: Id, engine: Running, db: Db, _caller: Viewer) -> Step
     with db.read() as session:
         window = window_by_id(session, window_id)
     step = state.steps.of(window)
-    signs = engine.signs(now)
+    signs = await engine.signs(now)
     return StepView(
         window=MaintenanceView.of(window),
         open=window.active(now),

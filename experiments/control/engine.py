@@ -124,15 +124,17 @@ class Engine:
         """When the oldest of them got its first span (Unix seconds); None where there is none."""
         return self._assembler.oldest
 
-    def present(self, now: float) -> Present:
+    async def present(self, now: float) -> Present:
         """Say how things are, for whoever is about to take something down."""
-        return Present(now, self.signs(now), self.scheduler.state.breach)
+        return Present(now, await self.signs(now), self.scheduler.state.breach)
 
-    def signs(self, now: float) -> Signs:
+    async def signs(self, now: float) -> Signs:
         """Say who ails, by the traces that are whole and by the newest of those that are not: one
-        with a failed call may wait long for what will never come, and its root comes last."""
-        found = (learn_in_full(so_far(t)) for t in self._assembler.newest(LOOKED_AT_OPEN))
-        return self.vitals.signs(now, [each for each in found if each is not None])
+        with a failed call may wait long for what will never come, and its root comes last.
+
+        Copied here, which takes no time, and gone over in a thread."""
+        open_, vitals = self._assembler.newest(LOOKED_AT_OPEN), self.vitals.copy()
+        return await asyncio.to_thread(_signs, vitals, open_, now)
 
     def receive_spans(self, spans: Iterable[Span], now: float) -> None:
         """Spans have arrived, in any order."""
@@ -242,3 +244,8 @@ class Engine:
             self.catalogue.observe(observation, now, at, near=near)
         elif not self.scheduler.observe(observation):
             self.dropped["unknown_experiment"] += 1
+
+
+def _signs(vitals: Vitals, open_: Iterable[Trace], now: float) -> Signs:
+    found = (learn_in_full(so_far(trace)) for trace in open_)
+    return vitals.signs(now, [each for each in found if each is not None])

@@ -145,6 +145,11 @@ class _Pulse:
         while self.young and self.young[0][0] < seen.at - RECENT:
             self._age(*self.young.popleft())
 
+    def copy(self) -> _Pulse:
+        """Copy what tells how things are; not what is only on its way to being usual."""
+        above, seen, usual = self.above.copy(), self.seen.copy(), self.usual.copy()
+        return _Pulse(self.system, above, self.answered_at, seen, usual, self.usual_at)
+
     def newest(self, now: float, besides: Iterable[_Seen]) -> list[_Seen]:
         """Those of the last seconds, or so many within the last minute; ``besides``: those that
         are not known for good."""
@@ -207,6 +212,12 @@ class Vitals:
             return
         for point, seen in _shown(lineage, counts, now):
             self._pulses[point].take(seen)
+
+    def copy(self) -> Vitals:
+        """Copy it as it stands, for whoever asks for signs in a thread while more comes in."""
+        copied = Vitals()
+        copied._pulses = {point: pulse.copy() for point, pulse in self._pulses.items()}
+        return copied
 
     def signs(self, now: float, pending: Iterable[Lineage] = ()) -> Signs:
         """Say how everything is now (Unix seconds). ``pending``: what is there of requests whose

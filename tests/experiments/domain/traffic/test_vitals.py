@@ -213,3 +213,17 @@ def _newest(log: list[tuple[float, bool]], now: float) -> Iterator[bool]:
     recent = [(at, failed) for at, failed in log if at >= now - 60]
     fresh = len([at for at, _ in recent if at >= now - 5])
     yield from (failed for _, failed in recent[-max(20, fresh) :])
+
+
+def test_a_copy_tells_how_it_was_whatever_comes_later() -> None:
+    town = Town(b="a")
+    slow = {"b": 200.0}
+    town.go_on(400, "a b", rate=1)
+    before, copied = town.go_on(5, "a b c", failing="c", took=slow), town.vitals.copy()
+    assert before.failing and before.late
+
+    assert copied.signs(town.now, [town.request("a d", failing="d")]) != before
+    assert copied.signs(town.now) == town.vitals.signs(town.now) == before
+    then = town.now
+    assert town.go_on(30, "a b c e") != before
+    assert copied.signs(then) == before
