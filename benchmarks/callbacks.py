@@ -157,6 +157,7 @@ async def measured(database: str, seconds: float) -> Found:
         Tokens(f"admin:{TOKEN}"), database, limits=limits, keys=(SigningKey(key_pem()),)
     )
     app = create_app(service)
+    app.middleware_stack = app.build_middleware_stack()  # a server has this done before it listens
     asyncio.current_task().set_name(OUTSIDE)  # type: ignore[union-attr]
     async with app.router.lifespan_context(app):
         engine: Engine = app.state.engine

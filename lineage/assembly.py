@@ -19,6 +19,7 @@ No clock in here: callers say what time it is, in seconds that never run backwar
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import Counter, OrderedDict
 from collections.abc import Container, Iterable, Sequence
 from typing import Final, Literal, NamedTuple, get_args
@@ -161,12 +162,15 @@ class Assembler:
         again.reopened = True
         again.spans.extend((*trace.spans, *late))
 
-    def pop(self, now: float) -> list[Trace]:
-        """Hand over the traces that are whole or too old, in the order in which they began."""
+    def pop(self, now: float, most: int = sys.maxsize) -> list[Trace]:
+        """Hand over the traces that are whole or too old, in the order in which they began.
+
+        Of those that are whole and stand by themselves at most so many: the others stay open.
+        """
         due: dict[str, str] = {}
         unfinished: list[str] = []
         for trace_id, trace in self._by_activity.items():
-            if now - trace.last < self.quiet:
+            if now - trace.last < self.quiet or len(due) >= most:
                 break
             missing = self._judged(trace_id, trace, due, now)
             if missing is None:

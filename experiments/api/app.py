@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel
+from starlette.types import Scope
 
 from ldfi.experiments.api import (
     auth,
@@ -85,6 +86,7 @@ def create_app(service: Service) -> FastAPI:
     async def running(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             await _open(app, service, stack)
+            _make_routes(app)
             yield
 
     app = FastAPI(
@@ -113,6 +115,14 @@ def create_app(service: Service) -> FastAPI:
     for pages in entry_points(group=PAGES):
         pages.load()(app)
     return app
+
+
+def _make_routes(app: FastAPI) -> None:
+    """Have routes make what they answer with before anybody asks: FastAPI would do it in the first
+    request, while the loop waits."""
+    asked: Scope = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
+    for route in app.routes:
+        route.matches({**asked})
 
 
 async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
@@ -195,6 +205,6 @@ def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:
     @about.get("/api/v1/openapi.json", name="openapi")
     async def document(_caller: auth.Viewer) -> dict[str, Any]:
         """Describe this API for programs (OpenAPI 3.1)."""
-        return app.openapi()
+        return await asyncio.to_thread(app.openapi)
 
     return health, about

@@ -14,7 +14,7 @@ from ldfi.experiments.store.database import Database
 SAVE_SECONDS = 600.0
 """How often what the traffic has shown is put on record, besides whenever it matters."""
 
-CHANGES_AT_ONCE = 25
+CHANGES_AT_ONCE = 10
 """Classes that appeared, changed or went, put on record in one pass, in their order: hundreds
 appear at once where a service begins to listen, and each takes a millisecond."""
 

@@ -30,6 +30,15 @@ def test_a_trace_is_whole_when_it_has_been_quiet() -> None:
     assert len(assembler) == 0
 
 
+def test_so_many_traces_are_taken_at_once_and_the_others_stay_open() -> None:
+    assembler = Assembler(quiet=2, max_age=60)
+    assembler.add([of(trace, "a") for trace in range(1, 8)], now=0)
+    assembler.add([of(8, "a")], now=1)
+    taken = [[int(trace.trace_id, 16) for trace in assembler.pop(2, most=3)] for _ in range(4)]
+    assert taken == [[1, 2, 3], [4, 5, 6], [7], []]
+    assert len(assembler) == 1
+
+
 def test_a_trace_that_never_falls_quiet_is_handed_over_when_it_is_old() -> None:
     assembler = Assembler(quiet=2, max_age=5)
     for second in range(5):

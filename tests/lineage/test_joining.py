@@ -58,7 +58,9 @@ def test_a_link_is_as_good_as_a_parent_in_whatever_order_spans_come(
     # Given a request, and the same with each consumer in a trace of its own
     run = Run(steps, clocks=clocks).execute()
     spans = data.draw(st.permutations(Apart(run.spans).divide()))
-    # When these spans come in any order, none later than traces are quiet
+    # When these spans come in any order, none later than traces are quiet, and traces are taken in
+    # any number at once
+    most = data.draw(st.integers(1, 5))
     expected = Expectations() if data.draw(st.booleans()) else None
     assembler = Assembler(quiet=100, max_age=1_000, patience=200, expected=expected)
     traces, now, at = [], 0, 0
@@ -66,9 +68,9 @@ def test_a_link_is_as_good_as_a_parent_in_whatever_order_spans_come(
         many = data.draw(st.integers(1, 5))
         assembler.add(spans[at : at + many], now)
         at, now = at + many, now + 1
-        traces += assembler.pop(now)
+        traces += assembler.pop(now, most)
     for later in range(now, now + 500, 10):
-        traces += assembler.pop(later)
+        traces += assembler.pop(later, most)
     # Then the request has the same lineage
     (joined,) = [trace for trace in traces if trace.trace_id == TRACE]
     assert not joined.missing
