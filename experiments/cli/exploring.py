@@ -25,9 +25,9 @@ from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.junit import write_junit
 from ldfi.experiments.pytest_plugin.lessons import (
     basis_of_command,
+    keep_lessons,
     lessons_file,
     read_lessons,
-    write_lessons,
 )
 from ldfi.experiments.pytest_plugin.loop import Finding, explore
 from ldfi.experiments.pytest_plugin.report import write_report
@@ -175,7 +175,8 @@ def _explored(wanted: ExploreWanted, runs: CommandRuns, *, quiet: bool) -> Docum
         test, runs.run, bounds, lambda: time.time() > over, runs.elsewhere.doubt, survived
     )
     if wanted.lessons is not None and survived is not None:
-        write_lessons(lessons_file(wanted.lessons, test), survived.document())
+        unwritten = keep_lessons(lessons_file(wanted.lessons, test), survived.document())
+        explored.not_kept = unwritten or explored.not_kept
     folder = SCENARIOS if wanted.report is None else wanted.report.absolute().parent
 
     def keep(

@@ -70,6 +70,8 @@ class Switch:
     def resume(self, who: str, now: float) -> None:
         """Let experiments start again."""
         self._record.resume(who, now)
+        if self._told is not None:  # heeded, and resumed before the next sync
+            self._abort_all(self._told, now)
         self._state.halted = self._told = None
 
     def sync(self, now: float) -> None:

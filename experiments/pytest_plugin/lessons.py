@@ -39,19 +39,23 @@ def read_lessons(path: Path) -> object:
     """Read what was kept; None where that is nothing that can be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
-def write_lessons(path: Path, document: Mapping[str, Any] | None) -> None:
-    """Keep it, whole or not at all; where there is nothing to keep, what was kept stays. Raises
-    OSError."""
+def keep_lessons(path: Path, document: Mapping[str, Any] | None) -> str:
+    """Keep it, whole or not at all; where there is nothing to keep, what was kept stays. Say why it
+    cannot be written; empty where it can."""
     if document is None:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
+        return ""
     beside = path.with_suffix(".new")
-    beside.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
-    beside.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(json.dumps(document) + "\n", encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror or error}"
+    return ""
 
 
 def basis_of_test(item: pytest.Item, bounds: Bounds) -> Basis:

@@ -119,7 +119,11 @@ def explore(
     not be made again, if somebody keeps them."""
     kept = survived or SurvivedRuns(Basis)
     explored = _Search(name, execute, bounds, kept).go(hurry)
+    if survived is None:
+        explored.not_kept = ""  # nobody asked
     because = doubt()
+    if because:
+        kept.forget()  # what went well may have called more than its spans said
     if explored.verdict == "tolerated" and because:
         explored.verdict, explored.reason = "inconclusive", because
     return explored

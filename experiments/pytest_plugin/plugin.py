@@ -226,6 +226,7 @@ def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
 
     bounds = _bounds(item)
     item.stash.setdefault(PRESENT, Ldfi())
+    survived = _survived(item, bounds)
 
     def keep(
         finding: Finding, good: tuple[Outline, ...], bad: tuple[Outline, ...]
@@ -233,15 +234,15 @@ def _explore(item: pytest.Function, nextitem: pytest.Item | None) -> None:
         return _kept(item, bounds, finding, good, bad)
 
     def tell(explored: Explored, seconds: float, broken_teardowns: int) -> Document:
+        if survived is not None:
+            from ldfi.experiments.pytest_plugin.lessons import keep_lessons
+
+            unwritten = keep_lessons(_lessons(item), survived.document())
+            explored.not_kept = unwritten or explored.not_kept
         names = names_of(item.config)
         return document_of(item.nodeid, explored, bounds, seconds, broken_teardowns, keep, names)
 
-    survived = _survived(item, bounds)
     explore_item(item, nextitem, bounds, tell, elsewhere_of(item), survived)
-    if survived is not None:
-        from ldfi.experiments.pytest_plugin.lessons import write_lessons
-
-        write_lessons(_lessons(item), survived.document())
 
 
 def _survived(item: pytest.Item, bounds: Bounds) -> SurvivedRuns | None:

@@ -23,6 +23,9 @@ from ldfi.lineage.span import Span, Trace
 
 FORMAT: Final = "ldfi-lessons/1"
 
+UNREADABLE: Final = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+"""What reading may raise of what somebody else has written."""
+
 _STATUS: Final = {None: 0, False: 1, True: 2}
 _COMPARED: Final = ("called", "support", "relied_on", "fired", "survived", "timed_out", "callees")
 
@@ -83,9 +86,9 @@ class SurvivedRuns:
 
     def _recall(self, written: Iterable[Any]) -> None:
         try:
-            self._runs = {tuple(each["faults"]): each for each in written}
+            self._runs = {_key(each["faults"]): each for each in written}
             self._before = {faults: _read(each) for faults, each in self._runs.items()}
-        except (LookupError, TypeError, ValueError):
+        except UNREADABLE:
             self.forget()
 
     def find(self, faults: Iterable[Fault]) -> Run | None:
@@ -139,7 +142,7 @@ def _drop(runs: dict[tuple[str, ...], Any], failed: Iterable[str]) -> None:
         del runs[faults]
 
 
-def _key(faults: Iterable[Fault]) -> tuple[str, ...]:
+def _key(faults: Iterable[Fault | str]) -> tuple[str, ...]:
     return tuple(sorted(map(str, faults)))
 
 
@@ -164,7 +167,7 @@ def _written(faults: Iterable[Fault], run: Run) -> dict[str, Any] | None:
 
 
 def _read(kept: Mapping[str, Any]) -> Run:
-    """Read what was written. Raises LookupError, TypeError or ValueError for anything else."""
+    """Read what was written. Raises one of :data:`UNREADABLE` for anything else."""
     trace = str(kept["trace"])
     lineage = learn(Trace.of(trace, [_spanned(trace, each) for each in kept["spans"]]))
     if lineage is None:

@@ -548,6 +548,22 @@ def test_a_halt_that_is_heeded_before_it_is_on_record_holds(db: Database) -> Non
     world.until_armed()
 
 
+def test_a_halt_that_is_heeded_and_lifted_before_the_next_step_aborts_what_ran(
+    db: Database,
+) -> None:
+    world = a_world(db)
+    start(world)
+    world.until_armed()
+    switch = world.engine.scheduler.switch
+
+    switch.heed("now")
+    switch.resume("ann", world.now)
+
+    (ended,) = experiments_of(db)
+    assert (ended.state, ended.reason) == ("settling", "halted: now")
+    world.until_armed()
+
+
 def test_a_halt_that_the_database_cuts_short_ends_everything_at_the_next_step(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

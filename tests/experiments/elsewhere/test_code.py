@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,9 +15,9 @@ from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.lessons import (
     basis_of_command,
+    keep_lessons,
     lessons_file,
     read_lessons,
-    write_lessons,
 )
 from tests.experiments.elsewhere.test_services import service as answering
 
@@ -142,10 +141,11 @@ def test_a_file_for_each_test_is_written_whole(tmp_path: Path) -> None:
     assert path != other
     assert read_lessons(path) is None
 
-    write_lessons(path, {"format": "x"})
-    write_lessons(path, None)
+    assert keep_lessons(path, {"format": "x"}) == keep_lessons(path, None) == ""
 
     assert read_lessons(path) == {"format": "x"}
     assert [*path.parent.iterdir()] == [path]
-    path.write_text(json.dumps({})[:-1])
-    assert read_lessons(path) is None
+    for unreadable in ("{", "[" * 200_000):
+        path.write_text(unreadable)
+        assert read_lessons(path) is None
+    assert "x.json cannot be written: " in keep_lessons(path / "x.json", {"format": "\ud800"})

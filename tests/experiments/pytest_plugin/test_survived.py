@@ -117,6 +117,35 @@ def test_a_change_of_what_is_called_shows_without_being_declared(
     assert (second.kept, told(second)) == (0, told(anew))
 
 
+LATE = Call("root", tuple(Step("optional", (Call(name),)) for name in ("a", "c", "d")))
+"""How :data:`FALLBACK` looks while the spans of ``b`` come late."""
+FALLBACK = Call(
+    "root",
+    (
+        Step("fallback", (Call("a"), Call("b"))),
+        *(Step("optional", (Call(name),)) for name in ("c", "d")),
+    ),
+)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_doubted_is_not_kept(seed: int) -> None:
+    survived = SurvivedRuns(basis())
+    doubted = explore(
+        "t", running(LATE), Bounds(seed=seed), doubt=lambda: "7 spans came late", survived=survived
+    )
+    assert (doubted.verdict, doubted.reason) == ("inconclusive", "7 spans came late")
+
+    second, _ = explored(running(FALLBACK), survived.document(), seed=seed)
+
+    assert (second.kept, second.verdict) == (0, "harmful")
+
+
+def test_nobody_is_told_why_nothing_is_kept_who_did_not_ask() -> None:
+    assert explore("t", running(LATE), Bounds()).not_kept == ""
+    assert explored(running(LATE), ask=Basis)[0].not_kept
+
+
 OPTIONAL = Call("root", tuple(Step("optional", (Call(f"p{i}"),)) for i in range(6)))
 CRITICAL = Call("root", tuple(Step("critical", (Call(f"p{i}"),)) for i in range(6)))
 
@@ -189,6 +218,32 @@ def test_what_cannot_be_read_is_nothing(parts: dict[str, object]) -> None:
         second, then = explored(Counted(PAGE), earlier)
         assert (second.kept, second.runs) == (0, first.runs)
         assert then["runs"]
+
+
+def _places(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where something stands in a document."""
+    if not isinstance(value, dict | list):
+        return []
+    here = [(*above, key) for key in (value if isinstance(value, dict) else range(len(value)))]
+    return here + [place for each in here for place in _places(value[each[-1]], each)]
+
+
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, -1, float("inf"), float("nan"), "", "\ud800", [], [[]], {}]
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_whatever_stands_in_what_was_kept_is_read_or_left(data: st.DataObject) -> None:
+    kept = json.loads(json.dumps(explored(Counted(OPTIONAL))[1]))
+    *above, last = data.draw(st.sampled_from(_places(kept)))
+    inner = kept
+    for key in above:
+        inner = inner[key]
+    inner[last] = data.draw(ODD)
+
+    explored(Counted(OPTIONAL), kept)
 
 
 @pytest.mark.parametrize("seed", range(3))
