@@ -16,6 +16,7 @@ _VERBS = {
     "corrupt": "is answered with garbage",
 }
 _SAYING = {
+    "delay": "hangs for {} s",
     "status": "answers {}",
     "grpc": "answers gRPC's {}",
     "exception": "raises {}",
