@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ def injected(value: str, point: str = POINT) -> Injection:
     return injection
 
 
-def drawing(kind: str, **more: float) -> Rule:
+def drawing(kind: str, **more: Any) -> Rule:
     return a_rule(faults=(Fault(POINT, kind), Fault(OTHER, kind)), **more)
 
 
