@@ -25,7 +25,7 @@ from ldfi.fit.errors import ExpiredContext, ForgedContext, MalformedContext
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.notation import Injection, point_hash, read, readable, way, written
-from ldfi.kinds import KINDS
+from ldfi.kinds import KINDS, family, lengths
 
 __all__ = [
     "ENTRY",
@@ -79,14 +79,16 @@ def encode(
     faults: Iterable[Fault],
     *,
     delay_ms: int = DEFAULT_DELAY_MS,
+    lot: str = "",
 ) -> str:
-    """Sign a failure context. ``expires`` is in Unix seconds.
+    """Sign a failure context. ``expires`` is in Unix seconds. ``delay_ms``: the longest that a call
+    may hang. ``lot``: what lengths are drawn by that are (:mod:`ldfi.lengths`): the request.
 
     Of several faults at one point only the strongest is written: what fails before a timeout, and
     that before a delay; every call before the first few. Raises MalformedContext when it would not
     be read back.
     """
-    version, listed = written(faults, delay_ms)
+    version, listed = written(faults, delay_ms, lot)
     payload = ".".join([version, keys.signing_id, experiment, arm[0], str(expires), listed])
     value = f"{payload}.{keys.sign(payload)}"
     match = _SHAPE.fullmatch(value) if len(value) <= MAX_LENGTH else None
@@ -102,17 +104,19 @@ def encode(
 def room(kinds: Collection[str], *, delay_ms: int = DEFAULT_DELAY_MS) -> int:
     """Return how many faults of these kinds fit into one context, whatever else it says.
 
-    Of faults at the first calls only, a few less: each takes up to three characters more.
+    Of faults at the first calls only, a few less: each takes up to three characters more. Of
+    lengths that are drawn, each may be of another group.
     """
-    first = [kind for kind in kinds if kind in KINDS]
+    first = [family(kind) for kind in kinds if family(kind) in KINDS]
     singly = [written([Fault("", kind)], delay_ms)[1] for kind in first]
     ids, expiry, mac = 16 + 64, 12, 22
     around = len(".".join(["1", "", "", "t", "", "", ""])) + ids + expiry + mac
     left = MAX_LENGTH - around + len("~")
     limits = [left // (max(map(len, singly), default=0) + len("~"))] if first or not kinds else []
     if len(first) < len(kinds):
-        grouped = left - sum(len(way(Fault("", kind), delay_ms)) + len("~~") for kind in kinds)
-        limits.append(grouped // len(point_hash("")))
+        ways = {kind: len(way(Fault("", kind), delay_ms)) + len("~~") for kind in kinds}
+        apart = max((size for kind, size in ways.items() if lengths(kind)), default=0)
+        limits.append((left - sum(ways.values())) // (len(point_hash("")) + apart))
     return min(limits)
 
 

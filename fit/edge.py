@@ -15,6 +15,7 @@ sent, that is left out.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -42,6 +43,7 @@ class Edge:
         self._poll = poll
         self._halt = LocalHalt()
         self._signed: tuple[Lease | None, dict[tuple[str, Arm, int, str], str]] = (None, {})
+        self._lots = itertools.count()
 
     def wanted(self) -> frozenset[str]:
         """Name the features that the rules of now ask for."""
@@ -86,7 +88,7 @@ class Edge:
         if claimed is None:
             return header
         rule, arm = claimed
-        stamped = baggage.with_entry(header, self._stamp(active, lease, rule, arm))
+        stamped = baggage.with_entry(header, self._stamp(active, lease, rule, arm, device))
         if len(stamped) > baggage.MAX_LENGTH:
             return header
         again = poll.allowances.knows(rule.experiment, arm, mark)
@@ -96,8 +98,9 @@ class Edge:
             arrival.note_again()
         return stamped
 
-    def _stamp(self, active: Runtime, lease: Lease, rule: Rule, arm: Arm) -> str:
-        """Sign a context once per experiment, arm and lease, not once per request.
+    def _stamp(self, active: Runtime, lease: Lease, rule: Rule, arm: Arm, device: str) -> str:
+        """Sign a context once per experiment, arm and lease; once per request only where lengths
+        are drawn.
 
         A context expires by the wall clock, for it is read on other machines. What is left of the
         lease is measured by the steady one, so that no jump of the wall clock prolongs it.
@@ -107,14 +110,20 @@ class Edge:
             signed = {}
             self._signed = (lease, signed)
         expires = math.ceil(time.time() + lease.ends - steady())
+        if rule.draws:
+            lot = f"{rule.salt}\n{device}\n{next(self._lots)}"
+            return _signed(active, rule, arm, expires, lot)
         key = (rule.experiment, arm, expires, active.keys.signing_id)
         known = signed.get(key)
         if known is None:
-            known = encode(
-                active.keys, rule.experiment, arm, expires, rule.faults, delay_ms=rule.delay_ms
-            )
-            signed[key] = known
+            known = signed[key] = _signed(active, rule, arm, expires)
         return known
+
+
+def _signed(active: Runtime, rule: Rule, arm: Arm, expires: int, lot: str = "") -> str:
+    return encode(
+        active.keys, rule.experiment, arm, expires, rule.faults, delay_ms=rule.delay_ms, lot=lot
+    )
 
 
 def _screened(inbound: str, device: str) -> tuple[str, bool]:

@@ -23,11 +23,12 @@ _FIRST = re.compile(r"[1-9][0-9]?", re.ASCII)
 class Fault:
     """One fault: ``kind`` at ``point`` (a point's name). ``str(fault)`` is ``kind@point``.
 
-    ``error``: the call fails at once. ``delay``: the call is slower than its caller will wait. The
-    other kinds are in :mod:`ldfi.kinds`; whether the point can have one is not asked here.
-    ``first``: only the first so many calls of one request at this point (within one process) are
-    hit, and later ones go through; 0 is every call. Raises ValueError for any other number than
-    0 to :data:`MAX_FIRST`, and for what is no kind.
+    ``error``: the call fails at once. ``delay``: the call is slower than its caller will wait, or
+    ``delay:LENGTHS``, as slow as a length that is drawn once for a request. The other kinds are in
+    :mod:`ldfi.kinds`; whether the point can have one is not asked here. ``first``: only the first
+    so many calls of one request at this point (within one process) are hit, and later ones go
+    through; 0 is every call. Raises ValueError for any other number than 0 to :data:`MAX_FIRST`,
+    and for what is no kind.
     """
 
     point: str
@@ -69,7 +70,12 @@ class Fault:
 def _split(how: str) -> tuple[FaultKind, str | None]:
     """Split what stands before ``@`` into the kind and the number of calls, if there is one."""
     word, *more = how.split(":")
-    kept = 2 if takes_argument(word) else 1
+    kept = 2 if takes_argument(word) or _names_lengths(word, more) else 1
     parts = [word, *more]
     number = ":".join(parts[kept:]) if len(parts) > kept else None
     return ":".join(parts[:kept]), number
+
+
+def _names_lengths(word: str, more: list[str]) -> bool:
+    """Tell ``delay:0.5..2``, whose length is drawn, from ``delay:2``, which hits two calls."""
+    return word == "delay" and any(more[:1]) and not more[0].lstrip("-").isdecimal()

@@ -9,6 +9,9 @@ hashes one behind the other, and groups are joined by ``~``, too. How is the kin
 its colon; for a delay and a timeout ``-`` and the longest that it may hang, in milliseconds; where
 only the first calls fail, ``-n`` and their number:
 ``refused~9rcpxU0PyKID_unU~status-503-n2~r-hHe0xN``.
+
+Either says of a delay one length. Where a fault wants lengths drawn by lot, the writer draws one
+for each point, and readers never know.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from typing import Final
 
 from ldfi.fit.errors import MalformedContext
 from ldfi.fit.faults import Fault
-from ldfi.kinds import KINDS, LATE, FaultKind, kind_of, takes_argument
+from ldfi.kinds import KINDS, LATE, FaultKind, family, kind_of, late, lengths, takes_argument
+from ldfi.lengths import drawn
 
 _LETTERS: Final[dict[str, FaultKind]] = {"e": "error", "d": "delay"}
 _ONE = r"(?:e[\w-]{8}|d[\w-]{8}[1-9][0-9]{0,6})(?:n[1-9][0-9]?)?"
@@ -57,15 +61,30 @@ def point_hash(name: str) -> str:
     return urlsafe_b64encode(hashlib.sha256(name.encode()).digest()[:6]).decode()
 
 
-def written(faults: Iterable[Fault], delay_ms: int) -> tuple[str, str]:
-    """Write faults down: the first version that can, and the text."""
-    chosen = _strongest(faults)
-    if all(fault.kind in KINDS for fault in chosen):
-        return "1", "~".join(_in_one(fault, delay_ms) for fault in chosen)
+def written(faults: Iterable[Fault], delay_ms: int, lot: str = "") -> tuple[str, str]:
+    """Write faults down: the first version that can, and the text. ``lot``: what lengths are drawn
+    by."""
+    chosen = [(fault, length_of(fault, delay_ms, lot)) for fault in _strongest(faults)]
+    if all(family(fault.kind) in KINDS for fault, _ in chosen):
+        return "1", "~".join(_in_one(fault, length) for fault, length in chosen)
     groups: defaultdict[str, str] = defaultdict(str)
-    for fault in chosen:
-        groups[way(fault, delay_ms)] += point_hash(fault.point)
+    for fault, length in chosen:
+        groups[way(fault, length)] += point_hash(fault.point)
     return "2", "~".join(f"{how}~{hashes}" for how, hashes in groups.items())
+
+
+def length_of(fault: Fault, delay_ms: int, lot: str) -> int:
+    """Return for how many milliseconds a fault may hang: ``delay_ms``, which is the longest, or
+    less where the length is drawn."""
+    wanted = lengths(fault.kind)
+    if not wanted:
+        return delay_ms
+    return min(max(1, round(1000 * drawn(wanted, f"{lot}\n{fault.point}"))), delay_ms)
+
+
+def lot_of(faults: Iterable[Fault]) -> str:
+    """Name the lot of a run that shall go the same way whenever the same faults are tried."""
+    return "\n".join(sorted(map(str, faults)))
 
 
 def readable(version: str, text: str) -> bool:
@@ -95,22 +114,23 @@ def _strongest(faults: Iterable[Fault]) -> list[Fault]:
 
 
 def _strength(kind: FaultKind) -> int:
-    """Rank a kind: a delay may be outlasted, a timeout comes late, ``error`` says the least of how
-    it looks and so is what is kept."""
-    return {"delay": 0, "timeout": 1, "error": 3}.get(kind, 2)
+    """Rank a kind: a delay may be outlasted, one that is drawn is shorter, a timeout comes late,
+    ``error`` says the least of how it looks and so is what is kept."""
+    return 0 if lengths(kind) else {"delay": 1, "timeout": 2, "error": 4}.get(kind, 3)
 
 
 def _in_one(fault: Fault, delay_ms: int) -> str:
-    delay = str(delay_ms) if fault.kind == "delay" else ""
+    delay = str(delay_ms) if late(fault.kind) else ""
     occurrence = f"n{fault.first}" if fault.first else ""
     return f"{fault.kind[0]}{point_hash(fault.point)}{delay}{occurrence}"
 
 
 def way(fault: Fault, delay_ms: int) -> str:
     """Write how a group of points fails in version 2."""
-    parts = [fault.kind.replace(":", "-")]
-    if fault.kind in LATE:
-        parts.append(str(delay_ms))
+    if late(fault.kind):
+        parts = [family(fault.kind), str(delay_ms)]
+    else:
+        parts = [fault.kind.replace(":", "-")]
     if fault.first:
         parts.append(f"n{fault.first}")
     return "-".join(parts)

@@ -28,6 +28,7 @@ from ldfi.fit.errors import FitError, MalformedRules
 from ldfi.fit.faults import Fault
 from ldfi.fit.features import HIDDEN, Features
 from ldfi.fit.predicate import Predicate
+from ldfi.kinds import lengths
 
 MAX_LEASE_SECONDS: Final = 60.0
 """A longer lease is cut to this: it is how long injection may outlive the control plane."""
@@ -44,6 +45,7 @@ T = TypeVar("T")
 class Rule:
     """One armed experiment. ``treatment`` and ``control`` are shares of all devices, 0 to 1.
 
+    ``delay_ms``: the longest that a call may hang, whatever is drawn.
     ``members``: how many distinct devices this edge may treat, in all; None is no limit, and with
     0 the rule claims its devices and stamps none.
     """
@@ -58,9 +60,12 @@ class Rule:
     members: int | None = None
     yields_to: tuple[Claim, ...] = ()
     claim: Claim = field(init=False, repr=False, compare=False)
+    draws: bool = field(init=False, repr=False, compare=False)
+    """Whether a fault's length is drawn anew for each request."""
     _yielded: tuple[Segments, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "draws", any(lengths(fault.kind) for fault in self.faults))
         object.__setattr__(self, "claim", Claim(self.salt, self.treatment, self.control))
         object.__setattr__(self, "_yielded", tuple(each.segments for each in self.yields_to))
 

@@ -2,15 +2,19 @@
 
 They stand above the rooms, so that whoever only names them loads no room for that. A kind is a
 word, for some words with an argument: ``refused``, ``status:503``, ``grpc:UNAVAILABLE``,
-``sql:deadlock``, ``exception:KeyError``. What a point can have natively is told by
-:mod:`ldfi.fit.native`.
+``sql:deadlock``, ``exception:KeyError``. A ``delay`` has one where its length is drawn by lot
+(:mod:`ldfi.lengths`): ``delay:0.5..2``, ``delay:p50=0.8..p99=3``. What a point can have natively is
+told by :mod:`ldfi.fit.native`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, Literal, get_args
+
+from ldfi.lengths import lengths_of
 
 FaultKind = str
 """A kind as it is written, one that :func:`kind_of` reads."""
@@ -61,8 +65,10 @@ def kind_of(text: str) -> FaultKind:
     if form is None:
         if family not in FAMILIES:
             raise ValueError(f"{family!r} is no kind of fault; the kinds are {_all()}")
-        if colon:
+        if colon and family != "delay":
             raise ValueError(f"{text!r} is no kind of fault: {family} stands alone")
+        if colon:
+            _check_lengths(text, argument)
     elif not _fits(family, argument):
         raise ValueError(f"{text!r} is no kind of fault: after {family}: comes {form}")
     return text
@@ -74,8 +80,31 @@ def family(kind: FaultKind) -> str:
 
 
 def takes_argument(word: str) -> bool:
-    """Tell whether a kind that begins with this word says more after a colon."""
+    """Tell whether a kind that begins with this word always says more after a colon."""
     return word in _FORMS
+
+
+def late(kind: FaultKind) -> bool:
+    """Tell whether a kind takes its time, so that it matters whether anybody waits."""
+    return family(kind) in LATE
+
+
+def lengths(kind: FaultKind) -> str:
+    """Return the distribution by which the length of a delay is drawn; empty for all other
+    kinds."""
+    word, _, argument = kind.partition(":")
+    return argument if word == "delay" else ""
+
+
+def longest(kinds: Iterable[FaultKind]) -> float:
+    """Return the longest length, in seconds, that these kinds name; 0 where none names any."""
+    return max((lengths_of(each).longest for each in map(lengths, kinds) if each), default=0.0)
+
+
+def shown_as(fault: str) -> str:
+    """Return what traces say of a fault that has fired: of a delay not by what it was drawn."""
+    kind, at, point = fault.partition("@")
+    return f"delay{at}{point}" if lengths(kind) else fault
 
 
 @lru_cache(maxsize=256)
@@ -87,7 +116,8 @@ def alike_of(text: str) -> frozenset[FaultKind]:
     if text in ("4xx", "5xx"):
         return frozenset(f"status:{text[0]}{code:02}" for code in range(100))
     kinds = frozenset(map(kind_of, text.split("+")))
-    if len(kinds) < 2 or "delay" in kinds:  # a delay may be outlasted, so it is like nothing else
+    # A delay may be outlasted, so it is like nothing else
+    if len(kinds) < 2 or any(family(kind) == "delay" for kind in kinds):
         raise ValueError(f"{text!r} takes no kinds as alike; write 4xx, 5xx or refused+reset")
     return kinds
 
@@ -100,5 +130,12 @@ def _fits(family: str, argument: str) -> bool:
     return argument in _CHOICES[family]
 
 
+def _check_lengths(kind: str, argument: str) -> None:
+    try:
+        lengths_of(argument)
+    except ValueError as problem:
+        raise ValueError(f"{kind!r} is no kind of fault: {problem}") from None
+
+
 def _all() -> str:
-    return ", ".join([*KINDS, *WORDS, *(f"{word}:…" for word in _FORMS)])
+    return ", ".join([*KINDS, *WORDS, *(f"{word}:…" for word in ("delay", *_FORMS))])

@@ -35,7 +35,7 @@ from collections.abc import Iterable, Iterator
 
 from ldfi.fit.native import native
 from ldfi.fit.points import Point
-from ldfi.kinds import KINDS, LATE, FaultKind
+from ldfi.kinds import KINDS, FaultKind, late
 from ldfi.lineage.tree import Call, Tree
 
 _TAKING = frozenset({"receive", "process", "deliver", "settle", "poll"})
@@ -116,7 +116,7 @@ def relied_on(tree: Tree, kinds: Iterable[FaultKind] = KINDS) -> frozenset[str]:
     return frozenset(
         f"{kind}@{point}"
         for kind in kinds
-        for point in (called(tree) if kind in LATE else _unproved(tree, kind))
+        for point in (called(tree) if late(kind) else _unproved(tree, kind))
         if native(kind, point)
     )
 

@@ -23,9 +23,10 @@ from ldfi.fit.faults import Fault
 from ldfi.fit.install import uninstall
 from ldfi.fit.keys import Keys
 from ldfi.fit.native import check_native
+from ldfi.fit.notation import lot_of
 from ldfi.fit.points import Point
 from ldfi.fit.runtime import Runtime
-from ldfi.kinds import FaultKind
+from ldfi.kinds import FaultKind, shown_as
 from ldfi.testing.errors import NotFired
 
 _LIFETIME: Final = 3600
@@ -49,7 +50,11 @@ class Injected:
 
     def missing(self) -> list[str]:
         """Return the faults that have not fired."""
-        return [str(each) for each in self.faults if f"{each.kind}@{each.point}" not in self.fired]
+        return [
+            str(each)
+            for each in self.faults
+            if shown_as(f"{each.kind}@{each.point}") not in self.fired
+        ]
 
     def on_passed(self, point: str) -> None:
         """Note a point that was reached; called by ``fit``."""
@@ -69,7 +74,8 @@ def faults(
     Faults are written ``KIND@POINT``, with names of points as :mod:`ldfi.fit.points` makes
     them. ``service`` is the name of this process's service, by default that with which ``fit`` was
     installed, else the one caller in the faults. ``delay``: seconds that a ``delay`` lasts where
-    the caller sets no timeout.
+    the caller sets no timeout, and the longest where lengths are drawn; the same faults draw the
+    same ones.
 
     Raises NotFired at the end where any fault has not fired, unless ``must_fire`` is False. Where
     the block raises by itself, that is raised, with a note on what did not fire. Raises ValueError
@@ -85,9 +91,8 @@ def faults(
     before = runtime.active()
     keys = Keys.parse(f"testing:{secrets.token_hex(16)}")
     expires = int(time.time()) + _LIFETIME
-    signed = encode(
-        keys, "testing", "treatment", expires, chosen, delay_ms=max(1, round(delay * 1000))
-    )
+    longest, lot = max(1, round(delay * 1000)), lot_of(chosen)
+    signed = encode(keys, "testing", "treatment", expires, chosen, delay_ms=longest, lot=lot)
     injected = Injected(chosen, {"baggage": f"{ENTRY}={signed}"})
     name = service or (before.service if before else _only_caller(chosen))
     with _installed(Runtime(name, keys, injected), before), _carrying(signed):

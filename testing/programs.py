@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ldfi.fit.faults import Fault
-from ldfi.kinds import LATE
+from ldfi.fit.notation import length_of
+from ldfi.kinds import family, late
 from ldfi.lineage.span import Span
 from ldfi.testing.spans import span
 
@@ -125,7 +126,7 @@ class Run:
 
     ``nature``: ``nature@POINT`` for every call that fails by itself, after it did its work.
     ``now``: what time it is in the world (Unix seconds). ``lags``: how much longer than one unit
-    the callee of a point takes.
+    the callee of a point takes. ``lot``: what lengths are drawn by, a second being 1,000 units.
     """
 
     faults: frozenset[str]
@@ -134,6 +135,7 @@ class Run:
     good: bool = False
     now: float = 0.0
     lags: Mapping[str, int] = field(default_factory=dict)
+    lot: str = ""
 
     def execute(self, application: Application) -> Run:
         """Serve one request; returns itself."""
@@ -171,7 +173,13 @@ class Run:
     def _at_once(self, point: str) -> str:
         """Find the kind of fault by which a call fails at once; empty for none."""
         here = (each.partition("@") for each in sorted(self.faults))
-        return next((k for k, _, at in here if at == point and k not in LATE), "")
+        return next((k for k, _, at in here if at == point and not late(k)), "")
+
+    def _hangs(self, point: str) -> int:
+        """Find out for how long a call is delayed."""
+        here = (Fault.parse(each) for each in self.faults if each.partition("@")[2] == point)
+        lengths = (length_of(f, DELAY, self.lot) for f in here if family(f.kind) == "delay")
+        return max(lengths, default=0)
 
     def call(self, call: Call, above: str, start: int) -> tuple[str, int]:
         """Make one call at ``start``; returns how it failed (empty: it did not), and when it
@@ -184,9 +192,11 @@ class Run:
         if at_once:
             fired, failure, end = at_once, _FAILURES.get(at_once, at_once), begun
         else:
-            if f"delay@{call.point}" in self.faults:
-                fired, begun = "delay", begun + (PATIENCE if call.impatient else DELAY)
-            if fired and call.impatient:
+            length = self._hangs(call.point)
+            if length:
+                fired = "delay"
+                begun += min(length, PATIENCE) if call.impatient else length
+            if call.impatient and length >= PATIENCE:
                 failure, end = GAVE_UP, begun
             else:
                 failed, end = self._inside(call, name, begun)

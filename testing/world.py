@@ -32,6 +32,7 @@ from ldfi.fit.allowance import Allowances
 from ldfi.fit.context import Arm
 from ldfi.fit.features import Features
 from ldfi.fit.rules import Lease, Rule, read_lease
+from ldfi.kinds import shown_as
 from ldfi.testing.errors import needs_service
 
 try:
@@ -290,7 +291,8 @@ class World:
                 would = chosen
         nodes = self.nodes(self.now)
         nature = frozenset(f"nature@{point}" for point in nodes.gone)
-        run = Run(faults, nature, now=self.now, lags=nodes.lags).execute(self.programs[path])
+        run = Run(faults, nature, now=self.now, lags=nodes.lags, lot=trace_id)
+        run.execute(self.programs[path])
         fate = self.weather(device, arm, self.now)
         good = run.good and not fate.fails
         if not good and not any(each.operation.fired for each in run.spans):
@@ -319,7 +321,8 @@ def _rewritten(
     at = (began + each.start, began + each.end)
     if what.serves:
         return span("root", kind="server", trace=trace_id, failed=what.failed, at=at, **fields)
-    kinds = [kind for kind, _, at in (f.partition("@") for f in would) if at == what.point]
+    shown = (shown_as(fault).partition("@") for fault in would)
+    kinds = [kind for kind, _, at in shown if at == what.point]
     if kinds:
         marks = {"point": str(what.point), "would_fire": ",".join(kinds)}
         return span(

@@ -22,7 +22,7 @@ from ldfi.fit.native import check_native, gone
 from ldfi.kinds import alike_of, kind_of
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-_VARIABLE = r"^[a-z]+(:[A-Za-z0-9_]+)?@[^\x00-\x1f\x7f]+$"
+_VARIABLE = r"^[a-z]+(:[A-Za-z0-9_.=]+)?@[^\x00-\x1f\x7f]+$"
 _MOST_KINDS = 20
 Promql = Annotated[str, Field(pattern=r"^[^\x00]*$", min_length=1, max_length=4000)]
 

@@ -76,7 +76,9 @@ def run(
             " hurt.",
         ),
     ] = False,
-    delay: Annotated[float, typer.Option(help="Seconds that a delay hangs.")] = 10.0,
+    delay: Annotated[
+        float, typer.Option(help="Seconds that a delay hangs, at the longest.")
+    ] = 10.0,
     protected: Annotated[
         list[str] | None, typer.Option(help="Never make points fail that match this pattern.")
     ] = None,

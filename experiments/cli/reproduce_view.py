@@ -9,6 +9,7 @@ from ldfi.experiments.cli.terminal import columns
 from ldfi.experiments.cli.words import NOTHING, length
 from ldfi.experiments.scenarios.reproduction import Attempt, Reproduction, telling
 from ldfi.experiments.scenarios.scenario import Scenario
+from ldfi.kinds import shown_as
 from ldfi.lineage.outline import Row, side_by_side
 
 _STYLES = {"fails": "bold red", "fixed": "bold green"}
@@ -29,7 +30,7 @@ def picture(scenario: Scenario, result: Reproduction) -> RenderableType:
         *_lineages(scenario, result),
         Text(f"{said}: {why}.", _STYLES.get(verdict, "yellow")),
     ]
-    missing = sorted(result.faults - result.fired)
+    missing = sorted(each for each in result.faults if shown_as(each) not in result.fired)
     if result.known and missing and result.fired:
         parts.append(Text(f"Never fired: {', '.join(missing)}", "dim"))
     return Group(*parts)

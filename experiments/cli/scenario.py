@@ -53,7 +53,7 @@ def context(
     faults: Annotated[list[str], typer.Argument(metavar="FAULT", help="KIND@POINT; repeatable.")],
     device: Annotated[str, typer.Option(help="The device in whose name it is signed.")],
     delay: Annotated[
-        float, typer.Option(min=0.001, max=9999, help="Seconds that a delay hangs.")
+        float, typer.Option(min=0.001, max=9999, help="Seconds that a delay hangs, at the longest.")
     ] = 10.0,  # as contexts have it by default
     valid: Annotated[
         str, typer.Option("--for", help="How long it is valid: 30s, 10m. An hour at most.")
@@ -63,8 +63,10 @@ def context(
     """Print a signed `baggage` header with these faults, for requests of one device.
 
     FIT_KEYS holds the key. Whoever has the header can replay the faults for that device, until it
-    expires: it belongs in no file.
+    expires: it belongs in no file. Lengths that are drawn are drawn anew each time it is printed.
     """
+    import secrets
+
     from ldfi.fit import baggage
     from ldfi.fit.context import encode
     from ldfi.fit.faults import Fault
@@ -80,9 +82,8 @@ def context(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="FAULT") from error
     expires = math.ceil(time.time() + lifetime)
-    value = encode(
-        keys, scenario_of(device), "treatment", expires, meant, delay_ms=round(delay * 1000)
-    )
+    ours, longest, lot = scenario_of(device), round(delay * 1000), secrets.token_hex(16)
+    value = encode(keys, ours, "treatment", expires, meant, delay_ms=longest, lot=lot)
     header = baggage.with_entry("", value)
     typer.echo(json.dumps({"baggage": header, "expires": expires}) if as_json else header)
 

@@ -76,7 +76,8 @@ def forecast(
             "give treatment, control and window without a profile"
         )
     made = replace(definition, settings=settings)
-    return Forecast(made, estimates, contradiction(settings, waits, delays=delays), against)
+    problem = contradiction(settings, waits, delays=delays, kinds=definition.kinds)
+    return Forecast(made, estimates, problem, against)
 
 
 def _flows(definition: Definition, catalogue: Catalogue, now: float) -> list[Flow]:

@@ -98,7 +98,8 @@ class Settings(Thresholds):
     """Bounds and care of a campaign. Times in seconds, shares of all devices.
 
     Some need more words than people can be told on the spot. ``kinds``: besides ``error`` and
-    ``delay`` those of :mod:`ldfi.kinds`, each tried at the points that can have it.
+    ``delay`` those of :mod:`ldfi.kinds`, each tried at the points that can have it. ``delay`` is
+    the longest that any call hangs; ``delay:0.5..2`` among the kinds draws shorter ones.
     ``concurrency``: one experiment at a time for each class. ``confirm``: a finding is announced
     when a second experiment of its own has hurt as well. ``verify``: known findings of the classes
     are tried again in every run, as many as the budget has room for. ``rechecks`` measure how far
@@ -184,7 +185,7 @@ class Settings(Thresholds):
     delay: Annotated[
         float,
         About(
-            "How long a delay hangs without a caller's timeout",
+            "How long a delay hangs without a caller's timeout, and the longest that is drawn",
             "A delay hangs for",
             "Where the caller sets no timeout.",
             unit="seconds",

@@ -16,6 +16,7 @@ from ldfi.fit.context import encode
 from ldfi.fit.errors import KeyFormatError
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import VARIABLE, Keys
+from ldfi.fit.notation import lot_of
 from ldfi.fit.scenario import scenario_of
 
 DEVICE: Final = "ldfi-test"
@@ -57,7 +58,7 @@ class SharedKeys:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What the requests of one run carry. ``delay``: seconds that a call hangs."""
+    """What the requests of one run carry. ``delay``: seconds that a call hangs, at the longest."""
 
     keys: Keys
     faults: Sequence[Fault]
@@ -72,6 +73,7 @@ class Stamp:
             int(time.time()) + LIFETIME,
             self.faults,
             delay_ms=max(1, round(self.delay * 1000)),
+            lot=lot_of(self.faults),
         )
 
     def headers(

@@ -9,7 +9,7 @@ from typing import Final
 from ldfi.experiments.errors import NotExpressible
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import MAX_NAME_LENGTH, Point
-from ldfi.kinds import KINDS
+from ldfi.kinds import KINDS, lengths
 
 MAX_DELAY_MS: Final = 9_999_999
 """What a failure context has room for."""
@@ -56,6 +56,11 @@ def _proxy_fault(fault: Fault, delay_ms: int) -> ProxyFault:
         raise NotExpressible(
             f"{fault} is at a point of kind {point.kind!r}, which does not pass a proxy of the "
             "mesh; only http and rpc do"
+        )
+    if lengths(fault.kind):
+        raise NotExpressible(
+            f"{fault} draws another length for each request; here a delay has one. Export "
+            f"delay@{fault.point}"
         )
     if fault.kind not in KINDS:
         raise NotExpressible(

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldfi.experiments.domain.settings import SETTINGS
 from ldfi.experiments.errors import Invalid
-from ldfi.kinds import FaultKind
+from ldfi.kinds import FaultKind, longest
 
 
 class InvalidMarker(Invalid):
@@ -22,10 +22,10 @@ class Bounds:
     ``max_size``: faults at once. ``kinds``: those of :mod:`ldfi.kinds`, each tried where it can
     happen. ``each_kind``: where one hurts, its others are tried too, in place of being presumed to
     hurt. ``delay``: seconds that a ``delay`` hangs where the caller sets no timeout or a longer
-    one, and that a ``timeout`` lasts at most. ``protected``: patterns of points that are never
-    injected into. ``time_limit``: seconds for all runs of the test; where it is over with something
-    left to try, the test fails as inconclusive. ``seed``: the order of what is tried. Raises
-    InvalidMarker for values that make no sense.
+    one, and that a ``timeout`` or a length that is drawn lasts at most. ``protected``: patterns of
+    points that are never injected into. ``time_limit``: seconds for all runs of the test; where it
+    is over with something left to try, the test fails as inconclusive. ``seed``: the order of what
+    is tried. Raises InvalidMarker for values that make no sense.
     """
 
     max_size: int = 2
@@ -52,6 +52,11 @@ class Bounds:
             seconds = getattr(self, name)
             if not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
                 raise InvalidMarker(f"ldfi: {name}={seconds!r} is not between 0 and 3600 seconds")
+        if longest(self.kinds) > self.delay:
+            raise InvalidMarker(
+                f"ldfi: delay={self.delay:g} is the longest that a delay hangs, and a kind draws "
+                f"lengths of {longest(self.kinds):g} s: raise the one or shorten the other"
+            )
 
     @classmethod
     def of(cls, arguments: Collection[Any], options: Mapping[str, Any], seed: int) -> Bounds:

@@ -27,6 +27,7 @@ from ldfi.experiments.pytest_plugin.survived import Basis, SurvivedRuns, same_wa
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import Point
 from ldfi.kinds import FaultKind
+from ldfi.lineage.asked import as_asked
 from ldfi.lineage.blame import blame
 from ldfi.lineage.digest import digest
 from ldfi.lineage.lineage import Lineage
@@ -317,6 +318,7 @@ class _Search:
     def _run(self, faults: tuple[Fault, ...]) -> Run:
         self._result.runs += 1
         run = self._execute(faults)
+        run = replace(run, lineage=as_asked(run.lineage, faults))
         self._traffic.topology.learn(run.lineage)
         return run
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from ldfi.experiments.pytest_plugin.run import Run
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import Point
+from ldfi.lineage.asked import as_asked
 from ldfi.lineage.digest import digest
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import Operation, operation
@@ -174,7 +175,7 @@ def _read(kept: Mapping[str, Any]) -> Run:
         raise ValueError("a run without its root")
     return Run(
         passed=True,
-        lineage=lineage,
+        lineage=as_asked(lineage, map(Fault.parse, kept["faults"])),
         degraded=bool(kept["degraded"]),
         errors=int(kept["errors"]),
         began=float(kept["began"]),

@@ -99,8 +99,11 @@ def headers_of(scenario: Scenario, sending: Sending) -> dict[str, str]:
     return {**of_scenario, **sending.headers, DEVICE_HEADER: sending.device}
 
 
-def context_of(scenario: Scenario, device: str, keys: Keys, expires: int, *, faulty: bool) -> str:
-    """Sign the failure context of one request. ``expires``: Unix seconds."""
+def context_of(
+    scenario: Scenario, device: str, keys: Keys, expires: int, number: int, *, faulty: bool
+) -> str:
+    """Sign the failure context of one request. ``expires``: Unix seconds. ``number``: which of the
+    requests with these faults it is. Each draws lengths of its own, in every replay the same."""
     return encode(
         keys,
         scenario_of(device),
@@ -108,6 +111,7 @@ def context_of(scenario: Scenario, device: str, keys: Keys, expires: int, *, fau
         expires,
         scenario.injected(),
         delay_ms=max(1, round(scenario.delay * 1000)),
+        lot=f"{scenario.id}\n{number}",
     )
 
 
@@ -126,7 +130,9 @@ async def attempts(
         for number in range(2 * times):
             faulty = number % 2 == 1
             expires = math.ceil(time.time() + patience + LIFETIME)
-            context = context_of(scenario, sending.device, keys, expires, faulty=faulty)
+            context = context_of(
+                scenario, sending.device, keys, expires, number // 2, faulty=faulty
+            )
             headers = {
                 **given,
                 "baggage": baggage.with_entry(given.get("baggage", ""), context),

@@ -33,7 +33,7 @@ from ldfi.fit.faults import Fault
 from ldfi.fit.features import MAX_QUERY_LENGTH
 from ldfi.fit.native import check_native
 from ldfi.fit.predicate import Condition, Predicate
-from ldfi.kinds import FaultKind
+from ldfi.kinds import FaultKind, longest
 from ldfi.lineage.outline import Outline
 
 VERSION: Final = 1
@@ -227,6 +227,15 @@ class Scenario(_Part):
         points = [Fault.parse(text).point for text in self.faults]
         if len(set(points)) < len(points):
             raise ValueError("two faults at one point: a failure context holds one for each")
+        return self
+
+    @model_validator(mode="after")
+    def _long_enough(self) -> Self:
+        wanted = longest(Fault.parse(text).kind for text in self.faults)
+        if wanted > self.delay:
+            raise ValueError(
+                f"lengths of {wanted:g} s are drawn, above delay, the longest there is"
+            )
         return self
 
     def injected(self) -> tuple[Fault, ...]:

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from ldfi.fit.faults import MAX_FIRST, Fault
 from ldfi.kinds import kind_of
-from tests.fit.kinds import ANY_KIND
+from tests.fit.kinds import ANY_KIND, DRAWN
 
-FAULTS = st.builds(Fault, st.text(min_size=1), ANY_KIND, st.integers(0, MAX_FIRST))
+FAULTS = st.builds(Fault, st.text(min_size=1), ANY_KIND | DRAWN, st.integers(0, MAX_FIRST))
 
 
 @given(FAULTS)
@@ -30,6 +30,10 @@ def test_a_fault_is_written_as_kind_and_point_and_says_how_many_calls_it_hits() 
         *("grpc:14@p", "sql:loading@p", "redis:deadlock@p", "exception@p", "exception:a-b@p"),
         *("exception:a.b@p", f"exception:{'x' * 41}@p", "@p", ":2@p"),
         *("", "error", "error@", "explode@a>http:GET:b/"),
+        *("delay:..@p", "delay:2..1@p", "delay:1..1@p", "delay:0.50..2@p", "delay:01..2@p"),
+        *("delay:0.5..2.0@p", "delay:1e0..2@p", "delay:1..10000@p", "delay:1..2:x@p"),
+        *("delay:p50=0..p99=2@p", "delay:p50=3..p99=2@p", "delay:p50=1..2@p", "delay:nan..2@p"),
+        *("delay:0@p", "delay:100@p", "delay:-1@p", "delay:@p", "delay:0.0001..2@p"),
         *("error:@p", "error:0@p", "error:100@p", "error:-1@p", "error:x@p", "error:1:2@p"),
     ],
 )
@@ -49,9 +53,12 @@ def test_a_number_after_a_kind_with_an_argument_is_its_argument_first() -> None:
     assert Fault.parse("status:503:2@p") == Fault("p", "status:503", 2)
     assert Fault.parse("exception:n2@p") == Fault("p", "exception:n2")
     assert Fault.parse("refused:2@p") == Fault("p", "refused", 2)
+    assert Fault.parse("delay:2@p") == Fault("p", "delay", 2)
+    assert Fault.parse("delay:0.5..2@p") == Fault("p", "delay:0.5..2")
+    assert Fault.parse("delay:0.5..2:2@p") == Fault("p", "delay:0.5..2", 2)
 
 
-@given(ANY_KIND)
+@given(ANY_KIND | DRAWN)
 def test_a_kind_reads_as_itself(kind: str) -> None:
     assert kind_of(kind) == kind
 
@@ -64,6 +71,7 @@ def test_a_kind_reads_as_itself(kind: str) -> None:
         ("grpc:GONE", "CANCELLED, UNKNOWN"),
         ("sql:full", "deadlock, serialization, lost, readonly"),
         ("refused:x", "refused stands alone"),
+        ("delay:0.5,2", r"write seconds.*0\.5\.\.2 for any between the two"),
     ],
 )
 def test_what_could_stand_there_is_said(text: str, said: str) -> None:

@@ -81,6 +81,16 @@ def test_a_call_fails_in_the_block_and_nowhere_else(kind: str) -> None:
     assert injected.passed == [RATINGS]
 
 
+def test_a_length_that_is_drawn_is_drawn_again_the_same_and_has_fired() -> None:
+    carried = []
+    for _ in range(2):
+        with faults(f"delay:0.001..0.02@{RATINGS}") as injected:
+            carried.append(injected.headers["baggage"].split(".")[5])
+            assert stars() == 4
+        assert injected.fired == [f"delay@{RATINGS}"]
+    assert carried[0] == carried[1]
+
+
 def test_coroutines_and_threads_that_get_the_context_are_reached() -> None:
     with faults(f"error@{RATINGS}") as injected:
         assert asyncio.run(stars_async()) is None

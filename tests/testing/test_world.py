@@ -185,6 +185,26 @@ def minimal_failing_sets(points: list[str], kinds: tuple[str, ...]) -> set[tuple
     return alone | pairs
 
 
+def slow(request: Caller) -> None:
+    """Waits for ever for one thing, and for a second for two others, one of which it needs."""
+    request.call(HISTORY)
+    with suppress(CallFailed):
+        request.call(RATINGS, impatient=True)
+    request.call(PLAYLIST, impatient=True)
+
+
+def test_lengths_are_drawn_anew_for_each_request_and_each_way_is_found_for_itself() -> None:
+    short, long = "delay:0.1..0.6", "delay:p50=2..p99=9"
+    with World.in_memory({"/boot": slow}) as world:
+        campaign = world.start(replace(QUICK, kinds=(short, long, "delay"), each_kind=True))
+        world.finish(campaign)
+        assert world.findings() == {
+            (f"{kind}@{point}",): "open"
+            for kind in (long, "delay")
+            for point in (HISTORY, PLAYLIST)
+        }
+
+
 def test_every_kind_of_fault_is_tried_where_it_can_happen_and_found_for_itself() -> None:
     wanted = minimal_failing_sets([PLAYLIST, POPULAR, RATINGS, HISTORY, RANK], KINDS)
     assert {len(each) for each in wanted} == {1, 2}

@@ -31,7 +31,7 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
-from ldfi.kinds import LATE
+from ldfi.kinds import FaultKind, late
 
 CampaignState = Literal["scheduled", "running", "paused", "finished", "stopped"]
 Gate = Callable[[str, Exploration], str | None]
@@ -62,12 +62,15 @@ class Definition:
     hypotheses: tuple[Hypothesis, ...] = ()
 
     @property
+    def kinds(self) -> frozenset[FaultKind]:
+        """The kinds it may try."""
+        named = {each.partition("@")[0] for faults in self.hypotheses for each in faults}
+        return frozenset(named or self.settings.kinds)
+
+    @property
     def delays(self) -> bool:
         """Whether it may delay anything."""
-        if self.hypotheses:
-            kinds = {each.partition("@")[0] for faults in self.hypotheses for each in faults}
-            return not LATE.isdisjoint(kinds)
-        return not LATE.isdisjoint(self.settings.kinds)
+        return any(map(late, self.kinds))
 
 
 @dataclass(slots=True)

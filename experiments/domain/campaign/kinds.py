@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.fit.native import gone, native
-from ldfi.kinds import KINDS, LATE, FaultKind, alike_of
+from ldfi.kinds import KINDS, FaultKind, alike_of, family, late
 
 
 @lru_cache(maxsize=65536)
@@ -63,7 +63,7 @@ class Kinds:
 
     def stopping(self, point: str) -> list[str]:
         """List the faults that can be tried there and let no call through."""
-        return [fault for fault in self.at(point) if not fault.startswith("delay@")]
+        return [fault for fault in self.at(point) if family(fault.partition("@")[0]) != "delay"]
 
     def widened(self, faults: Iterable[str]) -> frozenset[str]:
         """Add to each error and delay the other kinds that are tried at its point: those that come
@@ -75,7 +75,7 @@ class Kinds:
             for kind, _, point in split
             if kind in KINDS
             for other in self.of(point)
-            if other not in KINDS and kind == ("delay" if other in LATE else "error")
+            if other not in KINDS and kind == ("delay" if late(other) else "error")
         }
 
     def alike_at(self, point: str) -> list[tuple[str, str]]:

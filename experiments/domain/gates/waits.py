@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ldfi.experiments.domain.settings import Settings
+from ldfi.kinds import FaultKind, longest
 
 RENEWED: Final = 1 / 3
 """The part of a lease after which it is put on record anew."""
@@ -58,8 +59,23 @@ def fitted(
     return replace(settings, **changed)
 
 
-def contradiction(settings: Settings, waits: ServiceTimes, *, delays: bool) -> str | None:
-    """Say which of the settings cannot go with the service's times, and what would do."""
+def contradiction(
+    settings: Settings,
+    waits: ServiceTimes,
+    *,
+    delays: bool,
+    kinds: Collection[FaultKind] = (),
+) -> str | None:
+    """Say which of the settings cannot go with the service's times, and what would do.
+
+    ``kinds``: what the campaign may try; a length that is drawn is never longer than a delay.
+    """
+    if longest(kinds) > settings.delay:
+        return (
+            f"a length of {longest(kinds):g} s is to be drawn, and a delay hangs for at most "
+            f"{settings.delay:g} s (delay): all above it would be drawn as that. Draw shorter "
+            f"ones, or take a delay of at least {longest(kinds):g} s"
+        )
     if delays and settings.delay > waits.context:
         return (
             f"a delay of {settings.delay:g} s outlives its failure context, which is sure to hold "

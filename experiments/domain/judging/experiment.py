@@ -51,6 +51,7 @@ from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.fit.context import Arm
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
+from ldfi.lineage.asked import as_asked
 from ldfi.proof.record import Overruled
 
 ExperimentState = Literal[
@@ -201,7 +202,8 @@ class Experiment:
 
     def observe(self, observation: Observation) -> None:
         """Take in one request that carried this experiment's failure context."""
-        lineage, outcome = observation.lineage, observation.outcome
+        lineage, outcome = as_asked(observation.lineage, self.faults), observation.outcome
+        observation = replace(observation, lineage=lineage)
         treated = lineage.arm == "treatment"
         self._treated += treated
         if treated and lineage.fired:

@@ -105,5 +105,9 @@ def test_a_delay_that_outlives_its_context_is_refused_or_shortened(client: httpx
     for fits in ({}, {"delay": 10.0}):  # a form sends its defaults as well
         made = client.post(CAMPAIGNS, json=fits).json()["definition"]["settings"]
         assert (made["delay"], made["settle"]) == (4.6, 5.0)
+    drawn = client.post(CAMPAIGNS, json={"kinds": ["delay:0.5..8"]})
+    assert drawn.status_code == 422
+    assert "a length of 8 s is to be drawn, and a delay hangs for at most 4.6 s" in drawn.text
+    assert client.post(CAMPAIGNS, json={"kinds": ["delay:0.5..4.6"]}).status_code == 201
     only = client.post(CAMPAIGNS, json={"kinds": ["error"], "delay": 20, "settle": 1}).json()
     assert only["definition"]["settings"]["delay"] == 20

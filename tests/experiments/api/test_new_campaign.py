@@ -81,7 +81,8 @@ def test_the_api_refuses_what_the_domain_refuses(setting: Setting, value: float)
 
 def test_kinds_of_fault_are_asked_for_by_their_words() -> None:
     assert asked(kinds=["refused", "status:500"]).settings().kinds == ("refused", "status:500")
-    for wrong in (["explode"], ["status:99"], []):
+    assert asked(kinds=["delay:0.5..2"]).settings().kinds == ("delay:0.5..2",)
+    for wrong in (["explode"], ["status:99"], ["delay:2..0.5"], ["delay:0.50..2"], []):
         with pytest.raises(ValidationError):
             asked(kinds=wrong)
 
@@ -93,6 +94,11 @@ def test_an_experiment_tries_any_kind_that_its_point_can_have() -> None:
 
     definition = experiment("status:500@a>http:GET:b/", "down@db").definition()
     assert definition.settings.kinds == ("error", "delay", "status:500")
+    drawn = ["delay:0.5..2@a>http:GET:b/", "delay:p50=0.8..p99=3@a>http:GET:c/"]
+    definition = experiment(*drawn).definition()
+    assert definition.hypotheses == (frozenset(drawn),)
+    assert definition.kinds == {"delay:0.5..2", "delay:p50=0.8..p99=3"}
+    assert definition.delays
     for wrong in ("redis:loading@a>http:GET:b/", "exploded@a", "error:2@a", "status@a"):
         with pytest.raises(ValidationError):
             experiment(wrong)

@@ -39,6 +39,20 @@ def test_an_edge_lets_it_in_and_a_service_obeys_it(device: str | None) -> None:
     assert headers["baggage"].endswith(",x=1")
 
 
+def test_all_requests_of_all_runs_with_the_same_faults_hang_alike() -> None:
+    faults = [Fault(FAULT.point, "delay:0.5..2"), Fault("page>function:f", "error")]
+    runs = [Stamp(KEYS.keys, given, 2.5) for given in (faults, faults[::-1], faults[:1])]
+    found = [
+        decode(KEYS.keys, run.context(), time.time()).at(FAULT.point)
+        for run in runs
+        for _ in range(2)
+    ]
+    assert found[0] is not None
+    assert 500 <= found[0].delay_ms <= 2000
+    assert found[:4] == [found[0]] * 4
+    assert found[4] == found[5] != found[0], "another set of faults draws for itself"
+
+
 def test_whoever_has_the_keys_has_the_token_and_it_shows_nothing_of_them() -> None:
     assert KEYS.token == SharedKeys(KEYS.text).token
     assert KEYS.token != SharedKeys(KEYS.text + "0").token

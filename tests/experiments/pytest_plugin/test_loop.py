@@ -163,6 +163,19 @@ def test_delays_are_found_where_they_are_asked_for() -> None:
         assert set().union(*found) == expected
 
 
+def test_lengths_that_are_drawn_are_found_where_they_are_asked_for() -> None:
+    steps = (Step("optional", (Call("ratings"),)), Step("critical", (Call("a", impatient=True),)))
+    kinds = ("delay:0.1..0.2", "delay:p50=4..p99=6")
+
+    explored = explore("t", running(Call("root", steps)), Bounds(kinds=kinds, each_kind=True))
+
+    assert found_by(explored) == {frozenset({f"{kinds[1]}@{point}"}) for point in ("ratings", "a")}
+    assert {each for record in explored.records for each in record.fired} >= {
+        f"{kind}@{point}" for kind in kinds for point in ("ratings", "a")
+    }
+    assert not explored.unfired
+
+
 def test_every_kind_can_be_asked_for() -> None:
     # Given what is done without when it is refused, but not when it answers an error
     ratings, layout = "api>http:GET:ratings/", "api>http:GET:layout/"

@@ -176,6 +176,18 @@ def test_a_failure_is_never_kept(program: Call, seed: int, chance: frozenset[int
         assert not any(set(record.fired) <= set(faults) for record in failed)
 
 
+def test_a_length_that_was_drawn_is_kept_by_its_name() -> None:
+    drawn, kept_from = "delay:5..8", Call("root", (Step("optional", (Call("a", impatient=True),)),))
+    first, kept = explored(Counted(kept_from), kinds=("error", drawn), each_kind=True)
+    again = Counted(kept_from)
+
+    second, _ = explored(again, kept, kinds=("error", drawn), each_kind=True)
+
+    assert {tuple(each["faults"]) for each in kept["runs"]} == {("error@a",), (f"{drawn}@a",)}
+    assert first.verdict == second.verdict == "tolerated"
+    assert second.kept >= 1
+
+
 def test_whoever_is_in_play_and_not_declared_keeps_everything_from_being_kept() -> None:
     _, kept = explored(Counted(PAGE))
     elsewhere = basis("code", "somebody else")

@@ -183,6 +183,11 @@ def test_chaos_mesh(tmp_path: Path) -> None:
         ("curl", (), {"request": {"method": "POST", "path": "/"}}, (), "reproduce --unsafe"),
         ("chaostoolkit", (), {"expect": {"body_contains": "x"}}, (), "use json_path"),
         ("chaostoolkit", (), {"expect": {"json_path": "$.a"}}, (), "give `equals`"),
+        *(
+            (each, ("delay:0.5..1@a>http:GET:b/",), {}, (), "it would try one of many")
+            for each in ("chaostoolkit", "curl", "pytest")
+        ),
+        ("chaosmesh", ("delay:0.5..1@a>http:GET:b/",), {}, ("--port", "1"), "draws another length"),
         ("chaosmesh", ("error@a>db:GET:b",), {}, ("--port", "1"), "does not pass a proxy"),
         ("chaosmesh", ("error@a>rpc:Get:b/S",), {}, ("--port", "1"), "speaks HTTP/1.1 only"),
         ("chaosmesh", ("error:2@a>http:GET:b/",), {}, ("--port", "1"), "does not count calls"),

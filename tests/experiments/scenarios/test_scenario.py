@@ -11,8 +11,11 @@ import yaml
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from ldfi.experiments.errors import InvalidScenario
+from ldfi.experiments.scenarios.request import context_of
 from ldfi.experiments.scenarios.scenario import Scenario, of_document, read, schema, schema_text
+from ldfi.fit.context import decode
 from ldfi.fit.faults import Fault
+from ldfi.fit.keys import Keys
 from ldfi.lineage.outline import Outline
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "scenario.schema.json"
@@ -136,3 +139,30 @@ def test_the_same_point_has_no_name_where_it_has_the_form_of_a_secret() -> None:
 
     assert call.call == "a>http:GET:b/x/*/y"
     assert isinstance(of_document(DOCUMENT), Scenario)
+
+
+POINT = "api>http:GET:ratings/titles/*"
+
+
+def test_a_replay_draws_the_lengths_that_every_replay_of_it_draws() -> None:
+    keys = Keys.parse("k:0123456789abcdef")
+    document = {**DOCUMENT, "faults": [f"delay:0.5..3@{POINT}"], "delay": 3.0}
+
+    def lengths() -> list[int]:
+        scenario, found = of_document(document), []
+        for number in range(20):
+            signed = context_of(scenario, "d", keys, 200, number, faulty=True)
+            injection = decode(keys, signed, now=100).at(POINT)
+            assert injection is not None
+            found.append(injection.delay_ms)
+        return found
+
+    drawn = lengths()
+    assert drawn == lengths()
+    assert len(set(drawn)) > 10
+    assert all(500 <= each <= 3000 for each in drawn)
+
+
+def test_a_scenario_draws_nothing_above_its_delay() -> None:
+    with pytest.raises(InvalidScenario, match=r"lengths of 3\.001 s are drawn, above delay"):
+        of_document({**DOCUMENT, "faults": [f"delay:0.5..3.001@{POINT}"], "delay": 3.0})

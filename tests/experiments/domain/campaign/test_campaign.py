@@ -209,6 +209,31 @@ def test_delays_every_finding_fails_and_no_failing_fault_is_missed(
         assert frozenset({fault}) in found or fault.partition("@")[2] in points
 
 
+SHORT, LONG = "delay:0.001..0.002", "delay:p50=5..p99=8"
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(points=4), st.integers(0, 3))
+def test_lengths_that_are_drawn_hurt_and_are_survived_each_way_for_itself(
+    program: Call, seed: int
+) -> None:
+    # Given any program that works when nothing fails
+    assume(points_of(program))
+    assume(Run(frozenset()).execute(program).good)
+    # When a campaign tries errors, lengths that nobody minds and such as outlast all patience
+    kinds = ("error", SHORT, LONG)
+    bounds = Settings(kinds=kinds, each_kind=True, seed=seed, max_union=None, min_traffic=5)
+    campaign = explore(serving(program), bounds)
+    # Then each finding fails, each single failing fault is found, and a short one hides no long one
+    found = found_by(campaign)
+    assert all(not Run(faults).execute(program).good for faults in found)
+    assert not [fault for faults in found for fault in faults if fault.startswith(SHORT)]
+    faults = [f"{kind}@{point}" for point in points_of(program) for kind in kinds]
+    assert {*failing_sets(program, faults, 1)} <= found
+    (exploration,) = campaign.explorations.values()
+    assert check(exploration.knowledge.certificate()["certificate"]) == []
+
+
 def shared_database(faults: Faults) -> tuple[list[Span], bool]:
     """Two optional services answer less without their database, and their caller, who has a
     replacement for a service that fails, takes what they say at its word."""

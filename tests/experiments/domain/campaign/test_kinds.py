@@ -57,6 +57,16 @@ def test_what_survived_one_kind_still_relies_on_the_others() -> None:
     assert spelt == {f"{kind}@{HTTP}" for kind in ("delay", "timeout", "refused", "status:500")}
 
 
+def test_a_length_that_is_drawn_is_relied_on_as_a_delay_is_and_stops_no_call() -> None:
+    drawn = "delay:p50=0.8..p99=3"
+    kinds = Kinds(("refused", "delay", drawn))
+
+    spelt = kinds.relied_on(frozenset({f"delay@{HTTP}"}), frozenset({f"refused@{HTTP}"}))
+
+    assert spelt == {f"delay@{HTTP}", f"{drawn}@{HTTP}"}
+    assert kinds.stopping(HTTP) == [f"refused@{HTTP}"]
+
+
 @given(st.data(), st.lists(st.sampled_from(LISTED), min_size=1, max_size=5, unique=True))
 def test_what_is_on_record_says_what_the_run_itself_would_say(
     data: st.DataObject, asked: list[str]

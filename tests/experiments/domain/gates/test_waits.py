@@ -59,6 +59,15 @@ def test_what_was_given_is_refused_with_the_figures() -> None:
     assert "no span has come for 2 s" in said
 
 
+def test_no_longer_length_is_drawn_than_a_delay_may_be() -> None:
+    waits = ServiceTimes(lease=10, quiet=2, asked=1)
+    for kinds, refused in ((("delay:0.5..4.6",), False), (("error", "delay:p50=1..p99=5"), True)):
+        bounds = fitted(Settings(kinds=kinds), (), waits, delays=True)
+        said = contradiction(bounds, waits, delays=True, kinds=kinds)
+        assert (said is not None) == refused
+        assert said is None or "5 s is to be drawn, and a delay hangs for at most 4.6 s" in said
+
+
 @pytest.mark.parametrize(("delays", "delay"), [(False, 10.0), (True, 4.6)])
 def test_only_who_delays_has_a_delay_to_fit(delays: bool, delay: float) -> None:
     assert fitted(Settings(), (), ServiceTimes(10, 2, 1), delays=delays).delay == delay
@@ -71,6 +80,7 @@ def test_only_who_delays_has_a_delay_to_fit(delays: bool, delay: float) -> None:
         ((), ("error", "delay"), True),
         ((frozenset({"error@a", "down@b"}),), ("error", "delay"), False),
         ((frozenset({"error@a", "delay@b"}),), ("error",), True),
+        ((frozenset({"error@a", "delay:1..2@b"}),), ("error",), True),
     ],
 )
 def test_what_may_be_delayed(

@@ -1,0 +1,134 @@
+"""Lengths drawn by lot: how they are spread, that they are bounded, and that a lot says which."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldfi.fit.context import MAX_LENGTH, decode, encode, room
+from ldfi.fit.faults import Fault
+from ldfi.fit.keys import Keys
+from ldfi.fit.notation import length_of, lot_of
+from ldfi.kinds import alike_of, late, lengths, longest, shown_as
+from ldfi.lengths import chance, drawn, lengths_of
+from tests.fit.kinds import ANY_KIND, DRAWN
+
+KEYS = Keys.parse(f"{'k' * 16}:0123456789abcdef")
+NOTED = DRAWN.map(lengths)
+CHANCES = st.floats(1e-12, 1 - 1e-12)
+COUNT = 2_000
+
+
+@given(NOTED, st.lists(CHANCES, min_size=2))
+def test_a_larger_chance_is_a_longer_length(text: str, chances: list[float]) -> None:
+    found = [lengths_of(text).at(each) for each in sorted(chances)]
+    assert all(shorter <= longer * (1 + 1e-12) for shorter, longer in pairwise(found))
+
+
+@given(NOTED)
+def test_a_notation_means_what_it_says(text: str) -> None:
+    first, second = (float(part.partition("=")[2] or part) for part in text.split(".."))
+    found = lengths_of(text)
+    if text.startswith("p50="):
+        assert found.at(0.5) == pytest.approx(first)
+        assert found.at(0.99) == pytest.approx(second)
+    else:
+        assert found.at(0.5) == pytest.approx((first + second) / 2)
+        assert first <= found.at(1e-12) <= found.at(1 - 1e-12) <= second
+    assert longest([f"delay:{text}", "timeout"]) == second
+
+
+@given(NOTED, st.text())
+def test_what_is_drawn_is_spread_as_it_says(text: str, salt: str) -> None:
+    """By the inequality of Dvoretzky, Kiefer and Wolfowitz, in Massart's exact form: no share is
+    further off than this, but in one of 10⁹ salts."""
+    off = math.sqrt(math.log(2e9) / (2 * COUNT))
+    found = sorted(drawn(text, f"{salt}\n{number}") for number in range(COUNT))
+    for percent in range(1, 100):
+        below = sum(each <= lengths_of(text).at(percent / 100) for each in found) / COUNT
+        assert abs(below - percent / 100) <= off
+
+
+@given(st.text(), st.text())
+def test_a_lot_says_what_is_drawn(lot: str, other: str) -> None:
+    assert 0 < chance(lot) < 1
+    assert (chance(lot) == chance(other)) == (lot == other)
+
+
+@given(DRAWN, st.integers(1, 9_999_999), st.text(), st.booleans())
+def test_the_edge_draws_and_readers_see_one_plain_length(
+    kind: str, delay_ms: int, lot: str, beside: bool
+) -> None:
+    faults = [Fault("p0", kind), Fault("p1", kind, 3), Fault("p2", "delay")]
+    faults += [Fault("p3", "refused")] if beside else []
+
+    value = encode(KEYS, "e", "treatment", 200, faults, delay_ms=delay_ms, lot=lot)
+
+    assert value.startswith("2." if beside else "1.")
+    context = decode(KEYS, value, now=100)
+    for fault in faults[:2]:
+        injection = context.at(fault.point)
+        assert injection is not None
+        assert (injection.kind, injection.first) == ("delay", fault.first)
+        assert 1 <= injection.delay_ms == length_of(fault, delay_ms, lot) <= delay_ms
+        wanted = 1000 * drawn(lengths(kind), f"{lot}\n{fault.point}")
+        assert abs(injection.delay_ms - min(max(wanted, 1), delay_ms)) <= 0.5
+    plain = context.at("p2")
+    assert plain is not None
+    assert plain.delay_ms == delay_ms
+    assert value == encode(KEYS, "e", "treatment", 200, faults, delay_ms=delay_ms, lot=lot)
+
+
+@given(
+    st.sets(ANY_KIND | DRAWN, min_size=1, max_size=6),
+    st.integers(1, 9_999_999),
+    st.text(),
+    st.data(),
+)
+def test_as_many_faults_fit_as_there_is_said_to_be_room_for(
+    kinds: set[str], delay_ms: int, lot: str, data: st.DataObject
+) -> None:
+    most = room(kinds, delay_ms=delay_ms)
+    chosen = data.draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=6))
+    faults = [Fault(f"p{i}", chosen[i % len(chosen)]) for i in range(most)]
+
+    written = encode(KEYS, "e" * 64, "control", 10**11, faults, delay_ms=delay_ms, lot=lot)
+
+    assert len(written) <= MAX_LENGTH
+    assert len(decode(KEYS, written, now=10**11 - 60).injections) == most
+
+
+@given(DRAWN, st.sampled_from(["delay", "timeout", "refused", "error"]), st.booleans())
+def test_of_a_length_that_is_drawn_and_anything_else_the_other_is_written(
+    kind: str, stronger: str, first: bool
+) -> None:
+    faults = [Fault("a", kind), Fault("a", stronger)]
+    value = encode(KEYS, "e", "treatment", 200, faults if first else faults[::-1])
+    injection = decode(KEYS, value, now=100).at("a")
+    assert injection is not None
+    assert injection.kind == stronger
+    assert injection.delay_ms == (10_000 if stronger in {"delay", "timeout"} else 0)
+
+
+@given(DRAWN)
+def test_a_length_that_is_drawn_comes_late_and_is_like_nothing_else(kind: str) -> None:
+    assert late(kind)
+    assert shown_as(f"{kind}@a>http:GET:b/") == "delay@a>http:GET:b/"
+    with pytest.raises(ValueError, match="no kinds as alike"):
+        alike_of(f"{kind}+refused")
+
+
+@given(ANY_KIND)
+def test_no_other_kind_draws(kind: str) -> None:
+    assert lengths(kind) == ""
+    assert longest([kind]) == 0
+    assert shown_as(f"{kind}@p") == f"{kind}@p"
+
+
+def test_the_same_faults_in_any_order_are_one_lot() -> None:
+    one, other = Fault("a", "delay:0.5..2"), Fault("b", "delay:0.5..2")
+    assert lot_of([one, other]) == lot_of([other, one]) != lot_of([one])
