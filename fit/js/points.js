@@ -4,13 +4,19 @@ import { createHash } from 'node:crypto'
 
 const MAX_NAME_LENGTH = 240
 const REMEMBERED = 8192
-const UNSAFE = /[^A-Za-z0-9._~*{}$()!,;=@+-]+/g
-const UNSAFE_TEMPLATE = /[^A-Za-z0-9._~*{}$()!,;=@+/:-]+/g
+/** What stays of the characters beyond ASCII: the ranges of fit/points.py. */
+const LETTERS =
+  '\\u00a1-\\u167f\\u1681-\\u1fff\\u2070-\\u2fff\\u3001-\\ud7ff' +
+  '\\uf900-\\ufefe\\uff00-\\uffef\\u{10000}-\\u{dffff}'
+const UNSAFE = new RegExp(`[^A-Za-z0-9._~*{}$()!,;=@+${LETTERS}\\-]+`, 'gu')
+const UNSAFE_TEMPLATE = new RegExp(`[^A-Za-z0-9._~*{}$()!,;=@+/:${LETTERS}\\-]+`, 'gu')
 const PLACEHOLDER = /\{[^}/]*\}|<[^>/]*>|(?<=\/):[A-Za-z_][\p{L}\p{N}_]*/gu
 const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/
 const COMMENTS = /^(?:\s*(?:\/\*[^]*?\*\/|--[^\n]*\n))+/
 const VERB = /^\s*([a-zA-Z]+)/
-const TABLE = /\b(?:from|into|update|table|join)\s+[`"[]?([\w.$-]+)/i
+const TABLE = new RegExp(
+  `\\b(?:from|into|update|table|join)[ \\t-\\r]+[\`"[]?([A-Za-z0-9_.$${LETTERS}\\-]+)`, 'iu',
+)
 const DEFAULT_PORTS = new Set([80, 443])
 const ESCAPE = /%[0-9A-Fa-f]{2}/
 const NOT_ASCII = /[^\x00-\x7f]/
@@ -101,12 +107,12 @@ export function messagePoint(caller, operation, system, destination) {
 
 function templateWord(word) {
   if (word.includes('/')) return templatePath(word)
-  return word.split('.').map((part) => templatePath(`/${part}`).slice(1)).join('.')
+  return word.split('.').map((part) => asPath(part).slice(1)).join('.')
 }
 
 /** What stands where a point's name has its path. */
 function asPath(text) {
-  return text ? templatePath(`/${text.replace(/^\/+/, '')}`) : ''
+  return text ? templated(`/${text.replace(/^\/+/, '')}`, templateSegment) : ''
 }
 
 function point(caller, kind, operation, peer, template) {
@@ -114,7 +120,8 @@ function point(caller, kind, operation, peer, template) {
   let route = template.replace(UNSAFE_TEMPLATE, '_')
   if (route && !route.startsWith('/')) route = `/${route}`
   const target = cleaned || route ? `:${cleaned}${route}` : ''
-  return `${clean(caller) || 'unknown'}>${kind}:${clean(operation)}${target}`.slice(0, MAX_NAME_LENGTH)
+  const name = `${clean(caller) || 'unknown'}>${kind}:${clean(operation)}${target}`
+  return name.length > MAX_NAME_LENGTH ? [...name].slice(0, MAX_NAME_LENGTH).join('') : name
 }
 
 function clean(text) {
@@ -123,7 +130,8 @@ function clean(text) {
 
 /** The port counts only where the host is an address. */
 function address(host, port) {
-  const bare = host.toLowerCase().replace(/\.+$/, '').replace(/^[[\]]+|[[\]]+$/g, '')
+  const lower = host.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase())
+  const bare = lower.replace(/\.+$/, '').replace(/^[[\]]+|[[\]]+$/g, '')
   const numeric = bare === 'localhost' || bare.includes(':') || IPV4.test(bare)
   return numeric && port ? `${bare}:${port}` : bare
 }
@@ -133,14 +141,18 @@ function address(host, port) {
  * @param {string} path
  */
 export function templatePath(path) {
+  return templated(path, (segment) => (NOT_ASCII.test(segment) ? '*' : templateSegment(segment)))
+}
+
+function templated(path, template) {
   const [bare] = path.split(/[?#]/, 1)
-  return bare.split('/').map(templateSegment).join('/') || '/'
+  return bare.split('/').map(template).join('/') || '/'
 }
 
 function templateSegment(segment) {
   if (!segment) return segment
-  if (ESCAPE.test(segment) || NOT_ASCII.test(segment) || IDENTIFIER.test(segment)) return '*'
-  return segment.length > 40 && /\d/.test(segment) ? '*' : segment
+  if (ESCAPE.test(segment) || IDENTIFIER.test(segment)) return '*'
+  return [...segment].length > 40 && /\d/.test(segment) ? '*' : segment
 }
 
 /** Bring a framework's route (`/users/{id}`, `/users/<int:id>`, `/users/:id`) to our form. */

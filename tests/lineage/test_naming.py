@@ -54,6 +54,18 @@ def client(status: int = 0, /, name: str = "call", kind: str = "client", **given
             "api>rpc:Find:driver/D.S",
         ),
         (
+            {"db__system": "mysql", "db__name": "库存库", "db__statement": "select * from 订单"},
+            "api>db:SELECT:库存库/订单",
+        ),
+        (
+            {"messaging__system": "rabbitmq", "messaging__destination__name": "支付"},
+            "api>message:send:rabbitmq/支付",
+        ),
+        (
+            {"http__request__method": "GET", "url__full": "http://库存服务/订单/%E8%AE%A2"},
+            "api>http:GET:库存服务/*/*",
+        ),
+        (
             {"db__system": "mysql", "db__statement": "select * from owners where id = 7"},
             "api>db:SELECT:mysql/owners",
         ),
