@@ -5,9 +5,13 @@
 
 import { loaded } from './found.js'
 import { hookGrpc } from './grpc.js'
+import { hookPostgresql } from './postgresql.js'
 
 /** @type {Map<string, (library: object) => void>} */
-const awaited = new Map([['@grpc/grpc-js', hookGrpc]])
+const awaited = new Map([
+  ['@grpc/grpc-js', hookGrpc],
+  ['pg', hookPostgresql],
+])
 
 /** Hook what has been loaded since. It is asked whenever a request comes that is to be obeyed. */
 export function hookLoaded() {

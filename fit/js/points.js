@@ -87,9 +87,23 @@ export function rpcPoint(caller, method, peer = '') {
  * @param {string} peer the database, of Redis the server's host
  */
 export function databasePoint(caller, statement, peer) {
-  const bare = statement.replace(COMMENTS, '')
-  const verb = VERB.exec(bare)?.[1].toUpperCase() ?? ''
-  return point(caller, 'db', verb, peer, asPath(TABLE.exec(bare)?.[1] ?? ''))
+  const table = TABLE.exec(statement.replace(COMMENTS, ''))?.[1] ?? ''
+  return point(caller, 'db', verbOf(statement), peer, asPath(table))
+}
+
+/** What a statement begins with. */
+export function verbOf(statement) {
+  return VERB.exec(statement.replace(COMMENTS, ''))?.[1].toUpperCase() ?? ''
+}
+
+/**
+ * Name the opening of a connection to a database, for instance `bookmarks>db:connect:recordsdb`.
+ *
+ * @param {string} caller this service's name
+ * @param {string} peer
+ */
+export function connectPoint(caller, peer) {
+  return point(caller, 'db', 'connect', peer, '')
 }
 
 /**
@@ -101,8 +115,12 @@ export function databasePoint(caller, statement, peer) {
  * @param {string} destination a topic, a queue
  */
 export function messagePoint(caller, operation, system, destination) {
-  const words = destination.split(/\s+/).filter(Boolean).map(templateWord)
-  return point(caller, 'message', operation, system, asPath(words.join(' ')))
+  return point(caller, 'message', operation, system, asPath(templateWords(destination)))
+}
+
+/** A name made of words and paths, with the identifiers in it replaced by `*`. */
+export function templateWords(text) {
+  return text.split(/\s+/).filter(Boolean).map(templateWord).join(' ')
 }
 
 function templateWord(word) {

@@ -93,6 +93,21 @@ def test_points_are_named_from_old_and_new_conventions(
     assert client(**attributes).point == point
 
 
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [
+        ("pg.query:SELECT shop", "api>db:SELECT:shop/marks"),
+        ("pg.connect", "api>db:connect:shop"),
+        ("pg-pool.connect", None),
+    ],
+)
+def test_what_node_calls_the_opening_of_a_connection(name: str, point: str | None) -> None:
+    text = {"db__query__text": "select 1 from marks"} if "query" in name else {}
+    pg = {"db__system__name": "postgresql", "db__namespace": "shop", "server__address": "10.0.0.7"}
+
+    assert client(name=name, **pg, **text).point == point
+
+
 def test_identifiers_in_span_names_never_reach_a_name() -> None:
     what = client(name="SELECT 1003b273-08ba-49cc-9af3-cfb9dbd88922.pets", db__system="hsqldb")
     assert what.point == "api>db:SELECT:hsqldb/*.pets"
