@@ -5,12 +5,16 @@
 
 import { loaded } from './found.js'
 import { hookGrpc } from './grpc.js'
+import { hookIoredis } from './ioredis.js'
 import { hookPostgresql } from './postgresql.js'
+import { hookRedis } from './redis.js'
 
 /** @type {Map<string, (library: object) => void>} */
 const awaited = new Map([
   ['@grpc/grpc-js', hookGrpc],
+  ['ioredis', hookIoredis],
   ['pg', hookPostgresql],
+  ['redis', hookRedis],
 ])
 
 /** Hook what has been loaded since. It is asked whenever a request comes that is to be obeyed. */

@@ -107,6 +107,17 @@ export function connectPoint(caller, peer) {
 }
 
 /**
+ * Name a command to Redis, for instance `api>db:GET:sessions`.
+ *
+ * @param {string} caller this service's name
+ * @param {string} command
+ * @param {string} host @param {number|null} port
+ */
+export function commandPoint(caller, command, host, port) {
+  return databasePoint(caller, command, address(host, port))
+}
+
+/**
  * Name a message that is sent, for instance `api>message:send:kafka/plays`.
  *
  * @param {string} caller this service's name

@@ -6,14 +6,16 @@ import { after, before, test } from 'node:test'
 
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { IORedisInstrumentation } from '@opentelemetry/instrumentation-ioredis'
 import { PgInstrumentation } from '@opentelemetry/instrumentation-pg'
+import { RedisInstrumentation } from '@opentelemetry/instrumentation-redis'
 import {
   BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
 
 import { failureContext, install } from '../../index.js'
 import { contextOfKinds, FIT_KEYS } from '../support/sign.js'
-import { postgresql, without } from '../support/servers.js'
+import { postgresql, redis, without } from '../support/servers.js'
 
 const exporter = new InMemorySpanExporter()
 const require = createRequire(import.meta.url)
@@ -25,7 +27,7 @@ before(() => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager())
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
   trace.setGlobalTracerProvider(provider)
-  for (const Instrumentation of [PgInstrumentation]) {
+  for (const Instrumentation of [PgInstrumentation, RedisInstrumentation, IORedisInstrumentation]) {
     new Instrumentation().setTracerProvider(provider) // enabled, before the libraries are loaded
   }
 })
@@ -78,3 +80,36 @@ test('pg: statements have a span of ours, connections their own', { skip: withou
     assert.equal(attributes['db.namespace'], 'postgres')
   }
 })
+
+const REDIS = {
+  redis: async (port) => {
+    const client = await require('redis').createClient({ socket: { host: '127.0.0.1', port } }).connect()
+    closing.push(() => client.destroy())
+    return (key) => client.get(key)
+  },
+  ioredis: async (port) => {
+    const client = new (require('ioredis').Redis)({ host: '127.0.0.1', port })
+    closing.push(() => client.disconnect())
+    return (key) => client.get(key)
+  },
+}
+
+for (const [name, connected] of Object.entries(REDIS)) {
+  test(`${name}: a command that is hit has a span of ours in place of its own`, { skip: without('redis-server') }, async () => {
+    const { port, stop } = await redis()
+    closing.push(stop)
+    const get = await connected(port)
+    const point = `shop>db:GET:127.0.0.1:${port}`
+    for (const arm of ['t', 'c']) {
+      const spans = await serve(contextOfKinds([['redis-loading', point]], { arm }), () => get('a').catch(() => {}))
+      assert.deepEqual(proofs(spans, point), [[SpanKind.CLIENT, 'redis:loading', arm === 't' ? FAILED : FINE]])
+      const theirs = spans.filter(({ attributes }) => attributes['db.system.name'] === 'redis')
+      assert.equal(theirs.length, arm === 't' ? 0 : 1)
+      for (const { attributes } of theirs) { // from which the lineage makes the same name
+        assert.equal(attributes['server.address'], '127.0.0.1')
+        assert.equal(attributes['server.port'], port)
+        assert.match(attributes['db.query.text'], /^get/i)
+      }
+    }
+  })
+}
