@@ -6,6 +6,7 @@
 import { loaded } from './found.js'
 import { hookGrpc } from './grpc.js'
 import { hookIoredis } from './ioredis.js'
+import { hookKafkajs } from './kafkajs.js'
 import { hookPostgresql } from './postgresql.js'
 import { hookRedis } from './redis.js'
 
@@ -13,6 +14,7 @@ import { hookRedis } from './redis.js'
 const awaited = new Map([
   ['@grpc/grpc-js', hookGrpc],
   ['ioredis', hookIoredis],
+  ['kafkajs', hookKafkajs],
   ['pg', hookPostgresql],
   ['redis', hookRedis],
 ])

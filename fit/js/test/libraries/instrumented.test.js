@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test'
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { IORedisInstrumentation } from '@opentelemetry/instrumentation-ioredis'
+import { KafkaJsInstrumentation } from '@opentelemetry/instrumentation-kafkajs'
 import { PgInstrumentation } from '@opentelemetry/instrumentation-pg'
 import { RedisInstrumentation } from '@opentelemetry/instrumentation-redis'
 import {
@@ -15,6 +16,7 @@ import {
 
 import { failureContext, install } from '../../index.js'
 import { contextOfKinds, FIT_KEYS } from '../support/sign.js'
+import { broker } from '../support/broker.js'
 import { postgresql, redis, without } from '../support/servers.js'
 
 const exporter = new InMemorySpanExporter()
@@ -27,7 +29,8 @@ before(() => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager())
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
   trace.setGlobalTracerProvider(provider)
-  for (const Instrumentation of [PgInstrumentation, RedisInstrumentation, IORedisInstrumentation]) {
+  const all = [PgInstrumentation, RedisInstrumentation, IORedisInstrumentation, KafkaJsInstrumentation]
+  for (const Instrumentation of all) {
     new Instrumentation().setTracerProvider(provider) // enabled, before the libraries are loaded
   }
 })
@@ -113,3 +116,25 @@ for (const [name, connected] of Object.entries(REDIS)) {
     }
   })
 }
+
+test('kafkajs: each attempt has a span of ours beside that of the message', async () => {
+  const at = await broker('plays')
+  closing.push(at.stop)
+  const { Kafka, logLevel, Partitioners } = require('kafkajs')
+  const kafka = new Kafka({ brokers: [`127.0.0.1:${at.port}`], logLevel: logLevel.NOTHING })
+  const retry = { retries: 1, initialRetryTime: 10 }
+  const producer = kafka.producer({ retry, createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  closing.push(() => producer.disconnect())
+  const point = 'shop>message:send:kafka/plays'
+  for (const arm of ['t', 'c']) {
+    const spans = await serve(contextOfKinds([['refused', point]], { arm }), () =>
+      producer.send({ topic: 'plays', messages: [{ value: 'x' }] }).catch(() => {}))
+    const proof = [SpanKind.CLIENT, 'refused', arm === 't' ? FAILED : FINE]
+    assert.deepEqual(proofs(spans, point), arm === 't' ? [proof, proof] : [proof])
+    const { kind, attributes, status } = spans.find(({ name }) => name === 'send plays')
+    assert.deepEqual([kind, status.code], [SpanKind.PRODUCER, arm === 't' ? FAILED : FINE])
+    assert.equal(attributes['messaging.operation.name'], 'send')
+    assert.equal(attributes['messaging.destination.name'], 'plays')
+  }
+})
