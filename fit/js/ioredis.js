@@ -52,7 +52,7 @@ function struck(library, { options, status }, command, send) {
     })
     return true
   }
-  if (typeof options.commandTimeout === 'number') command.setTimeout(options.commandTimeout)
+  if (typeof options.commandTimeout === 'number') command.setTimeout?.(options.commandTimeout)
   hold(delayMs, command, firing.proof, send)
   return true
 }

@@ -30,7 +30,8 @@ const END_ME = 'SELECT pg_terminate_backend(pg_backend_pid())'
 /** Put the injection points into this module's clients. Doing it again changes nothing. */
 export function hookPostgresql({ Client, Pool }) {
   const { _connect, _pulseQueryQueue } = Client?.prototype ?? {}
-  if (!_connect || !_pulseQueryQueue || _connect[HOOKED]) return
+  const native = !Client?.prototype._attachListeners // libpq's client has no connection of its own
+  if (native || !_connect || !_pulseQueryQueue || _connect[HOOKED]) return
   Client.prototype._connect = function (callback) {
     if (!served()) return _connect.call(this, callback)
     strikeConnection(this)
@@ -91,7 +92,7 @@ function isImpatient(milliseconds, delayMs) {
 function strikeStatement({ injection: { kind, delayMs }, proof }, client, statement) {
   const { submit } = statement
   const instead = (text) => {
-    Object.assign(statement, { text, values: undefined, name: undefined })
+    Object.assign(statement, { text, values: undefined, name: undefined, rows: undefined })
     return submit.call(statement, client.connection)
   }
   statement.submit = () => {
@@ -122,14 +123,19 @@ function hold(client, statement, milliseconds, proof) {
     delete statement.handleError
     proof.end()
     const failed = statement.submit(client.connection)
-    if (failed) client.connection.emit('error', failed)
+    if (!failed) return
+    statement.handleError(failed, client.connection) // as the client does where it cannot be sent
+    client.readyForQuery = true
+    client._pulseQueryQueue()
   }, milliseconds)
   statement.handleError = (error, connection) => {
     delete statement.handleError
     clearTimeout(timer)
     proof.end({ type: 'timeout' })
     handleError.call(statement, error, connection)
-    if (client._queryable) connection.query('')
+    if (!client._queryable) return
+    statement.rows = undefined
+    connection.query('')
   }
   return null
 }

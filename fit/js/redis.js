@@ -23,7 +23,8 @@ export const SAYS = {
 
 /** Put the injection point into this module's clients. Doing it again changes nothing. */
 export function hookRedis(library) {
-  const client = ownerOf(library.createClient?.(), 'sendCommand')
+  if (!library.createClientPool) return // before 5 there is none, and before 4 who makes a client connects
+  const client = ownerOf(library.createClient(), 'sendCommand')
   if (!client || !('_executeCommand' in client) || client.sendCommand[HOOKED]) return
   const { sendCommand, connect } = client
   client.sendCommand = function (words, options) {
@@ -35,7 +36,7 @@ export function hookRedis(library) {
   client.connect = function (...given) {
     return served() ? within(undefined, () => connect.apply(this, given)) : connect.apply(this, given)
   }
-  waitInContext(ownerOf(library.createClientPool?.(), 'execute'))
+  waitInContext(ownerOf(library.createClientPool(), 'execute'))
 }
 
 /** A pool works for who waited for a client in the name of whoever gave it back. */

@@ -8,6 +8,7 @@ import pg from 'pg'
 
 import { current, install } from '../../index.js'
 import { hookLoaded } from '../../late.js'
+import { hookPostgresql } from '../../postgresql.js'
 import { within } from '../../request.js'
 import { verify } from '../../runtime.js'
 import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
@@ -238,6 +239,26 @@ test('a delay is outlasted, or ends with its caller\'s patience; a timeout is su
   const got = await under(kinds('timeout-9000'), () => seen(() => patient.query(UPDATE)))
   assert.deepEqual([got, heard], [{ fine: 'UPDATE' }, []])
   await patient.end()
+})
+
+test('a delayed statement that cannot be sent fails as ever, and the next one goes', { skip }, async () => {
+  const client = await opened()
+  const bad = () => seen(() => client.query({ text: UPDATE, values: 'none' }))
+  const want = await bad()
+  const [got, next] = await under(contextOf([['d', POINT, '30']]), () => Promise.all([bad(), client.query('select 1 as n')]))
+  assert.deepEqual([got, next.rows[0].n], [want, 1])
+  await client.end()
+})
+
+test('a client of libpq is left alone', () => {
+  class Native {
+    _connect() {}
+
+    _pulseQueryQueue() {}
+  }
+  const { _connect, _pulseQueryQueue } = Native.prototype
+  hookPostgresql({ Client: Native, Pool: class {} })
+  assert.deepEqual([Native.prototype._connect, Native.prototype._pulseQueryQueue], [_connect, _pulseQueryQueue])
 })
 
 test('the control group, the first calls only, and what a statement cannot have', { skip }, async () => {

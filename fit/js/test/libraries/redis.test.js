@@ -9,6 +9,7 @@ import { createClient, createClientPool } from 'redis'
 
 import { current, install } from '../../index.js'
 import { hookLoaded } from '../../late.js'
+import { hookRedis } from '../../redis.js'
 import { within } from '../../request.js'
 import { verify } from '../../runtime.js'
 import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
@@ -163,6 +164,10 @@ const GONE = {
   kind: 'SocketClosedUnexpectedlyError', name: 'Error', message: 'Socket closed unexpectedly',
   code: undefined, errno: undefined, syscall: undefined,
 }
+
+test('node-redis: of an older one no client is made, for that would connect', () => {
+  hookRedis({ createClient: () => assert.fail('made a client') })
+})
 
 test('node-redis: a client that does not wait says that it is offline', { skip }, async () => {
   const options = { disableOfflineQueue: true, socket: { reconnectStrategy: () => 10_000 } }
