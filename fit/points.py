@@ -17,13 +17,19 @@ not know the callee's service name or its route. So a name is made of just that:
 Raw identifiers never reach a name: :func:`template_path` replaces them with ``*``. It is a
 heuristic, not a proof: a path segment such as ``/users/alice`` looks like a route and is kept.
 Give ``url.template`` where your paths carry such names.
+
+Letters of all scripts stay as they are, for of a name nothing but its hash travels. They are told
+from spaces, controls and the like by ranges rather than by their properties, since Python, Go and
+JavaScript have different versions of Unicode.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase
 from urllib.parse import unquote
 
 MAX_NAME_LENGTH = 240
@@ -32,15 +38,25 @@ _NAME = re.compile(
     r"(?P<caller>[^>]+)>(?P<kind>[a-z]+):(?P<operation>[^:/]*)"
     r"(:(?P<peer>[^/]*)(?P<template>/.*)?)?"
 )
-_UNSAFE = re.compile(r"[^A-Za-z0-9._~*{}$()!,;=@+-]+")
-_UNSAFE_TEMPLATE = re.compile(r"[^A-Za-z0-9._~*{}$()!,;=@+/:-]+")
+_LETTERS = (
+    "\u00a1-\u167f\u1681-\u1fff\u2070-\u2fff\u3001-\ud7ff"
+    "\uf900-\ufefe\uff00-\uffef\U00010000-\U000dffff"
+)
+"""What stays of the characters beyond ASCII."""
+
+_UNSAFE = re.compile(rf"[^A-Za-z0-9._~*{{}}$()!,;=@+{_LETTERS}-]+")
+_UNSAFE_TEMPLATE = re.compile(rf"[^A-Za-z0-9._~*{{}}$()!,;=@+/:{_LETTERS}-]+")
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _PLACEHOLDER = re.compile(r"\{[^}/]*\}|<[^>/]*>|(?<=/):[A-Za-z_]\w*")
-IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
-_DIGITS = re.compile(r"\d")
+IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
+_DIGITS = re.compile(r"[0-9]")
 _DEFAULT_PORTS = frozenset({80, 443})
 _COMMENT = re.compile(r"\s*(?:/\*.*?\*/|--[^\n]*\n)", re.DOTALL)
 _VERB = re.compile(r"\s*([a-zA-Z]+)")
-_TABLE = re.compile(r"\b(?:from|into|update|table|join)\s+[`\"\[]?([\w.$-]+)", re.IGNORECASE)
+_TABLE = re.compile(
+    rf"\b(?:from|into|update|table|join)\s+[`\"\[]?([A-Za-z0-9_.${_LETTERS}-]+)",
+    re.IGNORECASE | re.ASCII,
+)
 _IDENTIFIERS = re.compile(
     r"""
       [+-]?\d[\d.,:_+-]*                                        # 17, 3.14, 1-20, 2026-11-21
@@ -51,7 +67,7 @@ _IDENTIFIERS = re.compile(
     | [A-Za-z]{0,8}[-_.]?\d{3,}                                 # tt0111161, user-1234
     | (?=(?:[^0-9]*\d){3})[\w.=-]{16,}                          # tokens
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 
 
@@ -134,7 +150,7 @@ def address(host: str, port: int | str | None) -> str:
 
     Behind a name it is a detail of deployment; on loopback it is all that tells servers apart.
     """
-    bare = host.lower().rstrip(".").strip("[]")
+    bare = host.translate(_LOWER).rstrip(".").strip("[]")
     numeric = bare == "localhost" or ":" in bare or IPV4.fullmatch(bare)
     return f"{bare}:{port}" if numeric and port else bare
 
@@ -147,7 +163,7 @@ def authority(text: str) -> str:
 
 def as_path(text: str) -> str:
     """Turn a name (of a table, a topic) into what stands where a point's name has its path."""
-    return template_path("/" + text.lstrip("/")) if text else ""
+    return _templated("/" + text.lstrip("/"), _template_segment) if text else ""
 
 
 @lru_cache(maxsize=8192)
@@ -159,16 +175,24 @@ def template_path(path: str) -> str:
     >>> template_path("/v1/users/7a8f4c1e-93f2-4f04-8b5c-0d2a0ecb66b2")
     '/v1/users/*'
     """
+    return _templated(path, _template_segment_of_url)
+
+
+def _templated(path: str, template: Callable[[str], str]) -> str:
     path = path.partition("?")[0].partition("#")[0]
-    segments = [_template_segment(segment) for segment in path.split("/")]
-    return "/".join(segments) or "/"
+    return "/".join(map(template, path.split("/"))) or "/"
+
+
+def _template_segment_of_url(segment: str) -> str:
+    """Wildcard what is escaped on the wire as well: some callers have it so, some do not."""
+    return _template_segment(segment) if segment.isascii() else "*"
 
 
 def _template_segment(segment: str) -> str:
     if not segment:
         return segment
     plain = unquote(segment)
-    if plain != segment or not plain.isascii() or _IDENTIFIERS.fullmatch(plain):
+    if plain != segment or _IDENTIFIERS.fullmatch(plain):
         return "*"
     if len(plain) > 40 and _DIGITS.search(plain):
         return "*"
@@ -212,4 +236,4 @@ def template_words(text: str) -> str:
 def _template_word(word: str) -> str:
     if "/" in word:
         return template_path(word)
-    return ".".join(template_path("/" + part)[1:] for part in word.split("."))
+    return ".".join(as_path(part)[1:] for part in word.split("."))

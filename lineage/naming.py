@@ -26,13 +26,19 @@ Fields = Mapping[str, str]
 
 CALLING = frozenset({"client", "producer"})
 
+_OPENS = frozenset({"pg.connect", "redis-connect"})
+"""What spans are called in which Node's drivers open a connection."""
+
+_ASKS_NOBODY = frozenset({"pg-pool.connect"})
+"""Spans of calls around such a span, or around none where a connection is there already."""
+
 
 def point_of(service: str, name: str, kind: str, fields: Fields) -> str | None:
     """Name the point that a span of ``service`` reached; None where the span is no call."""
     given = fields.get("point")
     if given:
         return given
-    if kind not in CALLING:
+    if kind not in CALLING or name in _ASKS_NOBODY:
         return None
     for rule in (_database, _message, _rpc, _http, _function_service):
         point = rule(service, name, fields)
@@ -73,9 +79,11 @@ def _database(service: str, name: str, fields: Fields) -> str | None:
     operation = fields.get("db_operation", "")
     if verb and operation.partition(" ")[0].upper() == verb:
         operation = verb  # some write the database after it, some in lower case
-    operation = operation or verb or name.partition(" ")[0]
+    operation = operation or verb or ("connect" if name in _OPENS else name.partition(" ")[0])
     table = fields.get("db_table") or table
-    if not table and not verb and template_words(name) not in {operation, ""}:
+    if name in _OPENS:
+        table = ""
+    elif not table and not verb and template_words(name) not in {operation, ""}:
         table = template_words(name).removeprefix(operation).strip()
     return str(Point(service, "db", operation, _database_peer(fields), as_path(table)))
 

@@ -12,9 +12,13 @@ import (
 
 const maxPointName = 240
 
+// letters are what stays of the characters beyond ASCII: the ranges of fit/points.py.
+const letters = `\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{2070}-\x{2fff}\x{3001}-\x{d7ff}` +
+	`\x{f900}-\x{fefe}\x{ff00}-\x{ffef}\x{10000}-\x{dffff}`
+
 var (
-	unsafe         = regexp.MustCompile(`[^A-Za-z0-9._~*{}$()!,;=@+-]+`)
-	unsafeTemplate = regexp.MustCompile(`[^A-Za-z0-9._~*{}$()!,;=@+/:-]+`)
+	unsafe         = regexp.MustCompile(`[^A-Za-z0-9._~*{}$()!,;=@+` + letters + `-]+`)
+	unsafeTemplate = regexp.MustCompile(`[^A-Za-z0-9._~*{}$()!,;=@+/:` + letters + `-]+`)
 	placeholder    = regexp.MustCompile(`\{[^}/]*\}|<[^>/]*>|(/):[A-Za-z_][\p{L}\p{N}_]*`)
 	ipv4           = regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){3}$`)
 	escape         = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
@@ -110,8 +114,8 @@ func point(caller, kind, operation, peer, template string) string {
 	if peer != "" || template != "" {
 		made += ":" + peer + template
 	}
-	if len(made) > maxPointName { // bytes: what is left is ASCII
-		made = made[:maxPointName]
+	if utf8.RuneCountInString(made) > maxPointName {
+		made = string([]rune(made)[:maxPointName])
 	}
 	return made
 }
@@ -121,7 +125,7 @@ func clean(text string) string { return unsafe.ReplaceAllString(text, "_") }
 // address names a host as a caller does. The port counts only where the host is an address: behind a
 // name it is a detail of deployment, on loopback it is all that tells servers apart.
 func address(host string, port int) string {
-	bare := strings.Trim(strings.TrimRight(strings.ToLower(host), "."), "[]")
+	bare := strings.Trim(strings.TrimRight(strings.Map(lower, host), "."), "[]")
 	numeric := bare == "localhost" || strings.Contains(bare, ":") || ipv4.MatchString(bare)
 	if numeric && port != 0 {
 		return bare + ":" + strconv.Itoa(port)
@@ -129,15 +133,26 @@ func address(host string, port int) string {
 	return bare
 }
 
+func lower(letter rune) rune {
+	if letter >= 'A' && letter <= 'Z' {
+		return letter - 'A' + 'a'
+	}
+	return letter
+}
+
 func asPath(text string) string {
 	if text == "" {
 		return ""
 	}
-	return templatePath("/" + strings.TrimLeft(text, "/"))
+	return templated("/"+strings.TrimLeft(text, "/"), isIdentifier)
 }
 
 // templatePath replaces the identifiers in a URL's path with "*"; it drops query and fragment.
 func templatePath(path string) string {
+	return templated(path, func(segment string) bool { return !isASCII(segment) || isIdentifier(segment) })
+}
+
+func templated(path string, isIdentifier func(string) bool) string {
 	path, _, _ = strings.Cut(path, "?")
 	path, _, _ = strings.Cut(path, "#")
 	segments := strings.Split(path, "/")
@@ -153,7 +168,7 @@ func templatePath(path string) string {
 }
 
 func isIdentifier(segment string) bool {
-	if escape.MatchString(segment) || !isASCII(segment) || identifier.MatchString(segment) {
+	if escape.MatchString(segment) || identifier.MatchString(segment) {
 		return true
 	}
 	digits := 0
@@ -162,7 +177,7 @@ func isIdentifier(segment string) bool {
 			digits++
 		}
 	}
-	return digits >= 1 && (len(segment) > 40 || hexadecimal.MatchString(segment)) ||
+	return digits >= 1 && (utf8.RuneCountInString(segment) > 40 || hexadecimal.MatchString(segment)) ||
 		digits >= 3 && token.MatchString(segment)
 }
 
@@ -184,7 +199,7 @@ func templateRoute(route string) string {
 var (
 	comment = regexp.MustCompile(`(?s)^\s*(?:/\*.*?\*/|--[^\n]*\n)`)
 	verb    = regexp.MustCompile(`^\s*([a-zA-Z]+)`)
-	table   = regexp.MustCompile("(?i)\\b(?:from|into|update|table|join)\\s+[`\"\\[]?([\\p{L}\\p{N}_.$-]+)")
+	table   = regexp.MustCompile("(?i)\\b(?:from|into|update|table|join)\\s+[`\"\\[]?([A-Za-z0-9_.$" + letters + "-]+)")
 )
 
 // templateStatement reduces a statement to its verb and its table: all that is kept of it.
@@ -215,7 +230,7 @@ func templateWords(text string) string {
 		}
 		parts := strings.Split(word, ".")
 		for j, part := range parts {
-			parts[j] = templatePath("/" + part)[1:]
+			parts[j] = strings.TrimPrefix(asPath(part), "/")
 		}
 		words[i] = strings.Join(parts, ".")
 	}

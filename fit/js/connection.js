@@ -163,7 +163,8 @@ function hold(connection, milliseconds, proof, release) {
   })
 }
 
-function reset() {
+/** What a client's socket says when the other end tears the connection down. */
+export function reset() {
   const errno = -constants.errno.ECONNRESET
   return Object.assign(new Error('read ECONNRESET'), { errno, code: 'ECONNRESET', syscall: 'read' })
 }

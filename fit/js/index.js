@@ -37,8 +37,8 @@ function named() {
 }
 
 /**
- * Make the calls of this process's `fetch`, `http`, `https`, undici and grpc-js injection points. Returns
- * whether injection is possible at all.
+ * Make the calls of this process's `fetch`, `http`, `https`, undici, grpc-js, pg, redis, ioredis and kafkajs
+ * injection points. Returns whether injection is possible at all.
  *
  * Keys come from FIT_KEYS. Without a key, or with one that cannot be read, nothing is touched: a
  * service must start all the same.

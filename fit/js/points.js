@@ -4,13 +4,19 @@ import { createHash } from 'node:crypto'
 
 const MAX_NAME_LENGTH = 240
 const REMEMBERED = 8192
-const UNSAFE = /[^A-Za-z0-9._~*{}$()!,;=@+-]+/g
-const UNSAFE_TEMPLATE = /[^A-Za-z0-9._~*{}$()!,;=@+/:-]+/g
+/** What stays of the characters beyond ASCII: the ranges of fit/points.py. */
+const LETTERS =
+  '\\u00a1-\\u167f\\u1681-\\u1fff\\u2070-\\u2fff\\u3001-\\ud7ff' +
+  '\\uf900-\\ufefe\\uff00-\\uffef\\u{10000}-\\u{dffff}'
+const UNSAFE = new RegExp(`[^A-Za-z0-9._~*{}$()!,;=@+${LETTERS}\\-]+`, 'gu')
+const UNSAFE_TEMPLATE = new RegExp(`[^A-Za-z0-9._~*{}$()!,;=@+/:${LETTERS}\\-]+`, 'gu')
 const PLACEHOLDER = /\{[^}/]*\}|<[^>/]*>|(?<=\/):[A-Za-z_][\p{L}\p{N}_]*/gu
 const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/
 const COMMENTS = /^(?:\s*(?:\/\*[^]*?\*\/|--[^\n]*\n))+/
 const VERB = /^\s*([a-zA-Z]+)/
-const TABLE = /\b(?:from|into|update|table|join)\s+[`"[]?([\w.$-]+)/i
+const TABLE = new RegExp(
+  `\\b(?:from|into|update|table|join)[ \\t-\\r]+[\`"[]?([A-Za-z0-9_.$${LETTERS}\\-]+)`, 'iu',
+)
 const DEFAULT_PORTS = new Set([80, 443])
 const ESCAPE = /%[0-9A-Fa-f]{2}/
 const NOT_ASCII = /[^\x00-\x7f]/
@@ -81,9 +87,34 @@ export function rpcPoint(caller, method, peer = '') {
  * @param {string} peer the database, of Redis the server's host
  */
 export function databasePoint(caller, statement, peer) {
-  const bare = statement.replace(COMMENTS, '')
-  const verb = VERB.exec(bare)?.[1].toUpperCase() ?? ''
-  return point(caller, 'db', verb, peer, asPath(TABLE.exec(bare)?.[1] ?? ''))
+  const table = TABLE.exec(statement.replace(COMMENTS, ''))?.[1] ?? ''
+  return point(caller, 'db', verbOf(statement), peer, asPath(table))
+}
+
+/** What a statement begins with. */
+export function verbOf(statement) {
+  return VERB.exec(statement.replace(COMMENTS, ''))?.[1].toUpperCase() ?? ''
+}
+
+/**
+ * Name the opening of a connection to a database, for instance `bookmarks>db:connect:recordsdb`.
+ *
+ * @param {string} caller this service's name
+ * @param {string} peer
+ */
+export function connectPoint(caller, peer) {
+  return point(caller, 'db', 'connect', peer, '')
+}
+
+/**
+ * Name a command to Redis, for instance `api>db:GET:sessions`.
+ *
+ * @param {string} caller this service's name
+ * @param {string} command
+ * @param {string} host @param {number|null} port
+ */
+export function commandPoint(caller, command, host, port) {
+  return databasePoint(caller, command, address(host, port))
 }
 
 /**
@@ -95,18 +126,22 @@ export function databasePoint(caller, statement, peer) {
  * @param {string} destination a topic, a queue
  */
 export function messagePoint(caller, operation, system, destination) {
-  const words = destination.split(/\s+/).filter(Boolean).map(templateWord)
-  return point(caller, 'message', operation, system, asPath(words.join(' ')))
+  return point(caller, 'message', operation, system, asPath(templateWords(destination)))
+}
+
+/** A name made of words and paths, with the identifiers in it replaced by `*`. */
+export function templateWords(text) {
+  return text.split(/\s+/).filter(Boolean).map(templateWord).join(' ')
 }
 
 function templateWord(word) {
   if (word.includes('/')) return templatePath(word)
-  return word.split('.').map((part) => templatePath(`/${part}`).slice(1)).join('.')
+  return word.split('.').map((part) => asPath(part).slice(1)).join('.')
 }
 
 /** What stands where a point's name has its path. */
 function asPath(text) {
-  return text ? templatePath(`/${text.replace(/^\/+/, '')}`) : ''
+  return text ? templated(`/${text.replace(/^\/+/, '')}`, templateSegment) : ''
 }
 
 function point(caller, kind, operation, peer, template) {
@@ -114,7 +149,8 @@ function point(caller, kind, operation, peer, template) {
   let route = template.replace(UNSAFE_TEMPLATE, '_')
   if (route && !route.startsWith('/')) route = `/${route}`
   const target = cleaned || route ? `:${cleaned}${route}` : ''
-  return `${clean(caller) || 'unknown'}>${kind}:${clean(operation)}${target}`.slice(0, MAX_NAME_LENGTH)
+  const name = `${clean(caller) || 'unknown'}>${kind}:${clean(operation)}${target}`
+  return name.length > MAX_NAME_LENGTH ? [...name].slice(0, MAX_NAME_LENGTH).join('') : name
 }
 
 function clean(text) {
@@ -123,7 +159,8 @@ function clean(text) {
 
 /** The port counts only where the host is an address. */
 function address(host, port) {
-  const bare = host.toLowerCase().replace(/\.+$/, '').replace(/^[[\]]+|[[\]]+$/g, '')
+  const lower = host.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase())
+  const bare = lower.replace(/\.+$/, '').replace(/^[[\]]+|[[\]]+$/g, '')
   const numeric = bare === 'localhost' || bare.includes(':') || IPV4.test(bare)
   return numeric && port ? `${bare}:${port}` : bare
 }
@@ -133,14 +170,18 @@ function address(host, port) {
  * @param {string} path
  */
 export function templatePath(path) {
+  return templated(path, (segment) => (NOT_ASCII.test(segment) ? '*' : templateSegment(segment)))
+}
+
+function templated(path, template) {
   const [bare] = path.split(/[?#]/, 1)
-  return bare.split('/').map(templateSegment).join('/') || '/'
+  return bare.split('/').map(template).join('/') || '/'
 }
 
 function templateSegment(segment) {
   if (!segment) return segment
-  if (ESCAPE.test(segment) || NOT_ASCII.test(segment) || IDENTIFIER.test(segment)) return '*'
-  return segment.length > 40 && /\d/.test(segment) ? '*' : segment
+  if (ESCAPE.test(segment) || IDENTIFIER.test(segment)) return '*'
+  return [...segment].length > 40 && /\d/.test(segment) ? '*' : segment
 }
 
 /** Bring a framework's route (`/users/{id}`, `/users/<int:id>`, `/users/:id`) to our form. */

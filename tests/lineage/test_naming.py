@@ -54,6 +54,18 @@ def client(status: int = 0, /, name: str = "call", kind: str = "client", **given
             "api>rpc:Find:driver/D.S",
         ),
         (
+            {"db__system": "mysql", "db__name": "库存库", "db__statement": "select * from 订单"},
+            "api>db:SELECT:库存库/订单",
+        ),
+        (
+            {"messaging__system": "rabbitmq", "messaging__destination__name": "支付"},
+            "api>message:send:rabbitmq/支付",
+        ),
+        (
+            {"http__request__method": "GET", "url__full": "http://库存服务/订单/%E8%AE%A2"},
+            "api>http:GET:库存服务/*/*",
+        ),
+        (
             {"db__system": "mysql", "db__statement": "select * from owners where id = 7"},
             "api>db:SELECT:mysql/owners",
         ),
@@ -79,6 +91,21 @@ def test_points_are_named_from_old_and_new_conventions(
     attributes: dict[str, str], point: str
 ) -> None:
     assert client(**attributes).point == point
+
+
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [
+        ("pg.query:SELECT shop", "api>db:SELECT:shop/marks"),
+        ("pg.connect", "api>db:connect:shop"),
+        ("pg-pool.connect", None),
+    ],
+)
+def test_what_node_calls_the_opening_of_a_connection(name: str, point: str | None) -> None:
+    text = {"db__query__text": "select 1 from marks"} if "query" in name else {}
+    pg = {"db__system__name": "postgresql", "db__namespace": "shop", "server__address": "10.0.0.7"}
+
+    assert client(name=name, **pg, **text).point == point
 
 
 def test_identifiers_in_span_names_never_reach_a_name() -> None:
