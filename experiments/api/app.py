@@ -21,6 +21,7 @@ from ldfi.experiments.api import (
     findings,
     forecast,
     heads,
+    ids,
     ingest,
     metrics,
     openapi,
@@ -59,6 +60,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     classes.router,
     safety.router,
     events.router,
+    ids.router,
     tokens.router,
     metrics.router,
 )

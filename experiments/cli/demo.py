@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import AsJson
@@ -27,9 +26,12 @@ from ldfi.experiments.cli.demo_view import progress, report, traffic_so_far, ver
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.opening import login_link
 from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.errors import ExperimentsError, Unreachable
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ldfi.experiments.cli.client import Client
 
 START_SECONDS = 40.0
@@ -92,11 +94,11 @@ def demo(
 ) -> None:
     """Find the planted failures of a small streaming service, live."""
     need("demo")
-    console = Console(stderr=as_json)
+    screen = console(stderr=as_json)
     try:
-        result = _demonstrate(seed, keep, console)
+        result = _demonstrate(seed, keep, screen)
     except KeyboardInterrupt:
-        console.print("Stopped, and every process with it.")
+        screen.print("Stopped, and every process with it.")
         raise typer.Exit(exits.INTERRUPTED) from None
     if as_json:
         typer.echo(json.dumps(result))
@@ -125,7 +127,7 @@ def _start(
     from ldfi.experiments.cli.client import Client
 
     url = f"http://127.0.0.1:{free_port()}"
-    console.print(f"Starting the service at {url} and the demo application …", highlight=False)
+    console.print(f"Starting the service at {url} and the demo application …")
     _start_service(processes, secret, folder, url)
     wait_until_ready(url, processes)
     spans = {
@@ -134,7 +136,7 @@ def _start(
     }
     start_application(processes, secret, url, spans, seed, RATES, console)
     client = Client(url, secret.operator)
-    console.print(f"Watch it at {login_link(client)}", highlight=False, soft_wrap=True)
+    console.print(f"Watch it at {login_link(client)}", soft_wrap=True)
     return client
 
 
@@ -177,7 +179,6 @@ def start_application(
     console.print(
         f"{len(application['services'])} services are up behind {application['gateway']}; "
         f"{DEVICES} simulated devices use them.",
-        highlight=False,
     )
 
 
@@ -251,10 +252,10 @@ def run(
                 screen.update(progress(campaign, verdicts, waiting))
                 continue
             if waiting and time.monotonic() > due:
-                console.print(waiting, highlight=False, soft_wrap=True)
+                console.print(waiting, soft_wrap=True)
                 due = time.monotonic() + SAY_SECONDS
             for line in verdicts[said:]:
-                console.print(line, highlight=False, soft_wrap=True)
+                console.print(line, soft_wrap=True)
             said = len(verdicts)
     return campaign
 
@@ -301,11 +302,10 @@ def _stay(client: Client, secret: Secrets, console: Console, processes: Processe
     console.print(
         f"Still running; Ctrl-C ends it. Look around at {login_link(client)} "
         "or, in another terminal:",
-        highlight=False,
         soft_wrap=True,
     )
     wanted = f"export LDFI_URL={client.url} LDFI_TOKEN={secret.operator}"
-    console.print(wanted, highlight=False, soft_wrap=True)
+    console.print(wanted, soft_wrap=True)
     try:
         while True:
             processes.check()

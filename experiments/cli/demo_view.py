@@ -8,6 +8,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ldfi.experiments.cli.terminal import columns
+
 LATEST = 8
 """Verdicts shown while the campaign runs."""
 
@@ -62,35 +64,33 @@ def progress(campaign: dict[str, Any], verdicts: list[str], waiting: str = "") -
 
 def report(console: Console, campaign: dict[str, Any], result: dict[str, Any]) -> None:
     """Draw the table at the end: findings against the weaknesses that were written down."""
-    table = Table("request class", "faults", "planted as", "found", title="What hurts")
+    table = columns("request class", "planted as", "found", "faults together", whole=3)
     for row in result["comparison"]:
         found, planted = row["found"], row["weakness"]
-        mark = "[green]yes[/]" if found and planted else "[red]NO[/]"
-        planted = planted or "[red]not planted[/]"
-        table.add_row(row["class"], "\n".join(row["faults"]), planted, mark)
-    console.print(table)
+        mark = Text("yes", "green") if found and planted else Text("NO", "bold red")
+        planted = planted or Text("not planted", "bold red")
+        table.add_row(row["class"], planted, mark, "\n".join(row["faults"]))
+    console.print(Text("What hurts", "bold"), table, sep="\n")
     console.print(
         f"{result['experiments']} experiments in {result['seconds']} s; "
-        f"{result['exposed_members']} members exposed, {result['failed_members']} of them hurt.",
-        highlight=False,
+        f"{result['exposed_members']} members exposed, {result['failed_members']} of them hurt."
     )
-    console.print(
-        "Findings equal the planted weaknesses."
-        if result["matched"]
-        else f"[red]Findings differ from the planted weaknesses[/] ({campaign['reason']}).",
-        highlight=False,
-    )
+    said = Text("Findings equal the planted weaknesses.")
+    if not result["matched"]:
+        said = Text("Findings differ from the planted weaknesses", "bold red")
+        said.append(f" ({campaign['reason']}).", "default")
+    console.print(said)
 
 
-def _now(item: dict[str, Any]) -> str:
+def _now(item: dict[str, Any]) -> Text:
     if item["finished"]:
-        return "[green]nothing left to try[/]"
+        return Text("nothing left to try", "green")
     if item["waiting"]:
-        return f"[yellow]{item['waiting']}[/]"
+        return Text(item["waiting"], "yellow")
     if not item["running"]:
-        return "…"
+        return Text("…")
     faults = item["running"]["hypothesis"]
-    return faults[0] if len(faults) == 1 else f"{len(faults)} faults at once, {faults[0]} …"
+    return Text(faults[0] if len(faults) == 1 else f"{len(faults)} faults at once, {faults[0]} …")
 
 
 def _failures(arm: dict[str, int]) -> str:

@@ -8,7 +8,6 @@ import secrets
 import socket
 
 import uvicorn
-from rich.console import Console
 from starlette.types import ASGIApp
 
 from ldfi.experiments.api.app import create_app
@@ -16,6 +15,7 @@ from ldfi.experiments.api.listening import PatientConnection, room
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.domain.traffic.waiting import EXPORT
 from ldfi.experiments.errors import InvalidConfig
 from ldfi.experiments.notify.slack import Slack
@@ -178,7 +178,7 @@ def _targets(config: Config) -> list[Target]:
 
 def _made_token() -> str:
     token = secrets.token_urlsafe(24)
-    Console(stderr=True).print(
-        f"No LDFI_TOKENS given. Admin token for this run: {token}", soft_wrap=True, highlight=False
+    console(stderr=True).print(
+        f"No LDFI_TOKENS given. Admin token for this run: {token}", soft_wrap=True
     )
     return f"admin:{token}"
