@@ -59,6 +59,11 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
             "demo", "demo:demo", "Find the planted failures of a small streaming service, live."
         ),
         CommandRow(
+            "init",
+            "init:init",
+            "Make keys and tokens for every role, and print what each process must be told.",
+        ),
+        CommandRow(
             "serve",
             "serve:serve",
             "Run the service. It needs no other server. Everything else is set as `ldfi config`"
