@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -64,6 +65,7 @@ def install(app: FastAPI) -> None:
     app.state.sessions = Sessions(
         app.state.member_key, secure=(app.state.public_url or "").startswith("https://")
     )
+    app.state.login_path = partial(login.login_path, app.state.sessions)  # for whoever starts us
     app.state.evidence_kept = EvidenceKept()
     for router in ROUTERS:
         app.include_router(router)

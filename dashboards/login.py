@@ -12,7 +12,7 @@ from ldfi.dashboards.forms import Submitted
 from ldfi.dashboards.links import ours
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.sessions import sessions
+from ldfi.dashboards.sessions import Sessions, sessions
 from ldfi.experiments.api.auth import Viewer, recognise
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
@@ -25,7 +25,12 @@ api = APIRouter(prefix="/api/v1", route_class=GuardedRoute, include_in_schema=Fa
 @api.post("/login-links")
 async def make_link(request: Request, caller: Viewer) -> dict[str, str]:
     """Make a link with which one browser can log in as the caller, once and soon."""
-    return {"path": f"/login?{urlencode({'link': sessions(request).link(caller.id)})}"}
+    return {"path": login_path(sessions(request), caller.id)}
+
+
+def login_path(sessions: Sessions, who: str) -> str:
+    """Make a path on which one browser can log in, once and soon, as who holds this token."""
+    return f"/login?{urlencode({'link': sessions.link(who)})}"
 
 
 @router.get("/login")

@@ -19,7 +19,7 @@ EVERY = 0.1
 @contextmanager
 def progress_on(console: Console) -> Iterator[Callback]:
     """Show the file being read, the spans so far and their rate; gone when reading is over."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("reading", total=None)
         begin = latest = monotonic()

@@ -6,10 +6,14 @@ from collections import Counter
 
 from rich.console import Console
 from rich.markup import escape
+from rich.rule import Rule
 from rich.table import Table
 
 from ldfi.experiments.analyze.report import Analysis, ClassReport
 from ldfi.experiments.analyze.words import counted, fault_in_words, faults_in_words
+
+LINE = 100
+"""Columns of a line between classes, at most: a pipe has no width."""
 
 SHOWN = 8
 """Lines of one kind shown for a class; the rest is counted."""
@@ -45,7 +49,8 @@ def _unread(analysis: Analysis, console: Console) -> None:
 
 def _class(each: ClassReport, max_size: int, console: Console) -> None:
     console.print()
-    console.rule(f"[bold]{escape(each.name)}[/] [dim]at {escape(each.service)}[/]", align="left")
+    rule = Rule(f"[bold]{escape(each.name)}[/] [dim]at {escape(each.service)}[/]", align="left")
+    console.print(rule, width=min(console.width, LINE))
     counts = [counted(each.traces, "request"), f"{each.good:,} good"]
     counts += [f"{each.failed:,} failed"] if each.failed else []
     counts += [f"{each.refused:,} refused (4xx)"] if each.refused else []
@@ -66,7 +71,9 @@ def _supports(each: ClassReport, console: Console) -> None:
     if not any(support.points for support in each.supports):
         console.print("No calls are recorded in the good requests of this class.")
         return
-    table = Table("requests", "rely on", "without", box=None, padding=(0, 2, 0, 0))
+    table = Table("requests", box=None, padding=(0, 2, 0, 0))
+    for name in ("rely on", "without"):
+        table.add_column(name, overflow="fold")
     for support in each.supports[:SHOWN]:
         table.add_row(
             f"{support.requests:,}",

@@ -22,6 +22,7 @@ from ldfi.experiments.api import (
     findings,
     forecast,
     heads,
+    ids,
     ingest,
     metrics,
     openapi,
@@ -60,6 +61,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     classes.router,
     safety.router,
     events.router,
+    ids.router,
     tokens.router,
     metrics.router,
 )

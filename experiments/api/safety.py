@@ -64,6 +64,7 @@ class Status(BaseModel):
     maintenance: list[MaintenanceView]
     spans: int
     outcomes: int
+    went_well: int = Field(description="Outcomes that were good.")
     dropped: dict[str, int]
 
 
@@ -113,6 +114,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         maintenance=list(map(MaintenanceView.of, engine.scheduler.state.windows)),
         spans=engine.spans,
         outcomes=engine.outcomes,
+        went_well=engine.went_well,
         dropped=engine.drops(),
     )
 

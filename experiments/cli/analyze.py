@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import AsJson
+from ldfi.experiments.cli.terminal import console
 
 
 def analyze(
@@ -34,14 +34,14 @@ def analyze(
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise typer.BadParameter(f"there is no {', '.join(missing)}", param_hint="PATHS")
-    with progress_on(Console(stderr=True)) as progress:
+    with progress_on(console(stderr=True)) as progress:
         analysis = analyze_files(paths, max_size, class_by or (), progress)
     if html is not None:
         html.write_text(page(analysis), encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(analysis.to_json()))
     else:
-        render(analysis, Console(emoji=False))
+        render(analysis, console(markup=True))
         if html is not None:
             typer.echo(f"Page written to {html}.")
     raise typer.Exit(exits.FINE if analysis.spans else exits.USAGE)

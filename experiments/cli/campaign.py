@@ -28,10 +28,9 @@ from ldfi.experiments.cli.control import (
     Watch,
     connected,
     listed,
-    posted,
-    segment,
 )
 from ldfi.experiments.cli.experiment_view import experiment_table
+from ldfi.experiments.cli.ids import HELP, path_of, posted_to
 from ldfi.experiments.cli.setting_options import with_settings
 from ldfi.experiments.cli.settings import Set, checked, pairs, read
 from ldfi.experiments.cli.terminal import columns, console, show, show_page
@@ -45,7 +44,7 @@ app = typer.Typer(
     help="Experiments over request classes until nothing is left to try.", no_args_is_help=True
 )
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help=f"The campaign's id, {HELP}.")]
 WHAT: Final = "What is looked for"
 OPTIONS: Final = {
     WHAT: (
@@ -146,7 +145,7 @@ def list_campaigns(
 def show_campaign(campaign_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     """Show how far a campaign is, class by class."""
     with connected(url, token) as client:
-        campaign = client.get(_path(campaign_id))
+        campaign = client.get(path_of(client, "campaign", campaign_id))
     show(campaign, overview(campaign), as_json=as_json)
 
 
@@ -154,7 +153,7 @@ def show_campaign(campaign_id: Id, token: Token, url: Url = HERE, as_json: AsJso
 def watch_campaign(campaign_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     """Follow a campaign until its run is over. Exit codes as with `start --watch`."""
     with connected(url, token) as client:
-        _watch(client, client.get(_path(campaign_id)), None, as_json=as_json)
+        _watch(client, client.get(path_of(client, "campaign", campaign_id)), None, as_json=as_json)
 
 
 @app.command()
@@ -162,14 +161,14 @@ def pause(
     campaign_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
 ) -> None:
     """Let a campaign start nothing more for now. What is armed is disarmed at once."""
-    campaign = posted(url, token, f"{_path(campaign_id)}/pause", {"reason": reason})
+    campaign = posted_to(url, token, "campaign", campaign_id, "pause", {"reason": reason})
     show(campaign, f"Paused. `ldfi campaign resume {campaign['id']}` goes on.", as_json=as_json)
 
 
 @app.command()
 def resume(campaign_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     """Let a paused campaign go on."""
-    campaign = posted(url, token, f"{_path(campaign_id)}/resume")
+    campaign = posted_to(url, token, "campaign", campaign_id, "resume")
     show(campaign, f"Campaign {campaign['id']} goes on.", as_json=as_json)
 
 
@@ -178,7 +177,7 @@ def stop(
     campaign_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
 ) -> None:
     """Stop a campaign for good. What is armed is disarmed at once."""
-    campaign = posted(url, token, f"{_path(campaign_id)}/stop", {"reason": reason})
+    campaign = posted_to(url, token, "campaign", campaign_id, "stop", {"reason": reason})
     show(campaign, f"Campaign {campaign['id']} is stopped.", as_json=as_json)
 
 
@@ -192,7 +191,7 @@ def release(
 ) -> None:
     """Let a class that is held since its lineage changed be explored again."""
     held = {"request_class": request_class}
-    campaign = posted(url, token, f"{_path(campaign_id)}/release", held)
+    campaign = posted_to(url, token, "campaign", campaign_id, "release", held)
     show(campaign, f"{request_class} is explored again.", as_json=as_json)
 
 
@@ -206,7 +205,9 @@ def experiments(
     as_json: AsJson = False,
 ) -> None:
     """List a campaign's experiments, newest first, with control against treatment."""
-    page = listed(url, token, f"{_path(campaign_id)}/experiments", limit, everything)
+    with connected(url, token) as client:
+        path = f"{path_of(client, 'campaign', campaign_id)}/experiments"
+        page = client.page(path, None if everything else limit)
     table = experiment_table(page["items"])
     show_page(page, table, "It has tried nothing yet.", as_json=as_json)
 
@@ -259,7 +260,3 @@ def _started(campaign: dict[str, Any]) -> Text:
     if campaign["state"] == "scheduled":
         line.append(f"; run {campaign['run']} begins at {when(campaign['next_run_at'])} UTC")
     return line.append(".")
-
-
-def _path(campaign_id: str) -> str:
-    return f"/campaigns/{segment(campaign_id)}"

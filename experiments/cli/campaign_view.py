@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ldfi.experiments.cli.terminal import columns
+from ldfi.experiments.cli.terminal import Card, columns
 from ldfi.experiments.cli.words import (
     NOTHING,
     STYLES,
@@ -35,13 +35,13 @@ HEAD: Final = 5
 
 def overview(campaign: dict[str, Any]) -> RenderableType:
     """One campaign: what it is, where it stands, and each of its classes."""
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="dim")
-    facts.add_column(overflow="fold")
+    facts = Card()
     state = styled(campaign["state"])
     if campaign["reason"]:
         state.append(f": {campaign['reason']}", "default")
-    facts.add_row("campaign", " ".join(filter(None, (campaign["id"], campaign["name"]))))
+    facts.add_row("campaign", campaign["id"])
+    if campaign["name"]:
+        facts.add_row("name", campaign["name"])
     facts.add_row("state", state)
     if campaign["waiting"]:
         facts.add_row("waiting", Text(campaign["waiting"], "yellow"))
@@ -54,7 +54,8 @@ def overview(campaign: dict[str, Any]) -> RenderableType:
         facts.add_row("left open", Text(said, "yellow"))
     for name, why in campaign["not_yet"].items():
         facts.add_row("not yet", f"{name}: {why}")
-    return Group(facts, class_table(campaign["classes"])) if campaign["classes"] else facts
+    classes = campaign["classes"]
+    return Group(facts, "", class_table(classes, cards=True)) if classes else facts
 
 
 def forecast_shown(forecast: dict[str, Any]) -> RenderableType:
@@ -62,7 +63,7 @@ def forecast_shown(forecast: dict[str, Any]) -> RenderableType:
     settings = forecast["settings"]
     shares = f"{percent(settings['treatment'])} treated, {percent(settings['control'])} in control"
     line = Text(f"{shares}, {settings['window']:g} s for each experiment.")
-    table = columns("request class", "a minute", "treated", "harmful", "tolerated", "takes", "")
+    table = columns("request class", "a minute", "treated", "harmful", "tolerated", "takes", "it")
     for each in forecast["classes"]:
         table.add_row(
             each["request_class"],
@@ -83,10 +84,10 @@ def undecided(estimate: dict[str, Any]) -> Text:
     return Text(f"{_DECIDES[estimate['decides']][0]}: {estimate['words']}", "yellow")
 
 
-def class_table(classes: list[dict[str, Any]]) -> Table:
+def class_table(classes: list[dict[str, Any]], *, cards: bool = False) -> Table:
     """Make a row for each request class, with what is tried on it now."""
     table = columns(
-        "request class", "now", "control", "treatment", "open", "found", whole=0, cards=False
+        "request class", "now", "control", "treatment", "open", "found", whole=0, cards=cards
     )
     for name in ("open", "found"):
         column = next(each for each in table.columns if each.header == name)

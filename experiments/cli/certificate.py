@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.control import HERE, AsJson, Html, Token, Url, connected, segment
+from ldfi.experiments.cli.control import HERE, AsJson, Html, Token, Url, connected
+from ldfi.experiments.cli.ids import HELP, path_of
 
 if TYPE_CHECKING:
     from ldfi.experiments.cli.checked import Checked
@@ -30,14 +31,14 @@ SEVERITY = (exits.FOUND, exits.USAGE, exits.INCONCLUSIVE, exits.FINE)
 
 @app.command()
 def show(
-    campaign: Annotated[str, typer.Argument(help="The campaign's id.")],
+    campaign: Annotated[str, typer.Argument(help=f"The campaign's id, {HELP}.")],
     token: Token,
     html: Html = None,
     url: Url = HERE,
 ) -> None:
     """Print a campaign's certificates as JSON, one for each request class."""
-    path = f"/campaigns/{segment(campaign)}/certificates"
     with connected(url, token) as client:
+        path = f"{path_of(client, 'campaign', campaign)}/certificates"
         certificates = client.get(path)
         if html is not None:
             html.write_text(client.page_file(f"{path}/file"), encoding="utf-8")
@@ -54,14 +55,14 @@ def head(token: Token, since: Since = None, url: Url = HERE) -> None:
 
 @app.command()
 def get(
-    campaign: Annotated[str, typer.Argument(help="The campaign's id.")],
+    campaign: Annotated[str, typer.Argument(help=f"The campaign's id, {HELP}.")],
     token: Token,
     since: Since = None,
     url: Url = HERE,
 ) -> None:
     """Print a campaign's certificates with every run they rest on, and the signed head."""
     with connected(url, token) as client:
-        path = f"/campaigns/{segment(campaign)}/evidence"
+        path = f"{path_of(client, 'campaign', campaign)}/evidence"
         typer.echo(json.dumps(client.get(path, since=_size(since))))
 
 

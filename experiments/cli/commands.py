@@ -6,8 +6,8 @@ list shows, and its module is imported when the command itself is called, or ask
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Final
 
@@ -21,11 +21,12 @@ PACKAGE: Final = "ldfi.experiments.cli"
 @dataclass(frozen=True, slots=True)
 class CommandRow:
     """A command or group: its name, where it is (``MODULE:NAME``), and the first words of its help,
-    which the list of commands shows."""
+    which the list of commands shows, in the ``panel`` that it belongs to."""
 
     name: str
     place: str
     help: str
+    panel: str = ""
 
     def found(self) -> Callable[..., Any] | typer.Typer:
         """Import the function of a command, or the application of a group."""
@@ -52,98 +53,126 @@ def _nothing() -> None:
     """Do nothing: a group needs a function of its own."""
 
 
-COMMANDS: Final = (
-    CommandRow(
-        "demo", "demo:demo", "Find the planted failures of a small streaming service, live."
+PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
+    "First steps": (
+        CommandRow(
+            "demo", "demo:demo", "Find the planted failures of a small streaming service, live."
+        ),
+        CommandRow(
+            "init",
+            "init:init",
+            "Make keys and tokens for every role, and print what each process must be told.",
+        ),
+        CommandRow(
+            "serve",
+            "serve:serve",
+            "Run the service. It needs no other server. Everything else is set as `ldfi config`"
+            " says.",
+        ),
+        CommandRow(
+            "open",
+            "opening:open_page",
+            "Open the web pages, or the page of one ID; print a link that logs a browser in, once.",
+        ),
     ),
-    CommandRow(
-        "serve",
-        "serve:serve",
-        "Run the service. It needs no other server. Everything else is set as `ldfi config` says.",
+    "Without a service": (
+        CommandRow(
+            "analyze",
+            "analyze:analyze",
+            "Read traces; say what each request class relies on and what might still hurt it.",
+        ),
+        CommandRow(
+            "explore",
+            "explore:app",
+            "Run a functional test of any language under every combination of failures worth"
+            " trying.",
+        ),
+        CommandRow(
+            "replay",
+            "replay:app",
+            "Send recorded requests again: feed campaigns, measure a version, compare two.",
+        ),
     ),
-    CommandRow(
-        "open",
-        "opening:open_page",
-        "Open the web pages, or the page of one ID; print a link that logs a browser in, once.",
+    "Find": (
+        CommandRow(
+            "campaign",
+            "campaign:app",
+            "Experiments over request classes until nothing is left to try.",
+        ),
+        CommandRow(
+            "experiment",
+            "experiment:app",
+            "One hypothesis on one request class, beside a control group.",
+        ),
+        CommandRow("findings", "findings:app", "What hurts, and what has become of it."),
+        CommandRow(
+            "classes",
+            "classes:classes",
+            "List the request classes, the busiest first: their traffic, and what they rely on.",
+        ),
+        CommandRow(
+            "whatif",
+            "whatif:whatif",
+            "Say what one more failure would do, from the evidence alone. Nothing is injected.",
+        ),
     ),
-    CommandRow(
-        "analyze",
-        "analyze:analyze",
-        "Read traces; say what each request class relies on and what might still hurt it.",
+    "Stay safe": (
+        CommandRow(
+            "halt",
+            "safety:halt",
+            "Disarm everything at once. Nothing starts again before `ldfi resume`.",
+        ),
+        CommandRow("resume", "safety:resume", "Let experiments start again after `ldfi halt`."),
+        CommandRow(
+            "status",
+            "safety:status",
+            "Show whether anything is halted or armed, and what the budgets have left.",
+        ),
+        CommandRow(
+            "maintenance", "maintenance:app", "Windows in which what is down is left alone."
+        ),
     ),
-    CommandRow(
-        "explore",
-        "explore:app",
-        "Run a functional test of any language under every combination of failures worth trying.",
+    "Prove and hand on": (
+        CommandRow(
+            "certificate", "certificate:app", "Certificates: what was proved, and what stayed open."
+        ),
+        CommandRow(
+            "audit", "safety:audit", "List who did what, to what, why and when; newest first."
+        ),
+        CommandRow(
+            "reproduce",
+            "reproduce:reproduce",
+            "Send a scenario's request, signed for your own device, with the faults and without.",
+        ),
+        CommandRow(
+            "scenario", "scenario:app", "Scenario files: their format, and whether one is sound."
+        ),
+        CommandRow("export", "export:app", "Faults in the words of other tools."),
     ),
-    CommandRow(
-        "replay",
-        "replay:app",
-        "Send recorded requests again: feed campaigns, measure a version, compare two.",
+    "Run the service": (
+        CommandRow("config", "config:app", "The configuration of the service."),
+        CommandRow(
+            "token",
+            "token:app",
+            "Bearer tokens: make, list, revoke. Needs a token of role admin.",
+        ),
+        CommandRow(
+            "prune",
+            "prune:prune",
+            "Drop what is old: audit, notifications, details of experiments. No lesson, no run.",
+        ),
     ),
-    CommandRow(
-        "classes",
-        "classes:classes",
-        "List the request classes, the busiest first: their traffic, and what they rely on.",
-    ),
-    CommandRow(
-        "whatif",
-        "whatif:whatif",
-        "Say what one more failure would do, from the evidence alone. Nothing is injected.",
-    ),
-    CommandRow(
-        "halt",
-        "safety:halt",
-        "Disarm everything at once. Nothing starts again before `ldfi resume`.",
-    ),
-    CommandRow("resume", "safety:resume", "Let experiments start again after `ldfi halt`."),
-    CommandRow(
-        "status",
-        "safety:status",
-        "Show whether anything is halted or armed, and what the budgets have left.",
-    ),
-    CommandRow("audit", "safety:audit", "List who did what, to what, why and when; newest first."),
-    CommandRow(
-        "reproduce",
-        "reproduce:reproduce",
-        "Send a scenario's request, signed for your own device, with the faults and without.",
-    ),
-    CommandRow(
-        "campaign",
-        "campaign:app",
-        "Experiments over request classes until nothing is left to try.",
-    ),
-    CommandRow(
-        "experiment",
-        "experiment:app",
-        "One hypothesis on one request class, beside a control group.",
-    ),
-    CommandRow("findings", "findings:app", "What hurts, and what has become of it."),
-    CommandRow(
-        "certificate", "certificate:app", "Certificates: what was proved, and what stayed open."
-    ),
-    CommandRow("maintenance", "maintenance:app", "Windows in which what is down is left alone."),
-    CommandRow(
-        "scenario", "scenario:app", "Scenario files: their format, and whether one is sound."
-    ),
-    CommandRow("export", "export:app", "Faults in the words of other tools."),
-    CommandRow(
-        "prune",
-        "prune:prune",
-        "Drop what is old: audit, notifications, details of experiments. No lesson, no run.",
-    ),
-    CommandRow("config", "config:app", "The configuration of the service."),
-    CommandRow(
-        "token", "token:app", "Bearer tokens: make, list, revoke. Needs a token of role admin."
-    ),
-)
+}
+"""The commands as `ldfi --help` shows them, in panels."""
+
+COMMANDS: Final = tuple(replace(row, panel=panel) for panel, rows in PANELS.items() for row in rows)
 
 
 class Listed(TyperCommand):
     """A command as far as the list shows it; the command itself is imported when it is called."""
 
     def __init__(self, row: CommandRow) -> None:
-        super().__init__(row.name, help=row.help)
+        super().__init__(row.name, help=row.help, rich_help_panel=row.panel)
         self.row = row
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:

@@ -8,28 +8,39 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.campaign_view import class_lines
 from ldfi.experiments.cli.control import AsJson
-from ldfi.experiments.cli.demo_view import progress, report, traffic_so_far, verdict_line
+from ldfi.experiments.cli.demo_view import (
+    Machine,
+    progress,
+    report,
+    traffic_so_far,
+    verdict_line,
+    why_not_done,
+)
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.opening import login_link
 from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.errors import ExperimentsError, Unreachable
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ldfi.experiments.cli.client import Client
 
 START_SECONDS = 40.0
@@ -92,11 +103,11 @@ def demo(
 ) -> None:
     """Find the planted failures of a small streaming service, live."""
     need("demo")
-    console = Console(stderr=as_json)
+    screen = console(stderr=as_json)
     try:
-        result = _demonstrate(seed, keep, console)
+        result = _demonstrate(seed, keep, screen)
     except KeyboardInterrupt:
-        console.print("Stopped, and every process with it.")
+        screen.print("Stopped, and every process with it.")
         raise typer.Exit(exits.INTERRUPTED) from None
     if as_json:
         typer.echo(json.dumps(result))
@@ -105,12 +116,9 @@ def demo(
 
 def _demonstrate(seed: int, keep: bool, console: Console) -> dict[str, Any]:
     started = time.monotonic()
-    with (
-        tempfile.TemporaryDirectory(prefix="ldfi-demo-") as folder,
-        Processes(Path(folder)) as processes,
-    ):
+    with _folder(console) as folder, Processes(folder) as processes:
         secret = Secrets.make()
-        client = _start(processes, secret, Path(folder), seed, console)
+        client = _start(processes, secret, folder, seed, console)
         campaign = run(client, processes, {**CAMPAIGN, "seed": seed}, LIMIT_SECONDS, console)
         result = compared(client, campaign, time.monotonic() - started)
         report(console, campaign, result)
@@ -119,13 +127,28 @@ def _demonstrate(seed: int, keep: bool, console: Console) -> dict[str, Any]:
     return result
 
 
+@contextmanager
+def _folder(console: Console) -> Iterator[Path]:
+    """Make a folder for state and logs, which stays where the demo failed."""
+    folder = Path(tempfile.mkdtemp(prefix="ldfi-demo-"))
+    try:
+        yield folder
+    except ExperimentsError:
+        console.print(f"What the processes said is kept in {folder}.", soft_wrap=True)
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _start(
     processes: Processes, secret: Secrets, folder: Path, seed: int, console: Console
 ) -> Client:
     from ldfi.experiments.cli.client import Client
 
     url = f"http://127.0.0.1:{free_port()}"
-    console.print(f"Starting the service at {url} and the demo application …", highlight=False)
+    console.print(f"Starting the service at {url} and the demo application …")
     _start_service(processes, secret, folder, url)
     wait_until_ready(url, processes)
     spans = {
@@ -134,7 +157,8 @@ def _start(
     }
     start_application(processes, secret, url, spans, seed, RATES, console)
     client = Client(url, secret.operator)
-    console.print(f"Watch it at {login_link(client)}", highlight=False, soft_wrap=True)
+    console.print(f"Pages at {url}. Log in, once and within ten minutes:")
+    console.print(f"  {login_link(client)}", soft_wrap=True)
     return client
 
 
@@ -177,7 +201,6 @@ def start_application(
     console.print(
         f"{len(application['services'])} services are up behind {application['gateway']}; "
         f"{DEVICES} simulated devices use them.",
-        highlight=False,
     )
 
 
@@ -235,33 +258,28 @@ def run(
     with live as screen:
         while campaign["state"] == "running":
             if time.monotonic() > end:
-                raise ExperimentsError(
-                    f"the campaign is not done after {limit:.0f} s. {waiting or _open(campaign)}"
-                )
+                why = why_not_done(campaign, waiting, Machine.now())
+                raise ExperimentsError(f"the campaign is not done after {limit:.0f} s:\n{why}")
             time.sleep(0.4)
             processes.check()
             campaign = client.get(f"/campaigns/{campaign['id']}")
             verdicts = _verdicts(client, campaign["id"])
-            waiting = (
-                ""
-                if campaign["classes"]
-                else traffic_so_far(client.get("/classes"), definition["min_traffic"])
-            )
+            waiting = "" if campaign["classes"] else _traffic(client, definition["min_traffic"])
             if screen is not None:
                 screen.update(progress(campaign, verdicts, waiting))
                 continue
-            if waiting and time.monotonic() > due:
-                console.print(waiting, highlight=False, soft_wrap=True)
+            if time.monotonic() > due:
+                for line in [waiting] if waiting else class_lines(campaign):
+                    console.print(line, soft_wrap=True)
                 due = time.monotonic() + SAY_SECONDS
             for line in verdicts[said:]:
-                console.print(line, highlight=False, soft_wrap=True)
+                console.print(line, soft_wrap=True)
             said = len(verdicts)
     return campaign
 
 
-def _open(campaign: dict[str, Any]) -> str:
-    counts = (f"{each['open']} on {each['name']}" for each in campaign["classes"])
-    return f"Hypotheses left open: {', '.join(counts)}."
+def _traffic(client: Client, needed: int) -> str:
+    return traffic_so_far(client.get("/classes"), client.get("/status"), needed, Machine.now())
 
 
 def _verdicts(client: Client, campaign_id: str) -> list[str]:
@@ -301,11 +319,10 @@ def _stay(client: Client, secret: Secrets, console: Console, processes: Processe
     console.print(
         f"Still running; Ctrl-C ends it. Look around at {login_link(client)} "
         "or, in another terminal:",
-        highlight=False,
         soft_wrap=True,
     )
     wanted = f"export LDFI_URL={client.url} LDFI_TOKEN={secret.operator}"
-    console.print(wanted, highlight=False, soft_wrap=True)
+    console.print(wanted, soft_wrap=True)
     try:
         while True:
             processes.check()

@@ -17,10 +17,9 @@ from ldfi.experiments.cli.control import (
     Watch,
     connected,
     listed,
-    posted,
-    segment,
 )
 from ldfi.experiments.cli.experiment_view import experiment_table, side_by_side
+from ldfi.experiments.cli.ids import HELP, path_of, posted_to
 from ldfi.experiments.cli.settings import Set, checked, pairs
 from ldfi.experiments.cli.terminal import show, show_page
 from ldfi.experiments.cli.trying import code_of, tried
@@ -29,7 +28,7 @@ app = typer.Typer(
     help="One hypothesis on one request class, beside a control group.", no_args_is_help=True
 )
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The experiment's id.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help=f"The experiment's id, {HELP}.")]
 
 
 @app.command("try")
@@ -85,14 +84,14 @@ def show_experiment(
 ) -> None:
     """Show one experiment: control against treatment, the evidence, why it ended."""
     with connected(url, token) as client:
-        experiment = client.get(_path(experiment_id))
+        experiment = client.get(path_of(client, "experiment", experiment_id))
     show(experiment, side_by_side(experiment), as_json=as_json)
 
 
 @app.command()
 def approve(experiment_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     """Let an experiment that waits for approval be armed."""
-    experiment = posted(url, token, f"{_path(experiment_id)}/approve")
+    experiment = posted_to(url, token, "experiment", experiment_id, "approve")
     said = f"Approved. `ldfi experiment show {experiment['id']}` shows how it goes."
     show(experiment, said, as_json=as_json)
 
@@ -102,7 +101,7 @@ def reject(
     experiment_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
 ) -> None:
     """Have an experiment that waits for approval never tried in its campaign."""
-    experiment = posted(url, token, f"{_path(experiment_id)}/reject", {"reason": reason})
+    experiment = posted_to(url, token, "experiment", experiment_id, "reject", {"reason": reason})
     show(experiment, "Rejected: its campaign will not try it.", as_json=as_json)
 
 
@@ -111,10 +110,6 @@ def abort(
     experiment_id: Id, reason: Reason, token: Token, url: Url = HERE, as_json: AsJson = False
 ) -> None:
     """Disarm an experiment at once. Its campaign goes on and may try the same again."""
-    experiment = posted(url, token, f"{_path(experiment_id)}/abort", {"reason": reason})
+    experiment = posted_to(url, token, "experiment", experiment_id, "abort", {"reason": reason})
     said = f"Disarmed. Campaign {experiment['campaign_id']} goes on and may try it again."
     show(experiment, said, as_json=as_json)
-
-
-def _path(experiment_id: str) -> str:
-    return f"/experiments/{segment(experiment_id)}"

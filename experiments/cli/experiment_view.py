@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ldfi.experiments.cli.terminal import columns
+from ldfi.experiments.cli.terminal import Card, columns
 from ldfi.experiments.cli.words import (
     NOTHING,
     interval,
@@ -44,11 +44,12 @@ def experiment_table(experiments: list[dict[str, Any]]) -> Table:
 def side_by_side(experiment: dict[str, Any]) -> RenderableType:
     """One experiment: what was tried, control against treatment, and why it ended."""
     counts = experiment["counts"]
-    return Group(_facts(experiment), *([_arms(counts), _weighed(counts)] if counts else []))
+    facts = _facts(experiment)
+    return Group(facts, _arms(counts), _weighed(counts)) if counts else facts
 
 
-def _facts(experiment: dict[str, Any]) -> Table:
-    facts = _grid()
+def _facts(experiment: dict[str, Any]) -> Card:
+    facts = Card()
     facts.add_row("experiment", f"{experiment['id']}, to {experiment['purpose']}")
     facts.add_row("campaign", f"{experiment['campaign_id']}, run {experiment['run']}")
     facts.add_row("request class", experiment["request_class"])
@@ -89,8 +90,8 @@ def _arms(counts: dict[str, Any]) -> Table:
     return table
 
 
-def _weighed(counts: dict[str, Any]) -> Table:
-    facts = _grid()
+def _weighed(counts: dict[str, Any]) -> Card:
+    facts = Card()
     difference = _rate(counts["difference"], counts["difference_interval"])
     facts.add_row("difference", f"{difference}, treatment less control")
     facts.add_row("intervals", f"{percent(counts['confidence'])} each")
@@ -113,10 +114,3 @@ def _failed(arm: dict[str, Any]) -> str:
 
 def _rate(share: float | None, bounds: list[float] | None) -> str:
     return f"{percent(share)} {interval(bounds)}".rstrip()
-
-
-def _grid() -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column(overflow="fold")
-    return grid

@@ -6,10 +6,10 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ldfi.experiments.cli.control import HERE, AsJson, OptionalToken, Url
 from ldfi.experiments.cli.scenario import scenario_from
+from ldfi.experiments.cli.terminal import console
 
 app = typer.Typer(help="Faults in the words of other tools.", no_args_is_help=True)
 
@@ -143,7 +143,7 @@ def _label(text: str, option: str) -> tuple[str, str]:
 
 def _warn(warnings: list[str]) -> None:
     """On stderr as well, to be seen."""
-    loud = Console(stderr=True, highlight=False, markup=False)
+    loud = console(stderr=True)
     for warning in warnings:
         loud.print(f"warning: {warning}", style="bold yellow")
 

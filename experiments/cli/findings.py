@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from typer.core import TyperGroup
 
 from ldfi.experiments.cli import exits
@@ -22,12 +21,12 @@ from ldfi.experiments.cli.control import (
     Url,
     connected,
     listed,
-    posted,
     segment,
 )
 from ldfi.experiments.cli.durations import seconds
+from ldfi.experiments.cli.ids import HELP, path_of, posted_to
 from ldfi.experiments.cli.settings import Set, checked, pairs
-from ldfi.experiments.cli.terminal import show, show_page
+from ldfi.experiments.cli.terminal import Card, show, show_page
 from ldfi.experiments.cli.trying import code_of, tried
 from ldfi.experiments.cli.words import BYSTANDERS_HURT, styled, when
 
@@ -44,7 +43,7 @@ class ListByDefault(TyperGroup):
 
 app = typer.Typer(help="What hurts, and what has become of it.", cls=ListByDefault)
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The finding's id.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help=f"The finding's id, {HELP}.")]
 
 
 @app.command("list")
@@ -79,10 +78,11 @@ def show_finding(
 ) -> None:
     """Show one finding, with the traces that prove it."""
     with connected(url, token) as client:
-        finding = client.get(_path(finding_id))
+        path = path_of(client, "finding", finding_id)
+        finding = client.get(path)
         found_by = client.get(f"/experiments/{segment(finding['experiment_id'])}")
         if html is not None:
-            html.write_text(client.page_file(f"{_path(finding_id)}/file"), encoding="utf-8")
+            html.write_text(client.page_file(f"{path}/file"), encoding="utf-8")
     show(finding, _picture(finding, found_by), as_json=as_json)
 
 
@@ -100,7 +100,8 @@ def scenario_of_finding(
     from ldfi.experiments.scenarios.scenario import of_document
 
     with connected(url, token) as client:
-        scenario = of_document(client.get(f"{_path(finding_id)}/scenario"))
+        path = path_of(client, "finding", finding_id)
+        scenario = of_document(client.get(f"{path}/scenario"))
     if out is not None:
         out.write_text(scenario.to_yaml(), encoding="utf-8")
         show(scenario.to_json(), f"{out} holds finding {finding_id}.", as_json=as_json)
@@ -119,7 +120,7 @@ def ack(
     as_json: AsJson = False,
 ) -> None:
     """Acknowledge a finding: somebody knows of it, and the note says what will be done."""
-    finding = posted(url, token, f"{_path(finding_id)}/acknowledge", {"reason": note})
+    finding = posted_to(url, token, "finding", finding_id, "acknowledge", {"reason": note})
     show(finding, f"Finding {finding['id']} is acknowledged.", as_json=as_json)
 
 
@@ -134,7 +135,7 @@ def link(
     as_json: AsJson = False,
 ) -> None:
     """Give a finding the page of an issue tracker on which people work on it."""
-    finding = posted(url, token, f"{_path(finding_id)}/link", {"url": page or None})
+    finding = posted_to(url, token, "finding", finding_id, "link", {"url": page or None})
     said = f"is worked on at {page}" if page else "has no page of a tracker any more"
     show(finding, f"Finding {finding['id']} {said}.", as_json=as_json)
 
@@ -161,11 +162,13 @@ def verify(
     """
     from ldfi.experiments.api.new_campaign import Bounds
 
-    path, bounds = f"{_path(finding_id)}/verify", checked(Bounds, pairs(settings))
-    patience = seconds(within, "--within")
+    bounds, patience = checked(Bounds, pairs(settings)), seconds(within, "--within")
     with connected(url, token) as client:
-        last = tried(client, path, bounds, watch=watch, as_json=as_json, within=patience)
-        finding = client.get(_path(finding_id))
+        path = path_of(client, "finding", finding_id)
+        last = tried(
+            client, f"{path}/verify", bounds, watch=watch, as_json=as_json, within=patience
+        )
+        finding = client.get(path)
     code = code_of(last)
     if code == exits.FINE and finding["state"] in {"open", "acknowledged", "regressed"}:
         code = exits.INCONCLUSIVE  # survived once, and not tried again
@@ -175,10 +178,8 @@ def verify(
     raise typer.Exit(code)
 
 
-def _picture(finding: dict[str, Any], found_by: dict[str, Any]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column(overflow="fold")
+def _picture(finding: dict[str, Any], found_by: dict[str, Any]) -> Card:
+    grid = Card()
     grid.add_row("finding", finding["id"])
     grid.add_row("state", styled(finding["state"]))
     grid.add_row("request class", finding["request_class"])
@@ -196,7 +197,3 @@ def _picture(finding: dict[str, Any], found_by: dict[str, Any]) -> Table:
         if value:
             grid.add_row(name, value)
     return grid
-
-
-def _path(finding_id: str) -> str:
-    return f"/findings/{segment(finding_id)}"

@@ -18,10 +18,10 @@ from ldfi.experiments.cli.control import (
     Token,
     Url,
     connected,
-    segment,
 )
 from ldfi.experiments.cli.durations import seconds
 from ldfi.experiments.cli.gating import step, until_safe, verdict, watched
+from ldfi.experiments.cli.ids import HELP, path_of, whole
 from ldfi.experiments.cli.terminal import columns, console, show, show_page
 from ldfi.experiments.cli.words import styled, when
 
@@ -86,14 +86,14 @@ def open_window(
 
 @app.command("watch")
 def watch_window(
-    window_id: Annotated[str, typer.Argument(metavar="ID", help="The window's id.")],
+    window_id: Annotated[str, typer.Argument(metavar="ID", help=f"The window's id, {HELP}.")],
     token: Token,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Watch those that a window touches until it is over. Exit codes as with `open --watch`."""
     with connected(url, token) as client:
-        _watch(client, window_id, as_json=as_json)
+        _watch(client, whole(client, window_id, "maintenance"), as_json=as_json)
 
 
 @app.command("list")
@@ -122,14 +122,14 @@ def list_windows(
 
 @app.command()
 def close(
-    window_id: Annotated[str, typer.Argument(metavar="ID", help="The window's id.")],
+    window_id: Annotated[str, typer.Argument(metavar="ID", help=f"The window's id, {HELP}.")],
     token: Token,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Close a window before its time."""
     with connected(url, token) as client:
-        window = client.post(f"/maintenance/{segment(window_id)}/close")
+        window = client.post(f"{path_of(client, 'maintenance', window_id)}/close")
     show(window, f"Window {window['id']} is closed.", as_json=as_json)
 
 

@@ -10,31 +10,48 @@ from urllib.parse import quote
 
 import typer
 
-from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected, segment
+from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected
+from ldfi.experiments.cli.ids import HELP, beginning_with, only
 from ldfi.experiments.cli.terminal import show
 from ldfi.experiments.errors import NotFound
 
 if TYPE_CHECKING:
     from ldfi.experiments.cli.client import Client
 
-PLACES: Final = ("findings", "experiments", "campaigns")
-"""What has ids, and a page for each."""
+PAGES: Final = {
+    "campaign": "/campaigns/{}",
+    "experiment": "/experiments/{}",
+    "finding": "/findings/{}",
+    "maintenance": "/maintenance",
+    "replay": "/replays/{}",
+}
+"""The page of what has an id, by its kind."""
 
 
 def open_page(
     token: Token,
     identity: Annotated[
-        str, typer.Argument(metavar="[ID]", help="Of a finding, an experiment or a campaign.")
+        str,
+        typer.Argument(
+            metavar="[ID]",
+            help=f"Of a finding, a campaign, an experiment, a window or a replay, {HELP}.",
+        ),
     ] = "",
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="Of a campaign: what it has proved.")
+    ] = False,
+    print_only: Annotated[
+        bool, typer.Option("--print", help="Print the link, and open no browser.")
+    ] = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Open the web pages, or the page of one ID; print a link that logs a browser in, once."""
     with connected(url, token) as client:
-        page = _page_of(client, identity) if identity else "/"
+        page = _page_of(client, identity, certificate=certificate)
         link = login_link(client, page)
     show({"url": link}, link, as_json=as_json)
-    if not as_json and _has_screen():
+    if not as_json and not print_only and _has_screen():
         webbrowser.open(link)
 
 
@@ -44,16 +61,17 @@ def login_link(client: Client, page: str = "/") -> str:
     return f"{client.url}{path}" + (f"&next={quote(page, safe='')}" if page != "/" else "")
 
 
-def _page_of(client: Client, identity: str) -> str:
-    """Find what has an id. Raises NotFound."""
-    for place in PLACES:
-        path = f"/{place}/{segment(identity)}"
-        try:
-            client.get(path)
-        except NotFound:
-            continue
-        return path
-    raise NotFound(f"no finding, experiment or campaign has the id {identity}")
+def _page_of(client: Client, typed: str, *, certificate: bool) -> str:
+    """Find the page of what was typed. Raises NotFound, and Invalid where it may be several."""
+    if not typed:
+        return "/certificates" if certificate else "/"
+    found = beginning_with(client, typed, "campaign" if certificate else None)
+    if not found:
+        kinds = "campaign" if certificate else "finding, campaign, experiment, window or replay"
+        raise NotFound(f"no {kinds} has an id that is {typed}, or begins so")
+    meant = only(typed, found)
+    place = "/certificates/{}" if certificate else PAGES[meant["kind"]]
+    return place.format(quote(meant["id"], safe=""))
 
 
 def _has_screen() -> bool:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from ldfi.experiments.cli import exits
@@ -16,6 +15,7 @@ from ldfi.experiments.cli.control import HERE, AsJson, Url
 from ldfi.experiments.cli.durations import seconds as length_of
 from ldfi.experiments.cli.replay_records import export, record, schema
 from ldfi.experiments.cli.replay_runs import compare, run
+from ldfi.experiments.cli.terminal import console
 
 
 class _FeedsByDefault(TyperGroup):
@@ -77,9 +77,8 @@ def feed(
     seconds = None if length is None else length_of(length, "--for")
     replayer = Replayer(target[0], exemplars, rate, devices, assertion, safe_methods)
     if assertion is None and not as_json:
-        Console(stderr=True).print(
-            "No assertion: every status below 500 counts as success, and a 200 may hide an error.",
-            highlight=False,
+        console(stderr=True).print(
+            "No assertion: every status below 500 counts as success, and a 200 may hide an error."
         )
     counts = asyncio.run(run(replayer, Reporter(url, token), seconds, quiet=as_json))
     if as_json:

@@ -15,9 +15,9 @@ from typing import Any
 import httpx
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import InvalidReplay, Unreachable
 from ldfi.experiments.scenarios.document import load
@@ -155,10 +155,9 @@ async def run(
     started = time.monotonic()
     stop = asyncio.Event()
     sending = asyncio.create_task(replayer.run(reporter.take, stop))
-    console = Console(stderr=True, quiet=quiet)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     end = None if seconds is None else time.monotonic() + seconds
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console(stderr=True, quiet=quiet), transient=True) as progress:
         task = progress.add_task("replaying")
         async with httpx.AsyncClient(timeout=10.0) as client:
             try:

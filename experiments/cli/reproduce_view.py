@@ -37,7 +37,7 @@ def picture(scenario: Scenario, result: Reproduction) -> RenderableType:
 
 
 def _attempts(result: Reproduction) -> RenderableType:
-    table = columns("", "answer", "time", "fired", "trace")
+    table = columns("request", "answer", "time", "fired", "trace")
     for each in sorted(result.attempts, key=lambda one: one.faulty):
         style = "red" if each.failure else "green"
         answer = str(each.status or NOTHING) + (f", {each.failure}" if each.failure else "")

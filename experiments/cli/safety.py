@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from ldfi.experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
-from ldfi.experiments.cli.terminal import columns, show, show_page
+from ldfi.experiments.cli.ids import whole
+from ldfi.experiments.cli.terminal import Card, columns, show, show_page
 from ldfi.experiments.cli.words import when
 from ldfi.experiments.errors import Unreachable
 
@@ -65,7 +65,8 @@ def audit(
 ) -> None:
     """List who did what, to what, why and when; newest first."""
     with connected(url, token) as client:
-        page = client.page("/audit", None if everything else limit, subject=subject)
+        of = None if subject is None else whole(client, subject)
+        page = client.page("/audit", None if everything else limit, subject=of)
     table = columns("when (UTC)", "who", "what", "of", "why")
     for row in page["items"]:
         table.add_row(when(row["at"]), row["who"], row["what"], row["subject"], row["why"])
@@ -82,10 +83,8 @@ def _halted_at(door: str, token: str, reason: str) -> Any:
         return None
 
 
-def _status(status: dict[str, Any]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
+def _status(status: dict[str, Any]) -> Card:
+    table = Card()
     halted, breach = status["halted"], status["guardrail"]
     table.add_row("halted", Text(halted, "bold red") if halted else "no")
     table.add_row("guardrail", Text(f"breached: {breach}", "bold red") if breach else "holds")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ldfi.experiments.cli.control import AsJson, connected, segment
+from ldfi.experiments.cli.control import AsJson, connected
 from ldfi.experiments.cli.durations import seconds
+from ldfi.experiments.cli.ids import path_of
 from ldfi.experiments.errors import Invalid
 
 if TYPE_CHECKING:
@@ -101,4 +102,4 @@ def scenario_from(source: str, url: str, token: str | None) -> Scenario:
             "LDFI_TOKEN, or give --token"
         )
     with connected(url, token) as client:
-        return of_document(client.get(f"/findings/{segment(source)}/scenario"))
+        return of_document(client.get(f"{path_of(client, 'finding', source)}/scenario"))

@@ -6,16 +6,20 @@ import logging
 import os
 import secrets
 import socket
+import sys
+from contextlib import suppress
+from typing import Final
 
 import uvicorn
-from rich.console import Console
 from starlette.types import ASGIApp
 
 from ldfi.experiments.api.app import create_app
 from ldfi.experiments.api.listening import PatientConnection, room
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.extras import need
+from ldfi.experiments.cli.greeting import Greeting, Told, greet
 from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.domain.traffic.waiting import EXPORT
 from ldfi.experiments.errors import InvalidConfig
 from ldfi.experiments.notify.slack import Slack
@@ -34,6 +38,9 @@ from ldfi.proof.errors import Unreadable
 from ldfi.proof.head import SigningKey, signing_keys
 
 _log = logging.getLogger("ldfi")
+
+NOT_STARTED: Final = 3
+"""Exit code where nobody listens in the end, as uvicorn has it."""
 
 
 def run(config: Config, role: ProcessRole) -> None:
@@ -61,13 +68,17 @@ def run(config: Config, role: ProcessRole) -> None:
         ingest = Ingest(lambda: worker_of(service))
         ingest.start()
         try:
-            _answer(worker_app(ingest, service.tokens), config)
+            _answer(worker_app(ingest, service.tokens), config, lambda _: None)
         finally:
             ingest.stop()
     else:
         app = create_app(service)
-        _log.info("pages and API at %s; `ldfi open` logs a browser in", _own_url(config))
-        _answer(traced(app) if wanted(os.environ) else app, config)
+
+        def told(port: int) -> None:
+            url = config.public_url or _own_url(config, port)
+            greet(app, service.tokens, url, config.host)
+
+        _answer(traced(app) if wanted(os.environ) else app, config, told)
 
 
 def check_extras(config: Config) -> None:
@@ -80,20 +91,24 @@ def check_extras(config: Config) -> None:
         need("signing")
 
 
-def _answer(app: ASGIApp, config: Config) -> None:
-    """Listen until we are told to end."""
+def _answer(app: ASGIApp, config: Config, told: Told) -> None:
+    """Listen until we are told to end; ``told``: the port, once somebody listens there."""
     PatientConnection.most = room()
-    with short_collections():
-        uvicorn.run(
-            app,
-            http=PatientConnection,
-            ws="none",
-            host=config.host,
-            port=config.port,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=3,  # long polls and event streams never end by themselves
-        )
+    asked = uvicorn.Config(
+        app,
+        http=PatientConnection,
+        ws="none",
+        host=config.host,
+        port=config.port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=3,  # long polls and event streams never end by themselves
+    )
+    server = Greeting(asked, told)
+    with short_collections(), suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        sys.exit(NOT_STARTED)
 
 
 def check_role(role: ProcessRole, config: Config) -> None:
@@ -161,9 +176,10 @@ def _keys(config: Config) -> tuple[SigningKey, ...]:
         raise InvalidConfig(f"signing_key: {error}") from error
 
 
-def _own_url(config: Config) -> str:
+def _own_url(config: Config, port: int | None = None) -> str:
+    """Give the address of this process; ``port``: where it listens, if any free one was asked."""
     host = socket.gethostname() if config.host in {"0.0.0.0", "::"} else config.host  # noqa: S104
-    return f"http://{f'[{host}]' if ':' in host else host}:{config.port}"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port or config.port}"
 
 
 def _targets(config: Config) -> list[Target]:
@@ -178,7 +194,7 @@ def _targets(config: Config) -> list[Target]:
 
 def _made_token() -> str:
     token = secrets.token_urlsafe(24)
-    Console(stderr=True).print(
-        f"No LDFI_TOKENS given. Admin token for this run: {token}", soft_wrap=True, highlight=False
+    console(stderr=True).print(
+        f"No LDFI_TOKENS given. Admin token for this run: {token}", soft_wrap=True
     )
     return f"admin:{token}"

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected
+from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected, segment
+from ldfi.experiments.cli.ids import HELP, only
 from ldfi.experiments.cli.terminal import columns, console
 
 app = typer.Typer(help="Bearer tokens: make, list, revoke. Needs a token of role admin.")
@@ -56,14 +57,17 @@ def list_tokens(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
 
 @app.command()
 def revoke(
-    token_id: Annotated[str, typer.Argument(help="The token's id, from `ldfi token list`.")],
+    token_id: Annotated[str, typer.Argument(help=f"The token's id, {HELP}.")],
     token: Token,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Take a token back. Within seconds it opens nothing any more."""
     with connected(url, token) as client:
-        entry = client.delete(f"/tokens/{token_id}")
+        known = client.page("/tokens", None)["items"]
+        found = [{**each, "kind": "token"} for each in known if each["id"].startswith(token_id)]
+        identity = only(token_id, found)["id"] if found else token_id
+        entry = client.delete(f"/tokens/{segment(identity)}")
     typer.echo(json.dumps(entry) if as_json else f"Revoked: {entry['name']}, {entry['role']}.")
 
 

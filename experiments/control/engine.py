@@ -77,7 +77,7 @@ class Engine:
         self._clock = clock
         self.dropped: Counter[str] = Counter()
         self.spans = 0
-        self.outcomes = 0
+        self.outcomes = self.went_well = 0
         self.ticked_at = now
         self.waits = ServiceTimes(lease, waiting.quiet, ARMED_WAIT_SECONDS)
         self.board = RulesBoard(secrets.token_hex(4), lease)
@@ -156,6 +156,7 @@ class Engine:
         """Devices have reported."""
         for outcome in outcomes:
             self.outcomes += 1
+            self.went_well += outcome.success
             self._route(self._join.add_outcome(outcome, now), now)
 
     def receive_observation(
@@ -167,6 +168,7 @@ class Engine:
         """
         self.spans += observation.lineage.spans
         self.outcomes += 1
+        self.went_well += observation.outcome.success
         self.vitals.observe(observation.lineage, now)
         self._route(observation, now, at)
 

@@ -96,6 +96,11 @@ class Tokens:
         belief = self._believed.get(digest)
         return belief.caller if belief is not None and self._clock() < belief.until else None
 
+    def unnamed(self, role: Role) -> Caller | None:
+        """Find who holds a given token of just this role, if it has no name of a person."""
+        found = (who for who in self._given.values() if who.role == role == who.name)
+        return next(found, None)
+
     def holder(self, caller_id: str) -> Caller | None:
         """Find who a token of this id belongs to, as the database knows now; None when it is
         gone."""

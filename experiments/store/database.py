@@ -158,6 +158,7 @@ def migrate(engine: Any) -> None:
     """Bring the tables up to date. Several processes may do this at once."""
     from alembic import command
     from alembic.config import Config
+    from alembic.runtime.migration import MigrationContext
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
@@ -165,7 +166,13 @@ def migrate(engine: Any) -> None:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7215031)")
         config.attributes["connection"] = connection
+        before = MigrationContext.configure(connection).get_current_revision()
         command.upgrade(config, "head")
+        after = MigrationContext.configure(connection).get_current_revision()
+    if before is None:
+        _log.info("the database is new, made as of revision %s", after)
+    elif before != after:
+        _log.info("the database was brought from revision %s to %s", before, after)
 
 
 _POSTGRESQL = {

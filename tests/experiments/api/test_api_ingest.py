@@ -163,6 +163,19 @@ def test_device_metrics_are_checked_one_by_one_and_counted(client: httpx.Client)
     dropped(client, "metric_unreadable", len(bad))
 
 
+NEW = {"outcomes": 3, "went_well": 2}
+
+
+def test_outcomes_that_went_well_are_counted_apart(client: httpx.Client) -> None:
+    before = status(client)
+    for number, outcome in enumerate(("success", "failure", "success"), start=1):
+        report(client, {"device": "d1", "trace_id": f"{number:032x}", "outcome": outcome})
+    after = status(client)
+
+    grown = {name: int(str(after[name])) - int(str(before[name])) for name in before if name in NEW}
+    assert grown == NEW
+
+
 def test_a_degraded_answer_was_accepted_and_says_so(app: FastAPI, client: httpx.Client) -> None:
     metric = {"device": "d1", "trace_id": TRACE, "outcome": "degraded"}
     assert report(client, metric) == {"accepted": 1, "rejected": 0}

@@ -265,7 +265,7 @@ def test_a_page_opens_without_typing_a_token(at: At, campaign: tuple[dict[str, A
         page = browser.post(f"{at.world.url}/login", data=fields, follow_redirects=True)
     assert page.url.path == f"/campaigns/{campaign[0]['id']}"
     assert at.json("open")["url"].startswith(f"{at.world.url}/login?link=")
-    assert "no finding, experiment or campaign has the id nothing" in at.refused("open", "nothing")
+    assert "has an id that is nothing" in at.refused("open", "nothing")
 
 
 def test_findings_alone_is_the_list(at: At, campaign: tuple[dict[str, Any], str]) -> None:

@@ -1,15 +1,84 @@
-"""The demo says what it waits for."""
+"""The demo says what it sees, what it waits for, and why it does not end."""
 
 from __future__ import annotations
 
-from ldfi.experiments.cli.demo_view import traffic_so_far
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ldfi.experiments.cli import demo
+from ldfi.experiments.cli.demo_view import Machine, traffic_so_far, why_not_done
+from ldfi.experiments.cli.terminal import console
+from ldfi.experiments.errors import ExperimentsError
+
+IDLE, BUSY = Machine(0.4, 2), Machine(18.2, 2)
+BOOT = {"name": "GET /boot", "good": 12, "success_rate": 0.02}
+PLAY = {"name": "GET /play", "good": 75, "success_rate": 1.0}
 
 
-def test_traffic_says_what_is_missing_and_what_goes_wrong() -> None:
-    assert "no whole trace" in traffic_so_far([], 60)
-    boot = {"name": "GET /boot", "good": 12, "success_rate": 0.02}
-    play = {"name": "GET /play", "good": 75, "success_rate": 1.0}
-    assert traffic_so_far([play, boot], 60) == (
-        "Watching traffic: GET /boot 12 of 60 good requests, 2% of all go well; "
-        "GET /play 60 of 60 good requests."
+def status(seen: int, well: int, spans: int = 1_000) -> dict[str, int]:
+    return {"outcomes": seen, "went_well": well, "spans": spans}
+
+
+def test_traffic_says_what_is_seen_and_what_is_missing() -> None:
+    assert traffic_so_far([PLAY, BOOT], status(130, 87), 60, IDLE) == (
+        "Watching traffic: seen 130, went well 87, needed 60 of a class: "
+        "GET /boot has 12 (2% of the newest go well), GET /play has 60."
     )
+
+
+@pytest.mark.parametrize(
+    ("seen", "machine", "why"),
+    [
+        (status(0, 0, spans=0), IDLE, "No span of a service has come yet."),
+        (status(0, 0), BUSY, "No device has said yet how a request went."),
+        (status(636, 0), BUSY, "too slow for it (load 18.2 on 2 cores)"),
+        (status(636, 0), IDLE, "Most requests fail although nothing is injected."),
+    ],
+)
+def test_traffic_says_what_is_in_the_way(seen: dict[str, int], machine: Machine, why: str) -> None:
+    said = traffic_so_far([], seen, 60, machine)
+
+    assert said.startswith(f"Watching traffic: seen {seen['outcomes']}, went well 0, needed 60")
+    assert why in said
+
+
+def test_good_traffic_needs_no_excuse() -> None:
+    assert "slow" not in traffic_so_far([], status(636, 600), 60, BUSY)
+
+
+def test_a_campaign_that_does_not_end_says_why() -> None:
+    waiting = {"name": "GET /boot", "waiting": "too few devices", "open": 3}
+    done = {"name": "GET /play", "waiting": "", "open": 0}
+    campaign = {"state": "running", "waiting": "", "not_yet": {}, "classes": [waiting, done]}
+
+    assert why_not_done(campaign, "", BUSY).splitlines() == [
+        "  GET /boot: too few devices",
+        "  Hypotheses left open: 3 on GET /boot",
+        "  This machine is busy: load 18.2 on 2 cores",
+    ]
+    seen = traffic_so_far([], status(636, 0), 60, BUSY)
+    assert why_not_done({**campaign, "classes": []}, seen, BUSY).strip() == seen
+
+
+def test_logs_stay_where_the_demo_fails_and_nowhere_else(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def kept(error: type[BaseException] | None) -> bool:
+        folders: list[Path] = []
+        try:
+            with demo._folder(console()) as folder:
+                folders.append(folder)
+                (folder / "ldfi.log").write_text("it went wrong")
+                if error is not None:
+                    raise error
+        except (ExperimentsError, KeyboardInterrupt):
+            pass
+        return folders[0].exists() and str(folders[0]) in capsys.readouterr().out
+
+    assert kept(ExperimentsError)
+    assert not kept(KeyboardInterrupt)
+    assert not kept(None)

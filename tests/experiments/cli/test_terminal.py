@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+import re
+import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ldfi.experiments.cli.terminal import columns, console
+from ldfi.experiments.analyze.progress import progress_on
+from ldfi.experiments.cli import demo_view
+from ldfi.experiments.cli.terminal import Card, columns, console
 
 NAMES = [f"api>http:GET:popular/top/of/the/week/in/{land}" for land in ("austria", "australia")]
 
@@ -58,3 +63,72 @@ def test_nothing_is_wider_than_the_terminal_and_nothing_is_lost(width: int) -> N
     for number, name in enumerate(NAMES):
         assert f"{number}" * 8 in letters
         assert all(part in letters for part in name.split("/"))
+
+
+def test_there_is_one_console() -> None:
+    """Any other would take names for markup or emoji, and cut them at 80 columns in a pipe."""
+    own = {
+        path.name
+        for path in (Path(__file__).parents[3] / "experiments" / "cli").glob("*.py")
+        if re.search(r"\bConsole\(", path.read_text(encoding="utf-8"))
+    }
+    assert own == {"terminal.py"}
+
+
+HOSTILE = "api>http:GET:a/:x:/[red]/[/nothing]"
+
+
+def _shown(picture: object, **options: bool) -> str:
+    at = console(**options)
+    with at.capture() as shown:
+        at.print(picture)
+    return shown.get()
+
+
+def test_names_are_neither_emoji_nor_markup() -> None:
+    facts = Card()
+    facts.add_row("point", HOSTILE)
+    table = columns("point")
+    table.add_row(HOSTILE)
+    for picture in (HOSTILE, facts, table):
+        assert HOSTILE in _shown(picture)
+    assert ":x: bold" in _shown(":x: [bold]bold[/]", markup=True)
+
+
+def test_the_demo_takes_names_as_they_are() -> None:
+    running = {"hypothesis": [HOSTILE], "counts": None}
+    item = {"name": HOSTILE, "finished": False, "open": 1, "findings": []}
+    told = {"experiments": 0, "exposed_members": 0, "failed_members": 0}
+    for more in ({"waiting": HOSTILE, "running": None}, {"waiting": "", "running": running}):
+        campaign = {**told, "classes": [{**item, **more}], "reason": HOSTILE}
+        assert _shown(demo_view.progress(campaign, [])).count(HOSTILE) == 2
+    row = {"class": HOSTILE, "faults": [HOSTILE], "weakness": None, "found": True}
+    result = {"comparison": [row], "seconds": 1.0, "matched": False}
+    at = console()
+    with at.capture() as shown:
+        demo_view.report(at, {"reason": HOSTILE}, {**result, **told})
+    assert shown.get().count(HOSTILE) == 3
+
+
+def test_a_file_that_is_read_is_shown_by_its_name() -> None:
+    at = Console(file=io.StringIO(), force_terminal=True, width=100, _environ={})
+    with progress_on(at) as update:
+        update(Path("[red]:x:.json"), 1)
+        time.sleep(0.2)
+        update(Path("[red]:x:.json"), 2)
+        time.sleep(0.2)
+    assert isinstance(at.file, io.StringIO)
+    assert "[red]:x:.json" in at.file.getvalue()
+
+
+@given(st.integers(20, 140), st.lists(st.text("ab c", min_size=1, max_size=70), max_size=4))
+def test_words_are_whole_where_there_is_room(width: int, cells: list[str]) -> None:
+    table = columns(*(f"c{index}" for index in range(len(cells) + 1)), whole=0)
+    table.add_row("first", *cells)
+    at = Console(file=io.StringIO(), width=width)
+    at.print(table)
+    assert isinstance(at.file, io.StringIO)
+    printed = at.file.getvalue().split()
+    for word in " ".join(cells).split():
+        if len(word) <= width - 10:
+            assert word in printed

@@ -1,0 +1,166 @@
+"""``ldfi init``: keys and tokens of a new installation, and what each process must be told.
+
+The file holds the secrets and nothing else does: what is printed names them by their variables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from ldfi.experiments.cli.control import HERE, AsJson
+from ldfi.experiments.errors import Conflict, Invalid
+
+ROLES: Final = ("admin", "operator", "viewer", "edge", "ingest", "devices", "metrics")
+COMPOSED: Final = "http://ldfi:8600"
+"""Where containers reach the service that compose calls `ldfi`."""
+
+
+class Written(StrEnum):
+    """In whose words the blocks are written."""
+
+    SHELL = "shell"
+    COMPOSE = "compose"
+
+
+def init(
+    file: Annotated[Path, typer.Option(help="Where keys and tokens go.")] = Path("ldfi.env"),
+    form: Annotated[
+        Written, typer.Option("--for", help="Whose words: a shell's, or compose's.")
+    ] = Written.SHELL,
+    url: Annotated[str, typer.Option(help="Where people reach the service.")] = HERE,
+    services_url: Annotated[
+        str | None,
+        typer.Option(help="Where services reach it.", show_default=f"--url; in compose {COMPOSED}"),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite the file: what it held opens nothing then.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make keys and tokens for every role, and print what each process must be told.
+
+    They go into a file that only you can read. Nothing that is printed is a secret.
+    """
+    values = made(url.rstrip("/"))
+    write(file, as_file(values), force=force)
+    reached = services_url or (COMPOSED if form is Written.COMPOSE else url)
+    told = blocks(reached.rstrip("/"))
+    if as_json:
+        document: dict[str, Any] = {"file": str(file), "variables": list(values), "told": told}
+        typer.echo(json.dumps(document))
+        return
+    typer.echo(f"# {file} holds your keys and tokens. Keep it out of version control.\n")
+    typer.echo(as_shell(file, told) if form is Written.SHELL else as_compose(file, told))
+
+
+def made(url: str) -> dict[str, str]:
+    """Make every secret anew; by variable. ``url``: where people reach the service."""
+    tokens = {role: secrets.token_hex(24) for role in ROLES}
+    return {
+        "LDFI_TOKENS": ",".join(f"{role}:{token}" for role, token in tokens.items()),
+        "LDFI_MEMBER_KEY": secrets.token_hex(24),
+        "FIT_KEYS": f"k1:{secrets.token_hex(32)}",
+        "LDFI_URL": url,
+        "LDFI_TOKEN": tokens["operator"],
+        **{f"{role.upper()}_TOKEN": token for role, token in tokens.items()},
+    }
+
+
+def blocks(url: str) -> dict[str, dict[str, str]]:
+    """List what each kind of process must be told; secrets as `${NAME}`. ``url``: of the service,
+    as they reach it."""
+    service = {
+        "FIT_KEYS": "${FIT_KEYS}",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20${INGEST_TOKEN}",
+        "OTEL_TRACES_EXPORTER": "otlp",
+        "OTEL_METRICS_EXPORTER": "none",
+        "OTEL_LOGS_EXPORTER": "none",
+        "OTEL_PROPAGATORS": "tracecontext,baggage",
+    }
+    return {
+        "ldfi": {name: f"${{{name}}}" for name in ("LDFI_TOKENS", "LDFI_MEMBER_KEY")},
+        "services": service,
+        "edge": {**service, "LDFI_URL": url, "LDFI_TOKEN": "${EDGE_TOKEN}"},
+    }
+
+
+def as_file(values: Mapping[str, str]) -> str:
+    """Write values as shells, compose and systemd read them."""
+    foolish = [name for name, value in values.items() if shlex.quote(value) != value]
+    if foolish:
+        raise Invalid(f"{', '.join(foolish)}: no shell would read that as it is")
+    return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def as_shell(file: Path, told: Mapping[str, Mapping[str, str]]) -> str:
+    """Write the blocks for shells in which the file was read."""
+    own = [each for each in told["edge"].items() if each not in told["services"].items()]
+    path = str(file) if os.sep in str(file) else f"./{file}"  # or a shell looks for it in PATH
+    return "\n".join(
+        [
+            "# In every shell that starts one of these, first:",
+            f"set -a; . {shlex.quote(path)}; set +a",
+            "",
+            "# The service. It says where its pages are.",
+            "ldfi serve",
+            "",
+            "# Each service under test, the edge too:",
+            *(_export(*each) for each in told["services"].items()),
+            "# and in Python, so that requests under experiment are kept:",
+            _export("OTEL_TRACES_SAMPLER", "fit"),
+            "",
+            "# The edge, the first service that a request reaches, besides:",
+            *(_export(*each) for each in own),
+        ]
+    )
+
+
+def as_compose(file: Path, told: Mapping[str, Mapping[str, str]]) -> str:
+    """Write the blocks for a compose file, which takes the secrets from ours."""
+    titles = {
+        "ldfi": "the service",
+        "services": "each service under test",
+        "edge": "the edge, the first service that a request reaches",
+    }
+    lines = [f"# docker compose --env-file {shlex.quote(str(file))} up"]
+    for kind, title in titles.items():
+        lines += ["", f"# {title}", "environment:"]
+        lines += ["  LDFI_HOST: 0.0.0.0"] if kind == "ldfi" else []
+        lines += [f"  {name}: {json.dumps(value)}" for name, value in told[kind].items()]
+    return "\n".join(lines)
+
+
+def write(file: Path, text: str, *, force: bool) -> None:
+    """Write a file that only its owner can read.
+
+    Raises Conflict where there is one, unless ``force``; then what was there is replaced, and not
+    what it may point to. Raises Invalid where none can be written.
+    """
+    beside = file.with_name(f".{file.name}-{secrets.token_hex(4)}") if force else file
+    try:
+        number = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as opened:
+            opened.write(text)
+        beside.replace(file)
+    except FileExistsError:
+        raise Conflict(
+            f"{file} is there already; with --force it is overwritten, and what it holds opens "
+            "nothing any more"
+        ) from None
+    except OSError as error:
+        raise Invalid(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _export(name: str, value: str) -> str:
+    return f'export {name}="{value}"'

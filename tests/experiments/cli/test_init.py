@@ -1,0 +1,142 @@
+"""``ldfi init``: a file of secrets that works everywhere, and words that hold none."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ldfi.experiments.cli import init
+from ldfi.experiments.errors import Conflict, Invalid
+from ldfi.experiments.process.tokens import ROLES, Tokens
+from ldfi.fit.keys import Keys
+from tests.experiments.cli.test_cli import ldfi
+
+
+def values(file: Path) -> dict[str, str]:
+    pairs = (line.partition("=") for line in file.read_text().splitlines())
+    return {name: value for name, _, value in pairs}
+
+
+def sourced(file: Path, script: str) -> str:
+    """What a shell prints that has read the file."""
+    text = f"set -a; . {file}; set +a\n{script}"
+    clean = {"PATH": os.environ["PATH"]}
+    return subprocess.check_output(["/bin/sh", "-euc", text], text=True, env=clean)
+
+
+def test_every_role_has_a_token_and_every_key_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "ldfi.env"
+    assert ldfi("init", "--file", str(file)).returncode == 0
+
+    found = values(file)
+    tokens = Tokens(found["LDFI_TOKENS"])
+    for role in ROLES:
+        held = tokens.known(found[f"{role.upper()}_TOKEN"])
+        assert held is not None
+        assert held.role == role
+    assert found["LDFI_TOKEN"] == found["OPERATOR_TOKEN"]
+    assert set(init.ROLES) == set(ROLES)
+    assert Keys.parse(found["FIT_KEYS"]).signing_id == "k1"
+    assert len(set(found.values())) == len(found) - 1
+
+
+def test_the_service_takes_the_file_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "ldfi.env"
+    init.write(file, init.as_file(init.made("http://127.0.0.1:8600")), force=False)
+    clean = {name: "" for name in os.environ if name.startswith("LDFI_")}
+
+    checked = ldfi("config", "check", "--json", **{**clean, **values(file)})
+
+    assert checked.returncode == 0, checked.stderr
+    options = json.loads(checked.stdout)["options"]
+    assert {options[name]["from"] for name in ("tokens", "member_key")} == {
+        "LDFI_TOKENS",
+        "LDFI_MEMBER_KEY",
+    }
+
+
+def test_only_its_owner_can_read_it_and_it_is_never_overwritten_unasked(tmp_path: Path) -> None:
+    file = tmp_path / "ldfi.env"
+    before = os.umask(0)
+    try:
+        assert ldfi("init", "--file", str(file)).returncode == 0
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    first = file.read_text()
+
+    refused = ldfi("init", "--file", str(file))
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--force" in refused.stderr
+    assert file.read_text() == first
+    assert ldfi("init", "--file", str(file), "--force").returncode == 0
+    assert not set(first.splitlines()[:3]) & set(file.read_text().splitlines())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    elsewhere, file = tmp_path / "elsewhere", tmp_path / "ldfi.env"
+    elsewhere.write_text("mine")
+    file.symlink_to(elsewhere)
+    with pytest.raises(Conflict):
+        init.write(file, "secret", force=False)
+
+    init.write(file, "secret", force=True)
+
+    assert (elsewhere.read_text(), file.read_text()) == ("mine", "secret")
+    with pytest.raises(Invalid, match="cannot be written"):
+        init.write(tmp_path / "no" / "ldfi.env", "secret", force=True)
+
+
+@pytest.mark.parametrize("words", [(), ("--for", "compose"), ("--json",)])
+def test_what_is_printed_holds_no_secret(tmp_path: Path, words: tuple[str, ...]) -> None:
+    file = tmp_path / "ldfi.env"
+    done = ldfi("init", "--file", str(file), *words)
+
+    secrets = {value for name, value in values(file).items() if name != "LDFI_URL"}
+    assert len(secrets) > len(ROLES)
+    assert not [each for each in secrets if each in done.stdout + done.stderr]
+
+
+def test_a_shell_that_has_read_it_starts_services_with_what_they_need(tmp_path: Path) -> None:
+    file = tmp_path / "ldfi.env"
+    printed = ldfi("init", "--file", str(file)).stdout
+    found = values(file)
+    assert f"set -a; . {file}; set +a" in printed
+    script = printed.replace("ldfi serve", "")
+
+    told = sourced(file, f"{script}\nenv").splitlines()
+
+    assert f"OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20{found['INGEST_TOKEN']}" in told
+    assert f"FIT_KEYS={found['FIT_KEYS']}" in told
+    assert f"LDFI_TOKEN={found['EDGE_TOKEN']}" in told  # what the edge is told comes last
+
+
+def test_compose_reads_what_is_printed_for_it(tmp_path: Path) -> None:
+    printed = ldfi("init", "--file", str(tmp_path / "x.env"), "--for", "compose").stdout
+    service, each, edge = (
+        yaml.safe_load(f"environment:{part}")["environment"]
+        for part in printed.split("environment:")[1:]
+    )
+
+    assert service["LDFI_TOKENS"] == "${LDFI_TOKENS}"
+    assert each["OTEL_EXPORTER_OTLP_ENDPOINT"] == edge["LDFI_URL"] == "http://ldfi:8600"
+    assert edge["LDFI_TOKEN"] == "${EDGE_TOKEN}"
+    assert "LDFI_TOKEN" not in each
+
+
+def test_an_address_that_a_shell_would_misread_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "ldfi.env"
+
+    refused = ldfi("init", "--file", str(file), "--url", "http://x/$(id)")
+
+    assert refused.returncode == 2
+    assert not file.exists()

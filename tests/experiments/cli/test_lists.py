@@ -1,0 +1,269 @@
+"""Every list on a terminal of 60 columns: nothing is cut, nothing is wider, names stay whole.
+
+The service is real, and so are its campaign and its findings; only its names are as long as names
+are, and hold what could be taken for markup or an emoji.
+"""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+
+import pytest
+
+from ldfi.experiments.cli.commands import COMMANDS
+from ldfi.experiments.cli.main import main
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.gates.maintenance import Maintenance
+from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.store import Database, tokens
+from ldfi.experiments.store.schema import CampaignRow, FindingRow, MaintenanceRow, ReplayRow
+from ldfi.testing.programs import Call, Step
+from ldfi.testing.serving import served
+from ldfi.testing.world import World
+from tests.experiments.applications import GIVEN, service
+
+LONG = 40
+COLUMNS = 60
+
+
+def long(name: str, fill: str = "-as-long") -> str:
+    """A name of forty letters."""
+    return (name + fill * LONG)[:LONG]
+
+
+PATH = long("/boot", "/screen")[: LONG - len("GET ")]
+CLASS = f"GET {PATH}"
+LAYOUT = long("api>http:GET:layout/:x:/[red]")
+PLAYLIST = long("api>http:GET:playlist/[/]/:smile:")
+CAMPAIGN = long("nightly :x: [bold]")
+DOWN, OWNER, REASON = long("recordsdb"), long("ann@example"), long("upgrade-[red]-of-:bug:")
+HOLDER = long("kim_:x:")
+ALIKE = ("zz0000000001", "zz0000000002")
+"""Ids that begin alike, and as no other does."""
+
+PROGRAMS = {
+    PATH: Call("root", (Step("critical", (Call(LAYOUT),)), Step("optional", (Call(PLAYLIST),))))
+}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A service with one of everything, and what it has by kind: ids."""
+
+    url: str
+    ids: dict[str, str]
+
+    def run(self, *words: str, columns: int = COLUMNS, role: str = "admin") -> tuple[int, str, str]:
+        """Run ``ldfi`` in this process: its code, what it printed, and what it said."""
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setattr(sys, "argv", ["ldfi", *words])
+            patch.setattr(signal, "signal", lambda *_: None)
+            patch.setenv("LDFI_URL", self.url)
+            patch.setenv("LDFI_TOKEN", GIVEN[role])  # type: ignore[index]
+            patch.setenv("COLUMNS", str(columns))
+            with pytest.raises(SystemExit) as ended:
+                main()
+        return int(ended.value.code or 0), out.getvalue(), err.getvalue()
+
+    def __call__(self, *words: str, columns: int = COLUMNS) -> str:
+        """What a command prints that has nothing to complain of."""
+        code, out, err = self.run(*words, columns=columns)
+        assert code in {0, 1, 3}, (words, out, err)
+        return out
+
+
+@pytest.fixture(scope="module")
+def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listed]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('lists') / 'ldfi.sqlite3'}"
+    ids = _filled(url)
+    with served(service(url)) as address:
+        yield Listed(address, ids)
+
+
+def _filled(url: str) -> dict[str, str]:
+    database, now = Database(url), time.time()
+    world = World(database, PROGRAMS, engine=Engine(database, now=now - 3600))
+    world.now = now - 3600
+    world.steps(8)
+    asked = Settings(
+        kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0, apart=0.0
+    )
+    campaign = world.engine.scheduler.commands.start(
+        Definition(asked, name=CAMPAIGN), "ann", world.now
+    )
+    world.finish(campaign)
+    window = Maintenance("a1b2c3d4e5f6", OWNER, REASON, (DOWN,), now, now + 3600)
+    world.engine.scheduler.commands.open_maintenance(window, "ann", now)
+    with database.change(now, "ann") as change:
+        token, _ = tokens.create(change, HOLDER, "viewer")
+        change.session.add(
+            ReplayRow(id="f6e5d4c3b2a1", kept_at=now, kept_by="ann", verdict=None, document={})
+        )
+        for identity in ALIKE:
+            change.session.add(
+                ReplayRow(id=identity, kept_at=now, kept_by=OWNER, verdict=None, document={})
+            )
+    world.now = now - 60
+    world.steps(50)
+    world.engine.scheduler.shut_down("the service was stopped", world.now)
+    with database.read() as session:
+        finding = session.query(FindingRow).first()
+        assert finding is not None
+        assert session.query(MaintenanceRow).count() == session.query(CampaignRow).count() == 1
+        ids = {
+            "campaign": finding.campaign_id,
+            "experiment": finding.experiment_id,
+            "finding": finding.id,
+            "maintenance": window.id,
+            "replay": "f6e5d4c3b2a1",
+            "token": token.id,
+        }
+    database.close()
+    return ids
+
+
+LISTS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("campaign", "list"): (CAMPAIGN,),
+    ("campaign", "show", "{campaign}"): (CAMPAIGN, CLASS),
+    ("campaign", "experiments", "{campaign}"): (CLASS, LAYOUT),
+    ("campaign", "start", "--dry-run", "--class", "GET /*"): (CLASS,),
+    ("experiment", "list"): (CLASS, LAYOUT),
+    ("experiment", "show", "{experiment}"): (CLASS, LAYOUT),
+    ("findings",): (CLASS, LAYOUT),
+    ("findings", "show", "{finding}"): (CLASS, LAYOUT),
+    ("classes",): (CLASS, LAYOUT),
+    ("whatif", "--down", "api>http:GET:playlist*", "--verbose"): (CLASS, LAYOUT),
+    ("maintenance", "list"): (DOWN, OWNER, REASON),
+    ("status",): (DOWN, REASON),
+    ("audit",): (REASON,),
+    ("token", "list"): (HOLDER,),
+}
+"""Every command that prints rows of what the service knows, and names that must be in them."""
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, 140])
+@pytest.mark.parametrize("words", LISTS, ids=" ".join)
+def test_names_are_whole_at_every_width(at: Listed, words: tuple[str, ...], columns: int) -> None:
+    shown = at(*(word.format(**at.ids) for word in words), columns=columns)
+
+    assert max(map(len, shown.splitlines())) <= columns, shown
+    for name in LISTS[words]:
+        assert name in shown, shown
+
+
+@pytest.mark.parametrize("row", [None, *COMMANDS], ids=lambda row: row.name if row else "all")
+def test_help_fits(at: Listed, row: object) -> None:
+    words = [] if row is None else [getattr(row, "name")]  # noqa: B009
+    shown = at(*words, "--help")
+
+    assert max(map(len, shown.splitlines())) <= COLUMNS
+    if row is None:
+        assert "…" not in shown
+
+
+def test_help_has_a_panel_for_each_kind_of_work(at: Listed) -> None:
+    shown = at("--help")
+
+    panels = dict.fromkeys(row.panel for row in COMMANDS)
+    places = [shown.index(f"╭─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
+    assert "─ Commands ─" not in shown
+
+
+BY_ID: dict[tuple[str, ...], str] = {
+    ("campaign", "show"): "campaign",
+    ("campaign", "experiments"): "campaign",
+    ("certificate", "show"): "campaign",
+    ("certificate", "get"): "campaign",
+    ("experiment", "show"): "experiment",
+    ("findings", "show"): "finding",
+    ("findings", "scenario"): "finding",
+    ("export", "curl"): "finding",
+    ("audit", "--subject"): "campaign",
+}
+
+
+@pytest.mark.parametrize("words", BY_ID, ids=" ".join)
+def test_the_beginning_of_an_id_is_enough(at: Listed, words: tuple[str, ...]) -> None:
+    identity = at.ids[BY_ID[words]]
+
+    assert at(*words, identity[:8]) == at(*words, identity)
+
+
+CHANGED: dict[tuple[str, ...], str] = {
+    ("campaign", "pause", "--reason", "x"): "campaign",
+    ("campaign", "resume"): "campaign",
+    ("campaign", "stop", "--reason", "x"): "campaign",
+    ("campaign", "release"): "campaign",
+    ("experiment", "approve"): "experiment",
+    ("experiment", "reject", "--reason", "x"): "experiment",
+    ("experiment", "abort", "--reason", "x"): "experiment",
+}
+
+
+@pytest.mark.parametrize("words", CHANGED, ids=" ".join)
+def test_what_is_over_is_known_by_the_beginning_of_its_id_too(
+    at: Listed, words: tuple[str, ...]
+) -> None:
+    identity, more = at.ids[CHANGED[words]], [CLASS] if "release" in words else []
+
+    code, _, short = at.run(*words, identity[:8], *more)
+
+    assert (code, short) == at.run(*words, identity, *more)[::2]
+    assert identity in short or CLASS in short
+
+
+def test_findings_are_acknowledged_and_tokens_revoked_by_a_beginning(at: Listed) -> None:
+    assert at.ids["finding"] in at("findings", "ack", at.ids["finding"][:6], "--note", "known")
+    assert at.ids["finding"] in at("findings", "link", at.ids["finding"][:6], "https://x.example")
+    assert HOLDER in at("token", "revoke", at.ids["token"][:6])
+    assert at.run("token", "revoke", "nope")[0] == 2
+
+
+def test_an_ambiguous_beginning_names_the_candidates(at: Listed) -> None:
+    code, out, said = at.run("open", "zz")
+
+    assert (code, out) == (2, "")
+    assert [line.split() for line in said.splitlines()[1:]] == [
+        ["replay", identity, OWNER] for identity in ALIKE
+    ]
+    assert at.run("open", ALIKE[0][:11])[0] == 2
+    assert ALIKE[0] in at("open", ALIKE[0])
+
+
+def test_what_nothing_begins_with_is_not_there(at: Listed) -> None:
+    for typed in ("nothing", "%", "_", "ZZ", "zz/", "zz%"):
+        code, _, said = at.run("open", typed)
+        assert (code, f"an id that is {typed}," in said) == (2, True), said
+    assert at.run("open", "--certificate", at.ids["finding"][:8])[0] == 2
+    for group in ("campaign", "experiment", "findings"):
+        code, _, said = at.run(group, "show", "nothing")
+        assert (code, "there is no" in said) == (2, True), said
+
+
+def test_kinds_do_not_stand_in_each_others_way(at: Listed) -> None:
+    """A letter may begin many ids, and only one of those that the command can mean."""
+    assert at.ids["campaign"] in at("campaign", "show", at.ids["campaign"][:1])
+
+
+@pytest.mark.parametrize("kind", ["campaign", "experiment", "finding", "replay"])
+def test_the_page_of_an_id_is_opened_by_its_beginning(at: Listed, kind: str) -> None:
+    link = at("open", at.ids[kind][:8], "--print").strip()
+
+    place = {"replay": "replays"}.get(kind, f"{kind}s")
+    assert link.startswith(f"{at.url}/login?link=")
+    assert link.endswith(f"&next=%2F{place}%2F{at.ids[kind]}")
+
+
+def test_the_page_of_a_certificate_is_its_campaigns(at: Listed) -> None:
+    link = at("open", "--certificate", at.ids["campaign"][:8], "--print").strip()
+
+    assert link.endswith(f"&next=%2Fcertificates%2F{at.ids['campaign']}")
