@@ -65,7 +65,7 @@ class Server:
 
     def prepare(self) -> None:
         """Make its data. Raises Missing."""
-        user = _unprivileged()
+        user = unprivileged()
         if user is not None:
             shutil.chown(self.folder, user)
         done = subprocess.run(
@@ -82,16 +82,21 @@ class Server:
         if done.returncode:
             raise Missing(f"initdb of {self.binaries} failed: {done.stderr}")
 
-    def start(self) -> None:
-        """Start it; :meth:`ready` waits for it."""
-        chosen = _NO_DISK if self.killable else (*_NO_DISK, *_FAST)
+    def command(self, *besides: str) -> list[str | Path]:
+        """Write the command that starts it, with these settings besides, as :func:`unprivileged`
+        has to."""
+        chosen = (*_NO_DISK, *(() if self.killable else _FAST), *besides)
         settings = [word for setting in chosen for word in ("-c", setting)]
         program = self.binaries / "postgres"
+        return [program, "-D", self.folder / "data", "-k", self.folder, *settings]
+
+    def start(self) -> None:
+        """Start it; :meth:`ready` waits for it."""
         with (self.folder / "log").open("a") as log:
             self._process = subprocess.Popen(
-                [program, "-D", self.folder / "data", "-k", self.folder, *settings],
+                self.command(),
                 cwd=self.folder,
-                user=_unprivileged(),
+                user=unprivileged(),
                 stdout=log,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for whoever started it, who stops it when done
@@ -185,7 +190,7 @@ def _version(name: str) -> float:
         return 0.0
 
 
-def _unprivileged() -> str | None:
+def unprivileged() -> str | None:
     """Choose the user to run as: PostgreSQL refuses to be root. None: whoever we are."""
     if os.geteuid() != 0:
         return None

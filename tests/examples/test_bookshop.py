@@ -1,4 +1,7 @@
-"""The bookshop, explored by three tests in three languages; killing its processes says the same."""
+"""The bookshop, explored by three tests in three languages; killing its processes says the same.
+
+With PostgreSQL and Redis behind two of its services where they are installed; in CI they must be.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -19,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import redis
 
 from ldfi.experiments.elsewhere.environment import variables
 from ldfi.experiments.elsewhere.services import Service, Services
@@ -61,24 +66,28 @@ def free(many: int) -> int:
 class Shop:
     """The running shop, and what whoever explores it must be told."""
 
-    def __init__(self, folder: Path) -> None:
-        self.first = free(len(BOOKSHOP.NAMES) + 1)
-        self.receiving = f"127.0.0.1:{self.first + len(BOOKSHOP.NAMES)}"
+    def __init__(self, folder: Path, stored: Path) -> None:
+        ports = len(BOOKSHOP.NAMES) + len(BOOKSHOP.STORES)
+        self.first = free(ports + 1)
+        self.receiving = f"127.0.0.1:{self.first + ports}"
         self.told = variables(KEYS, f"http://{self.receiving}")
-        self.services = Services(self.told, folder, seconds=120)
-        self.every: list[Service] = BOOKSHOP.services(self.first)
+        self.services = Services(self.told | {"TMPDIR": str(stored)}, folder, seconds=120)
+        self.stores: list[str] = BOOKSHOP.stores()
+        self.every: list[Service] = BOOKSHOP.services(self.first, self.stores)
         self.url = self.every[0].url
+        planted = BOOKSHOP.planted(self.stores)
+        self.planted = {frozenset(each) for each in planted}
 
     def environment(self) -> dict[str, str]:
         here = {"LDFI_RECEIVE": self.receiving, "BOOKSHOP_PORT": str(self.first)}
         return os.environ | self.told | here
 
     def broken(self, document: Mapping[str, Any]) -> set[frozenset[str]]:
-        """The services that the findings are about."""
+        """The services and stores that the findings are about."""
         names = {str(service.port): service.name for service in self.every}
         return {
-            frozenset(names[fault.rpartition(":")[2].partition("/")[0]] for fault in each)
-            for each in (finding["injected"] for finding in document["findings"])
+            frozenset(names.get(peer, peer) for peer in map(peer_of, finding["injected"]))
+            for finding in document["findings"]
         }
 
     def sells(self) -> bool:
@@ -89,22 +98,25 @@ class Shop:
             return False
 
 
+def peer_of(fault: str) -> str:
+    """The port that a call goes to, or the name of the database."""
+    return fault.rpartition(":")[2].partition("/")[0]
+
+
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    made = Shop(tmp_path_factory.mktemp("logs"))
-    try:
-        made.services.start(*made.every)
-        yield made
-    finally:
-        made.services.close()
-
-
-def planted() -> set[frozenset[str]]:
-    return {frozenset(each) for each in BOOKSHOP.PLANTED}
+    with tempfile.TemporaryDirectory(prefix="bookshop-") as stored:
+        Path(stored).chmod(0o755)  # PostgreSQL does not run as root, and has to get in
+        made = Shop(tmp_path_factory.mktemp("logs"), Path(stored))
+        try:
+            made.services.start(*made.every)
+            yield made
+        finally:
+            made.services.close()
 
 
 def agreed(shop: Shop, document: Mapping[str, Any]) -> None:
-    assert shop.broken(document) == planted(), document
+    assert shop.broken(document) == shop.planted, document
     assert document["runs"] <= MOST_RUNS
     assert document["exhaustive"] > 500
 
@@ -139,10 +151,13 @@ def test_by_a_command(shop: Shop, command: tuple[str, ...], tmp_path: Path) -> N
     agreed(shop, json.loads(done.stdout))
 
 
-def test_a_mask_of_one_status_is_found_by_that_status(shop: Shop) -> None:
+def test_masks_of_one_kind_are_found_by_that_kind(shop: Shop) -> None:
+    masked: dict[str, str] = BOOKSHOP.masked(shop.stores)
+    behind = {"sql:lost"} if "postgres" in shop.stores else set()
+    kinds = {"refused", *behind, *masked.values()}
     words = [
         *(sys.executable, "-m", "ldfi.experiments.cli", "explore", "--target", shop.url),
-        *("--max-size", "2", "--kind", "refused,status:500", "--json", "--", "tests/page.sh"),
+        *("--max-size", "2", "--kind", ",".join(sorted(kinds)), "--json", "--", "tests/page.sh"),
     ]
     done = subprocess.run(
         words, cwd=EXAMPLE, env=shop.environment(), capture_output=True, text=True, check=False
@@ -150,27 +165,58 @@ def test_a_mask_of_one_status_is_found_by_that_status(shop: Shop) -> None:
 
     assert done.returncode == 1, done.stdout + done.stderr
     document = json.loads(done.stdout)
-    masked = frozenset({"recommendations"})
-    small = {each for each in planted() if len(each) <= 2}
-    assert shop.broken(document) == small | {masked}, document
-    kinds = {fault.partition("@")[0] for f in document["findings"] for fault in f["injected"]}
-    assert kinds == {"refused", "status:500"}
+    small = {each for each in shop.planted if len(each) <= 2}
+    assert shop.broken(document) == small | {frozenset({each}) for each in masked}, document
+    injected = {fault for finding in document["findings"] for fault in finding["injected"]}
+    assert {fault.partition("@")[0] for fault in injected} == kinds
+    assert document["runs"] <= MOST_RUNS
+
+
+def test_a_redis_that_is_read_only_for_real_says_the_same(shop: Shop) -> None:
+    if "redis" not in shop.stores:
+        pytest.skip(BOOKSHOP.lack("redis"))
+    (store,) = (each for each in shop.every if each.name == "redis")
+    with redis.Redis(port=store.port) as client:
+        client.replicaof("127.0.0.1", "1")  # where nobody is
+        fails = not shop.sells()
+        client.replicaof("NO", "ONE")
+    assert fails
+    assert shop.sells()
+
+
+def test_without_a_store_the_shop_says_so_and_does_without_and_in_ci_it_refuses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CI", raising=False)
+
+    there = BOOKSHOP.stores()
+
+    assert "redis" not in there
+    assert "does without redis: redis-server is not installed" in capsys.readouterr().err
+    every = {service.name: service for service in BOOKSHOP.services(1, [])}
+    assert set(every) == set(BOOKSHOP.NAMES)
+    assert every["stock"].command[1:] == every["recommendations"].command[1:] == ["shelf.py"]
+    assert not {"POSTGRES", "REDIS"} & set(every["stock"].environment)
+    monkeypatch.setenv("CI", "1")
+    with pytest.raises(RuntimeError, match="redis-server is not installed"):
+        BOOKSHOP.stores()
 
 
 def test_killing_the_processes_says_the_same(shop: Shop) -> None:
     behind = {service.name: service for service in shop.every[1:]}
-    prices = ("prices", "pricecache", "listprices")
+    larger = sorted((each for each in shop.planted if len(each) > 1), key=sorted)
     killed = [
         *(frozenset({name}) for name in behind),
-        *map(frozenset, itertools.combinations(prices, 2)),
-        *(each for each in planted() if len(each) > 1),
+        *dict.fromkeys(frozenset(p) for each in larger for p in itertools.combinations(each, 2)),
+        *(each for each in larger if len(each) > 2),
     ]
     for names in killed:
         for name in names:
             process = shop.services.process(name)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        fails = any(each <= names for each in planted())
+        fails = any(each <= names for each in shop.planted)
         assert shop.sells() is not fails, names
         shop.services.start(*(behind[name] for name in names))
     assert shop.sells()

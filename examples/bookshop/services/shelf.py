@@ -1,7 +1,8 @@
 """The services behind the page, in Flask: ``python shelf.py``, ``OTEL_SERVICE_NAME`` says which.
 
 The catalogue knows whether a book is there by the stock, and where that is away by the warehouse;
-nothing replaces both. Prices do without discounts.
+nothing replaces both. Prices do without discounts. ``stock.py`` and ``recommendations.py`` are
+shelves that ask a store.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Quiet(WSGIRequestHandler):
         """Say nothing."""
 
 
-if __name__ == "__main__":
+def serve() -> None:
     run_simple(
         "127.0.0.1",
         int(os.environ["PORT"]),
@@ -76,3 +77,7 @@ if __name__ == "__main__":
         threaded=True,
         request_handler=Quiet,
     )
+
+
+if __name__ == "__main__":
+    serve()
