@@ -133,6 +133,7 @@ func TestPointVectors(t *testing.T) {
 		}
 		RPC     []struct{ Caller, Method, Peer, Name, Hash string }
 		DB      []struct{ Caller, Statement, Peer, Name, Hash string }
+		Connect []struct{ Caller, Peer, Name, Hash string }
 		Message []struct{ Caller, Operation, System, Destination, Name, Hash string }
 		Hashes  []struct{ Name, Hash string }
 	}
@@ -157,6 +158,11 @@ func TestPointVectors(t *testing.T) {
 	}
 	for _, vector := range all.DB {
 		if name := DatabasePoint(vector.Caller, vector.Statement, vector.Peer); name != vector.Name {
+			t.Errorf("%s, want %s", name, vector.Name)
+		}
+	}
+	for _, vector := range all.Connect {
+		if name := ConnectPoint(vector.Caller, vector.Peer); name != vector.Name {
 			t.Errorf("%s, want %s", name, vector.Name)
 		}
 	}

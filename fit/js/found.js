@@ -19,22 +19,31 @@ export function found(name) {
   return undefined
 }
 
+const { cache } = createRequire(import.meta.url)
+/** @type {Map<string, string[]>} package → the files that it would be, looked for once */
+const files = new Map()
+
 /**
  * A package if the application has loaded it already; null where it has none that it could load.
  * @param {string} name
  */
 export function loaded(name) {
-  let there = null
-  for (const require of requires()) {
-    try {
-      const { exports } = require.cache[require.resolve(name)] ?? {}
-      if (exports) return exports
-      there = undefined
-    } catch {
-      continue // the next one
-    }
+  if (!files.has(name)) files.set(name, filesOf(name))
+  for (const file of files.get(name)) {
+    const { exports } = cache[file] ?? {}
+    if (exports) return exports
   }
-  return there
+  return files.get(name).length ? undefined : null
+}
+
+function filesOf(name) {
+  return requires().flatMap((require) => {
+    try {
+      return [require.resolve(name)]
+    } catch {
+      return []
+    }
+  })
 }
 
 function requires() {

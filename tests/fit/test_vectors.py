@@ -12,7 +12,15 @@ import pytest
 from ldfi.fit.context import Injection, decode, point_hash
 from ldfi.fit.errors import ContextError, KeyFormatError
 from ldfi.fit.keys import Keys
-from ldfi.fit.points import authority, database_point, http_point, message_point, rpc_point
+from ldfi.fit.points import (
+    Point,
+    address,
+    authority,
+    database_point,
+    http_point,
+    message_point,
+    rpc_point,
+)
 from ldfi.kinds import FAMILIES, family
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +88,21 @@ def test_names_of_procedure_calls(case: dict[str, str]) -> None:
 @pytest.mark.parametrize("case", vectors("points.json", "db"), ids=str)
 def test_names_of_statements(case: dict[str, str]) -> None:
     name = database_point(case["caller"], case["statement"], case["peer"])
+
+    assert (name, point_hash(name)) == (case["name"], case["hash"])
+
+
+@pytest.mark.parametrize("case", vectors("points.json", "connect"), ids=str)
+def test_names_of_connections(case: dict[str, str]) -> None:
+    name = str(Point(case["caller"], "db", "connect", case["peer"]))
+
+    assert (name, point_hash(name)) == (case["name"], case["hash"])
+
+
+@pytest.mark.parametrize("case", vectors("points.json", "command"), ids=str)
+def test_names_of_commands_to_redis(case: dict[str, Any]) -> None:
+    peer = address(case["host"], case["port"])
+    name = database_point(case["caller"], case["command"], peer)
 
     assert (name, point_hash(name)) == (case["name"], case["hash"])
 
