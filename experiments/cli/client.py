@@ -83,6 +83,10 @@ class Client:
             raise Unreachable(f"{self.url} is no ldfi service with pages: it gives no page")
         return response.text
 
+    def metrics(self) -> str:
+        """Fetch what Prometheus is told. Raises like :meth:`get`."""
+        return self._response("GET", "/metrics", root="").text
+
     def post(self, path: str, document: dict[str, Any] | None = None) -> Any:
         """POST a document to ``path`` below ``/api/v1``, once. Raises like :meth:`get`."""
         headers = {} if path in _UNKEYED else {"Idempotency-Key": str(uuid.uuid4())}
@@ -136,7 +140,9 @@ class Client:
                 f"{self.url} is no ldfi service: it does not answer in JSON"
             ) from error
 
-    def _response(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+    def _response(
+        self, method: str, path: str, *, root: str = "/api/v1", **arguments: Any
+    ) -> httpx.Response:
         headers = arguments.get("headers", {})
         repeatable = method == "GET" or "Idempotency-Key" in headers
         attempts = Retrying(
@@ -147,7 +153,7 @@ class Client:
             retry_error_callback=_last,
         )
         try:
-            response = attempts(self._http.request, method, f"/api/v1{path}", **arguments)
+            response = attempts(self._http.request, method, f"{root}{path}", **arguments)
         except httpx.HTTPError as error:
             raise Unreachable(f"no answer from {self.url}: {error}; is `ldfi serve` up?") from error
         if response.is_error:

@@ -70,6 +70,11 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
             " says.",
         ),
         CommandRow(
+            "doctor",
+            "doctor:doctor",
+            "Say what is missing until campaigns can begin, and what to do about it.",
+        ),
+        CommandRow(
             "open",
             "opening:open_page",
             "Open the web pages, or the page of one ID; print a link that logs a browser in, once.",

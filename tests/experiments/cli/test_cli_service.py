@@ -459,6 +459,18 @@ def test_halt_and_resume_are_in_status_and_audit(at: At) -> None:
     ]
 
 
+def test_a_service_with_traffic_lacks_nothing_but_a_larger_share(
+    at: At, campaign: tuple[dict[str, Any], str]
+) -> None:
+    done = at.run("doctor", "--json")
+    found = json.loads(done.stdout)
+    well = {each["about"]: each["well"] for each in found}
+
+    assert {name for name in well if well[name] is False} <= {"class", "traces"}, found
+    assert done.returncode == (3 if False in well.values() else 0)
+    assert (well["token"], well["spans"], well["edges"], well["classes"]) == (True,) * 4
+
+
 def test_classes_by_pattern(at: At) -> None:
     assert [each["name"] for each in at.json("classes", "GET /b*")] == [BOOT]
     assert BOOT in at("classes")

@@ -1,0 +1,132 @@
+"""What is wrong with an installation, as far as the service itself can tell: pure functions.
+
+Each takes what the API answers and says what it means. What no route tells is not guessed: whether
+the services under test have the same keys, and which calls have no injector.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from ldfi.experiments.cli.words import length, percent
+
+FEW: Final = 0.05
+"""Share of traces that may go wrong: a few hundredths always do."""
+
+ENOUGH: Final = 20
+"""Traces from which on a share says anything."""
+
+SILENT: Final = 600.0
+"""Seconds without a request after which traffic counts as gone."""
+
+MOSTLY: Final = 0.9
+"""Share of requests that must go well for experiments to begin."""
+
+_SPANS: Final = (
+    "services export to LDFI's URL over HTTP (OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf) with a "
+    "token of role ingest; `ldfi init` prints what to tell them"
+)
+_DROPPED: Final = {
+    "trace_without_root": "the edge must be traced, and have fit.EdgeMiddleware and fit.Sampler",
+    "trace_incomplete": "sample by parent everywhere, and look whether an exporter's queue is full",
+    "trace_unanswered": "sample by parent everywhere: some callees export no spans now and then",
+    "trace_short_of_calls": "say in LDFI_EXPORT_INTERVAL how seldom services export",
+    "join_unknown_trace": "devices report the trace id of their request, and fit.Sampler keeps it",
+}
+_SAMPLE: Final = re.compile(r'^ldfi_traces_total\{fate="(\w+)"\} (\S+)$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """One thing that was looked at. ``well``: None where nobody can say. ``advice``: what to do."""
+
+    about: str
+    well: bool | None
+    said: str
+    advice: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it for programs."""
+        return asdict(self)
+
+
+def of_keys(signing_id: str | None, fault: str = "") -> Checkup:
+    """Look at FIT_KEYS of this shell; ``fault``: why they cannot be read."""
+    if fault:
+        return Checkup("keys", False, fault, "`ldfi init` makes some; FIT_KEYS is ID:SECRET")
+    if signing_id is None:
+        return Checkup("keys", None, "FIT_KEYS is not set here, so nothing is known of them")
+    said = f"this shell signs with the key {signing_id}; the service cannot see what others have"
+    return Checkup("keys", None, said, f"the edge and all services must know {signing_id} as well")
+
+
+def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
+    """Look at what has arrived, who asks for rules, and whether anything is stopped."""
+    spans, outcomes, well = (status[name] for name in ("spans", "outcomes", "went_well"))
+    yield Checkup("spans", spans > 0, f"{spans} received since it started", "" if spans else _SPANS)
+    if not outcomes:
+        advice = "devices report with a token of role devices, or set LDFI_OUTCOMES=root"
+        yield Checkup("outcomes", None, "no device has reported; root spans may stand in", advice)
+    else:
+        fine = well >= MOSTLY * outcomes
+        said = f"{outcomes} reported, {percent(well / outcomes)} of them good"
+        repair = "repair first what fails by itself: experiments begin where most goes well"
+        yield Checkup("outcomes", fine, said, "" if fine else repair)
+    edges = status["edges"]
+    ask = "the edge needs LDFI_URL, LDFI_TOKEN (role edge) and FIT_KEYS; its logger `fit` says more"
+    said = f"{edges} ask for rules" if edges else "none asks for rules: nothing can be injected"
+    yield Checkup("edges", edges > 0, said, "" if edges else ask)
+    if status["halted"]:
+        yield Checkup("halt", False, f"halted: {status['halted']}", "`ldfi resume`")
+    if status["guardrail"]:
+        yield Checkup("guardrail", False, f"breached: {status['guardrail']}", "`ldfi status`")
+
+
+def of_traces(exposition: str, dropped: Mapping[str, int]) -> Iterator[Checkup]:
+    """Look at what became of traces. ``exposition``: what Prometheus is told."""
+    fates = {fate: float(count) for fate, count in _SAMPLE.findall(exposition)}
+    cut = fates.get("cut", 0.0) + fates.get("rootless", 0.0)
+    whole, late = fates.get("whole", 0.0), fates.get("late", 0.0)
+    if not fates:
+        yield Checkup("traces", None, "this process does not put traces together: ask the leader")
+    elif cut + whole < ENOUGH:
+        yield Checkup("traces", None, f"{cut + whole:.0f} came to an end: too few to say anything")
+    else:
+        shares = ("cut", cut / (cut + whole)), ("late", late / max(1.0, whole))
+        said = ", ".join(f"{percent(share)} {name}" for name, share in shares)
+        fine = all(share <= FEW for _, share in shares)
+        advice = "say in LDFI_EXPORT_INTERVAL how seldom services export (OTEL_BSP_SCHEDULE_DELAY)"
+        yield Checkup("traces", fine, f"{said} of {cut + whole:.0f}", "" if fine else advice)
+    for reason, advice in _DROPPED.items():
+        count = dropped.get(reason, 0)
+        if count >= ENOUGH and count > FEW * (count + cut + whole):
+            yield Checkup("dropped", False, f"{reason}: {count}", advice)
+
+
+def of_classes(
+    classes: Sequence[Mapping[str, Any]], forecast: Mapping[str, Any], now: float
+) -> Iterator[Checkup]:
+    """Look at request classes, and at what a campaign could decide on them."""
+    if not classes:
+        said = "no request class is known: it takes some dozen good requests of one"
+        yield Checkup("classes", False, said, "look at spans, outcomes and traces, above")
+        return
+    silent = now - max(each["last_seen"] for each in classes)
+    fresh = silent < SILENT
+    said = f"{len(classes)} known, the last request {length(max(0.0, silent))} ago"
+    yield Checkup("classes", fresh, said, "" if fresh else "is there any traffic?")
+    for each in classes:
+        if each["unfit"]:
+            advice = "often an id in the path that is taken for a word, or a route that does two"
+            yield Checkup("class", False, f"{each['name']}: {each['unfit']}", advice)
+    for each in forecast["classes"]:
+        if each["decides"] != "both":
+            advice = "a larger --treatment or --window, or more traffic"
+            yield Checkup("class", False, each["words"], advice)
+    why = forecast["why_not"]
+    start = "`ldfi campaign start --dry-run` tells more"
+    said = f"would not start: {why}" if why else "may start"
+    yield Checkup("campaign", not why, said, start if why else "")

@@ -1,0 +1,87 @@
+"""``ldfi doctor``: what is missing until campaigns can begin, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected
+from ldfi.experiments.cli.terminal import show
+from ldfi.experiments.errors import ExperimentsError, Unreachable
+
+if TYPE_CHECKING:
+    from ldfi.experiments.cli.client import Client
+    from ldfi.experiments.cli.diagnosis import Checkup
+
+_ROLE = re.compile(r"you are (\w+)")
+MARKS = {True: ("fine", "green"), False: ("mend", "bold red"), None: ("–", "dim")}
+
+
+def doctor(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+    """Say what is missing until campaigns can begin, and what to do about it.
+
+    Exit code 0 where nothing is, as far as the service can tell; 3 where something is. It sends no
+    request through your system.
+    """
+    with connected(url, token) as client:
+        found = list(_looked_at(client))
+    picture = Table.grid(padding=(0, 1))
+    for each in found:
+        line = Text(f"{each.about}: {each.said}").append(
+            f"\n→ {each.advice}" if each.advice else ""
+        )
+        picture.add_row(Text(*MARKS[each.well]), line)
+    show([each.to_json() for each in found], picture, as_json=as_json)
+    ill = any(each.well is False for each in found)
+    raise typer.Exit(exits.INCONCLUSIVE if ill else exits.FINE)
+
+
+def _looked_at(client: Client) -> Iterator[Checkup]:
+    from ldfi.experiments.cli.diagnosis import Checkup, of_classes, of_keys, of_status, of_traces
+
+    role = _role(client)
+    yield Checkup("service", True, f"{client.url} answers")
+    may = role in {"viewer", "operator", "admin"}
+    advice = "" if may else "set LDFI_TOKEN to a token of role viewer, operator or admin"
+    yield Checkup("token", may, f"its role is {role}", advice)
+    yield of_keys(*_keys())
+    if not may:
+        return
+    status = client.get("/status")
+    yield from of_status(status)
+    yield from of_traces(client.metrics(), status["dropped"])
+    yield from of_classes(client.get("/classes"), client.post("/forecast", {}), time.time())
+
+
+def _role(client: Client) -> str:
+    """Ask for what only admins may see: whoever is refused is told who they are."""
+    try:
+        client.get("/tokens", limit=1)
+    except Unreachable:
+        raise
+    except ExperimentsError as error:
+        said = _ROLE.search(str(error))
+        if said is None:
+            raise
+        return said[1]
+    return "admin"
+
+
+def _keys() -> tuple[str | None, str]:
+    """Return the id of the key that this shell signs with, or why it cannot be read."""
+    from ldfi.fit.errors import KeyFormatError
+    from ldfi.fit.keys import VARIABLE, Keys
+
+    text = os.environ.get(VARIABLE, "")
+    try:
+        return (Keys.parse(text).signing_id, "") if text else (None, "")
+    except KeyFormatError as error:
+        return None, str(error)

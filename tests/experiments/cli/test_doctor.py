@@ -1,0 +1,144 @@
+"""``ldfi doctor`` says what is missing, what to do about it, and what nobody can say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldfi.experiments.cli.diagnosis import (
+    ENOUGH,
+    FEW,
+    Checkup,
+    of_classes,
+    of_keys,
+    of_status,
+    of_traces,
+)
+from ldfi.testing.serving import served
+from tests.experiments.applications import GIVEN, service
+from tests.experiments.cli.test_cli import ldfi
+
+STATUS: dict[str, Any] = {
+    "spans": 900,
+    "outcomes": 100,
+    "went_well": 99,
+    "edges": 1,
+    "halted": None,
+    "guardrail": None,
+}
+KNOWN: dict[str, Any] = {"name": "GET /boot", "unfit": None, "last_seen": 990.0}
+DECIDES = {"request_class": "GET /boot", "decides": "both", "words": "GET /boot: plenty"}
+FORECAST: dict[str, Any] = {"why_not": None, "classes": [DECIDES]}
+
+
+def ill(found: Iterable[Checkup]) -> set[str]:
+    """What is to be mended. Each of them says how."""
+    bad = [each for each in found if each.well is False]
+    assert all(each.advice for each in bad)
+    return {each.about for each in bad}
+
+
+def exposition(**fates: int) -> str:
+    lines = [f'ldfi_traces_total{{fate="{fate}"}} {count}.0' for fate, count in fates.items()]
+    return "\n".join(["# HELP ldfi_traces_total Traces", *lines, "ldfi_halted 0.0", ""])
+
+
+@pytest.mark.parametrize(
+    ("change", "about"),
+    [
+        ({}, set()),
+        ({"spans": 0}, {"spans"}),
+        ({"went_well": 60}, {"outcomes"}),
+        ({"outcomes": 0, "went_well": 0}, set()),  # the root spans may be believed
+        ({"edges": 0}, {"edges"}),
+        ({"halted": "checkout is slow"}, {"halt"}),
+        ({"guardrail": "error_rate < 1"}, {"guardrail"}),
+    ],
+)
+def test_status(change: dict[str, Any], about: set[str]) -> None:
+    assert ill(of_status({**STATUS, **change})) == about
+
+
+@given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 300))
+def test_shares_of_traces_are_those_of_the_documentation(
+    whole: int, cut: int, rootless: int, late: int
+) -> None:
+    late = min(late, whole)
+    told = exposition(whole=whole, cut=cut, rootless=rootless, late=late, unjoined=7)
+    gone, ended = cut + rootless, whole + cut + rootless
+    one_in = round(1 / FEW)
+    many = one_in * gone > ended or one_in * late > max(1, whole)
+
+    assert ("traces" in ill(of_traces(told, {}))) == (ended >= ENOUGH and many)
+
+
+def test_what_was_dropped_counts_where_it_is_more_than_a_little() -> None:
+    told = exposition(whole=1_000, cut=0, rootless=0, late=0)
+    assert ill(of_traces(told, {"trace_without_root": 500})) == {"dropped"}
+    assert ill(of_traces(told, {"trace_without_root": 5, "unheard_of": 9_999})) == set()
+
+
+def test_a_process_that_does_not_lead_knows_nothing_of_traces() -> None:
+    assert [each.well for each in of_traces("ldfi_leads 0.0\n", {})] == [None]
+
+
+@pytest.mark.parametrize(
+    ("classes", "forecast", "now", "about"),
+    [
+        ([KNOWN], FORECAST, 1_000.0, set()),
+        ([], FORECAST, 1_000.0, {"classes"}),
+        ([KNOWN], FORECAST, 9_000.0, {"classes"}),
+        ([{**KNOWN, "unfit": "too different"}], FORECAST, 1_000.0, {"class"}),
+        ([KNOWN], {**FORECAST, "why_not": "too little traffic"}, 1_000.0, {"campaign"}),
+        (
+            [KNOWN],
+            {**FORECAST, "classes": [{**DECIDES, "decides": "harm"}]},
+            1_000.0,
+            {"class"},
+        ),
+    ],
+)
+def test_classes(
+    classes: list[dict[str, Any]], forecast: dict[str, Any], now: float, about: set[str]
+) -> None:
+    assert ill(of_classes(classes, forecast, now)) == about
+
+
+def test_keys_are_named_and_never_shown() -> None:
+    assert of_keys(None).well is None
+    assert "k1" in of_keys("k1").said
+    assert of_keys(None, "FIT_KEYS is empty").well is False
+
+
+def test_a_new_service_lacks_nearly_everything(tmp_path: Path) -> None:
+    secret = "s" * 20
+    with served(service(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")) as url:
+
+        def asked(token: str, *words: str, keys: str) -> tuple[int, str]:
+            done = ldfi("doctor", *words, LDFI_URL=url, LDFI_TOKEN=token, FIT_KEYS=keys)
+            assert secret not in done.stdout + done.stderr
+            assert "Traceback" not in done.stderr
+            return done.returncode, done.stdout
+
+        code, told = asked(GIVEN["viewer"], "--json", keys=f"k7:{secret}")
+        found = {each["about"]: each for each in json.loads(told)}
+        assert code == 3
+        assert [found[name]["well"] for name in ("service", "token", "spans", "edges")] == [
+            *(True, True),
+            *(False, False),
+        ]
+        assert "k7" in found["keys"]["said"]
+        assert "its role is viewer" in found["token"]["said"]
+
+        for role in ("edge", "ingest", "admin", "operator"):
+            code, told = asked(GIVEN[role], keys=f"k7 {secret}")
+            assert code == 3
+            assert f"mend token: its role is {role}" in told or role in {"admin", "operator"}
+            assert "→ " in told
+        assert asked("x" * 20, keys="")[0] == 2
