@@ -24,8 +24,8 @@ from benchmarks.outcome import Target, at_least, at_most, say
 from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.pytest_plugin.bounds import Bounds
-from ldfi.experiments.pytest_plugin.loop import QUIET, Execute, Explored, ExploredVerdict, Finding
-from ldfi.experiments.pytest_plugin.run import Run
+from ldfi.experiments.pytest_plugin.loop import QUIET, Explored, ExploredVerdict, Finding
+from ldfi.experiments.pytest_plugin.run import Execute, Run
 from ldfi.fit.faults import Fault
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "storefront"

@@ -113,6 +113,12 @@ def run(
             " of the test itself just the path."
         ),
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            help="Runs at a time, each with an address of its own in LDFI_TARGET.", min=1, max=64
+        ),
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Run a functional test of any language under every combination of failures worth trying.
@@ -150,6 +156,7 @@ def run(
         fixed=receive != DEFAULT,
         lessons=lessons,
         code=_code(code or []),
+        workers=workers,
     )
     document = explored_by(wanted, quiet=as_json)
     if as_json:

@@ -8,8 +8,10 @@ import shlex
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ from ldfi.experiments.elsewhere.receiver import ANY_PORT, InvalidAddress
 from ldfi.experiments.elsewhere.requests import as_call, root_span
 from ldfi.experiments.elsewhere.session import Elsewhere
 from ldfi.experiments.errors import Invalid, InvalidScenario
+from ldfi.experiments.pytest_plugin.abreast import Abreast
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.junit import write_junit
 from ldfi.experiments.pytest_plugin.lessons import (
@@ -49,7 +52,8 @@ PLACE: Final = "LDFI_TARGET"
 @dataclass(frozen=True, slots=True)
 class ExploreWanted:
     """What was typed. ``fixed``: the address to receive at was asked for. ``lessons``: the folder
-    of survived runs; ``code``: what services are made of, and under the empty name the test."""
+    of survived runs; ``code``: what services are made of, and under the empty name the test.
+    ``workers``: runs at a time."""
 
     command: tuple[str, ...]
     target: str
@@ -63,38 +67,43 @@ class ExploreWanted:
     fixed: bool
     lessons: Path | None
     code: Mapping[str, Sequence[str]]
+    workers: int
 
 
 @dataclass(slots=True)
 class CommandRuns:
-    """Runs the command, once for each hypothesis. ``output``: what the latest run printed."""
+    """Runs the command, once for each hypothesis, through a proxy that no other run goes through:
+    nothing else tells of a plain request which run has sent it. ``output``: what the latest run
+    printed."""
 
     wanted: ExploreWanted
     elsewhere: Elsewhere
-    proxy: Proxy
+    free: SimpleQueue[Proxy] = field(default_factory=SimpleQueue)
     output: str = ""
-    runs: int = field(default=0)
 
     def run(self, faults: tuple[Fault, ...]) -> Run:
-        """Run it; again where spans were lost, a few times."""
-        run, passing = self._once(faults)
-        for _ in range(LOST):
-            if not run.unseen or not passing:
-                break
-            run, passing = self._once(faults)
-        return run
+        """Run it; again where spans were lost, a few times. Where no proxy is free, wait."""
+        proxy = self.free.get()
+        try:
+            run, passing = self._once(faults, proxy)
+            for _ in range(LOST):
+                if not run.unseen or not passing:
+                    break
+                run, passing = self._once(faults, proxy)
+            return run
+        finally:
+            self.free.put(proxy)
 
-    def _once(self, faults: tuple[Fault, ...]) -> tuple[Run, bool]:
-        self.runs += 1
+    def _once(self, faults: tuple[Fault, ...], proxy: Proxy) -> tuple[Run, bool]:
         trace_id, root = secrets.token_hex(16), secrets.token_hex(8)
         passage = Passage(trace_id, self.elsewhere.stamp(faults, self.wanted.bounds.delay))
         self.elsewhere.begin(trace_id)
-        self.proxy.begin(passage)
+        proxy.begin(passage)
         start = time.time_ns()
         try:
-            error = self._executed()
+            error = self._executed(proxy)
         finally:
-            self.proxy.begin(None)
+            proxy.begin(None)
         passed = passage.passed
         error = error or next((f"{p.sent} is not {p.wrong[0]}" for p in passed if p.wrong), "")
         service, sent = service_name(), [each.sent for each in passed]
@@ -104,7 +113,7 @@ class CommandRuns:
         shown = self.elsewhere.shown(trace_id, own, sent)
         asked = _asked(passed[-1]) if passed else None
         errors = sum(each.failed for each in sent)
-        problem = shown.problem or ("" if passed else self._nothing_passed())
+        problem = shown.problem or ("" if passed else self._nothing_passed(proxy))
         run = Run(
             *(not error, shown.lineage, error, asked, False, errors, problem),
             began=start / 1e9,
@@ -112,13 +121,13 @@ class CommandRuns:
         )
         return run, shown.passing
 
-    def _executed(self) -> str:
+    def _executed(self, proxy: Proxy) -> str:
         """Run the command once; returns how it failed, in one line."""
         wanted = self.wanted
         try:
             done = subprocess.run(  # noqa: S603 - what the user has typed
                 list(wanted.command),
-                env=os.environ | {PLACE: self.proxy.url},
+                env=os.environ | {PLACE: proxy.url},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -132,24 +141,24 @@ class CommandRuns:
         self.output = done.stdout.decode("utf-8", "replace")
         return f"exit code {done.returncode}" if done.returncode else ""
 
-    def _nothing_passed(self) -> str:
+    def _nothing_passed(self, proxy: Proxy) -> str:
         return (
-            f"the command sent nothing through {self.proxy.url}: have it ask there, and not at"
+            f"the command sent nothing through {proxy.url}: have it ask there, and not at"
             f" {self.wanted.target} itself. It finds the address in {PLACE}"
         )
 
 
 def explored_by(wanted: ExploreWanted, *, quiet: bool) -> Document:
     """Explore the command, tell of it, and write what was asked for. Raises Invalid."""
-    elsewhere = _receiving(wanted)
-    try:
-        proxy = Proxy(wanted.listen, wanted.target, wanted.assertions)
-        try:
-            return _explored(wanted, CommandRuns(wanted, elsewhere, proxy), quiet=quiet)
-        finally:
-            proxy.close()
-    finally:
-        elsewhere.close()
+    with ExitStack() as opened:
+        runs = CommandRuns(wanted, elsewhere := _receiving(wanted))
+        opened.callback(elsewhere.close)
+        others = f"{wanted.listen.rpartition(':')[0]}:0"
+        for address in (wanted.listen, *[others] * (wanted.workers - 1)):
+            proxy = Proxy(address, wanted.target, wanted.assertions)
+            opened.callback(proxy.close)
+            runs.free.put(proxy)
+        return _explored(wanted, runs, quiet=quiet)
 
 
 def _receiving(wanted: ExploreWanted) -> Elsewhere:
@@ -171,9 +180,12 @@ def _explored(wanted: ExploreWanted, runs: CommandRuns, *, quiet: bool) -> Docum
     test = shlex.join(wanted.command)
     over = started + bounds.time_limit
     survived = _survived(wanted, test)
-    explored = explore(
-        test, runs.run, bounds, lambda: time.time() > over, runs.elsewhere.doubt, survived
-    )
+    with Abreast(runs.run, wanted.workers) as abreast:
+        explored = explore(
+            *(test, runs.run, bounds, lambda: time.time() > over, runs.elsewhere.doubt),
+            survived=survived,
+            making=abreast,
+        )
     if wanted.lessons is not None and survived is not None:
         unwritten = keep_lessons(lessons_file(wanted.lessons, test), survived.document())
         explored.not_kept = unwritten or explored.not_kept

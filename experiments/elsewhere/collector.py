@@ -1,8 +1,9 @@
 """The spans of one run, waited for until its trace is whole: by the service's own rules.
 
 What comes in while the test runs is held back; when the test is over it goes into the assembler
-together with the test's own spans, and what comes later follows. What a system's traces look like
-is learned from run to run, so one collector serves a whole session.
+together with the test's own spans, and what comes later follows. So it is run by run where several
+go on at a time. What a system's traces look like is learned from run to run, so one collector
+serves a whole session.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ class Collector:
         self._news = Condition()
         self._held: deque[tuple[float, Span]] = deque(maxlen=HELD)
         self._known: set[str] = set()
+        self._running: set[str] = set()
+        self._whole: dict[str, Trace] = {}
+        """Traces that somebody else came upon, until whoever waits for them sees it."""
         self._judged: OrderedDict[str, Trace] = OrderedDict()
         self._assembler = Assembler(
             waiting.quiet,
@@ -57,23 +61,27 @@ class Collector:
             self._feed()
             self.strangers.clear()
             self._known.add(trace_id)
+            self._running.add(trace_id)
 
     def whole(self, trace_id: str, own: Sequence[Span]) -> Trace:
         """Wait for the trace of a run that is over. ``own``: what the test itself has seen."""
         with self._news:
+            self._running.discard(trace_id)
             self._feed()
             self._assembler.add(own, time.monotonic())
             while True:
-                for trace in self._assembler.pop(time.monotonic()):
-                    if trace.trace_id == trace_id:
-                        return self._remembered(trace)
+                self._whole |= {t.trace_id: t for t in self._assembler.pop(time.monotonic())}
+                if trace_id in self._whole:
+                    return self._remembered(self._whole.pop(trace_id))
                 self._news.wait(self.waiting.quiet / 4)
                 self._feed()
 
     def _feed(self) -> None:
-        while self._held:
-            arrived, span = self._held.popleft()
-            if span.trace_id not in self._known:
+        held, self._held = self._held, deque(maxlen=HELD)
+        for arrived, span in held:
+            if span.trace_id in self._running:
+                self._held.append((arrived, span))
+            elif span.trace_id not in self._known:
                 self.strangers[span.operation.service] += 1
             elif late := self._assembler.add([span], arrived):
                 judged = self._judged.get(span.trace_id)

@@ -15,14 +15,15 @@ from typing import Any, Final, Literal
 from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.pytest_plugin.abreast import Begun, InTurn, Making
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.evidence import VERSION
-from ldfi.experiments.pytest_plugin.run import Run
+from ldfi.experiments.pytest_plugin.run import Execute, Run
 from ldfi.experiments.pytest_plugin.survived import Basis, SurvivedRuns, same_way
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import Point
@@ -51,10 +52,8 @@ RECHECKS: Final = 1
 OTHERWISE: Final = "a run that was tried all the same went another way than it did before"
 OPEN: Final = 20
 """Open hypotheses that are named at most."""
-
-
-Execute = Callable[[tuple[Fault, ...]], Run]
-"""Runs the test once, with these faults injected."""
+DRAWS: Final = 3
+"""Times that is asked for something that is not under way already: proposals are drawn by lot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +113,14 @@ def explore(
     hurry: Callable[[], bool] = lambda: False,
     doubt: Callable[[], str] = lambda: "",
     survived: SurvivedRuns | None = None,
+    making: Making | None = None,
 ) -> Explored:
     """Find the minimal failing sets of a test. ``hurry`` says when the time is over, ``doubt`` why
     runs may have shown less than there was, where that came out later. ``survived``: runs that need
-    not be made again, if somebody keeps them."""
+    not be made again, if somebody keeps them. ``making``: makes the runs under faults, by default
+    one after the other; what is under way counts as neither survived nor failed."""
     kept = survived or SurvivedRuns(Basis)
-    explored = _Search(name, execute, bounds, kept).go(hurry)
+    explored = _Search(name, execute, bounds, kept, making or InTurn(execute)).go(hurry)
     if survived is None:
         explored.not_kept = ""  # nobody asked
     because = doubt()
@@ -131,8 +132,12 @@ def explore(
 
 
 class _Search:
-    def __init__(self, name: str, execute: Execute, bounds: Bounds, survived: SurvivedRuns) -> None:
+    def __init__(
+        self, name: str, execute: Execute, bounds: Bounds, survived: SurvivedRuns, making: Making
+    ) -> None:
         self._name = name
+        self._making = making
+        self._under_way: set[Hypothesis] = set()
         self._execute = execute
         self._bounds = bounds
         self._traffic = Traffic()
@@ -156,11 +161,27 @@ class _Search:
         result.not_kept = self._survived.reason
         self._exploration = self._begun()
         hurried = False
-        while not hurried and (plan := self._exploration.plan() or self._recheck()) is not None:
-            self._try(plan)
-            hurried = hurry()
+        while self._under_way or not hurried:
+            if not hurried:
+                self._begin_more()
+            if not self._under_way:
+                break
+            self._end_one()
+            hurried = hurried or hurry()
         self._conclude(hurried)
         return result
+
+    def _begin_more(self) -> None:
+        """Begin what is worth trying, as many as may be under way."""
+        while len(self._under_way) < self._making.most and (plan := self._next()) is not None:
+            self._begin(plan)
+
+    def _next(self) -> Plan | None:
+        """Choose what to try beside what is under way, by what is known without that."""
+        if not self._under_way:
+            return self._exploration.plan() or self._recheck()
+        plans = (self._exploration.plan(besides=self._under_way) for _ in range(DRAWS))
+        return next(filter(None, plans), None)
 
     def _recheck(self) -> Plan | None:
         """Choose what was inferred to be safe and is tried all the same, when nothing else is left;
@@ -210,7 +231,7 @@ class _Search:
         """Run the test without faults until it shows nothing new; whether it can be explored."""
         result, seen, quiet = self._result, frozenset[str](), 0
         while quiet < QUIET and result.runs < MOST_GOOD:
-            run = self._run(())
+            run = self._run_good()
             if run.passed is not True:
                 result.verdict = "broken" if run.passed is False else "inconclusive"
                 result.good = run
@@ -239,10 +260,37 @@ class _Search:
         outcome = Outcome(lineage.trace_id, "test", "", success=True)
         self._traffic.observe(Observation(undisturbed, outcome), lineage.start / 1e9)
 
-    def _try(self, plan: Plan) -> None:
-        known = self._exploration.knowledge
-        injected = known.expand(plan.hypothesis)
-        run, kept = self._made_or_kept(plan, injected)
+    def _begin(self, plan: Plan) -> None:
+        """Begin a run, or find it among those that were survived before.
+
+        The first that is found is made all the same: where it goes another way, something has
+        changed that nobody declared.
+        """
+        injected = self._exploration.knowledge.expand(plan.hypothesis)
+        found = self._survived.find(injected) if plan.purpose == "explore" else None
+        if found is not None and self._kept_are_good:
+            self._result.kept += 1
+            self._traffic.topology.learn(found.lineage)
+            self._learn_of(plan, injected, found, kept=True)
+            return
+        self._result.runs += 1
+        self._under_way.add(plan.hypothesis)
+        self._making.begin(Begun(plan, injected, found))
+
+    def _end_one(self) -> None:
+        """Learn of the first run that ends."""
+        begun, made = self._making.ended()
+        made = replace(made, lineage=as_asked(made.lineage, begun.faults))
+        self._under_way.remove(begun.plan.hypothesis)
+        self._traffic.topology.learn(made.lineage)
+        if begun.before is not None:
+            self._kept_are_good = same_way(begun.before, made)
+            if not self._kept_are_good:
+                self._survived.forget()
+                self._result.not_kept = OTHERWISE
+        self._learn_of(begun.plan, begun.faults, made, kept=False)
+
+    def _learn_of(self, plan: Plan, injected: tuple[Fault, ...], run: Run, *, kept: bool) -> None:
         if run.unseen:
             self._unseen = run.unseen
             run = replace(run, passed=None)
@@ -259,25 +307,6 @@ class _Search:
         record = _record(self._name, len(records) + 1, injected, run, lesson)
         records.append(replace(record, kept=kept))
         self._exploration.learn(replace(lesson, proof=records[-1].proof()))
-
-    def _made_or_kept(self, plan: Plan, injected: tuple[Fault, ...]) -> tuple[Run, bool]:
-        """Make a run, or find it among those that were survived before; and whether it was found.
-
-        The first that is found is made all the same: where it goes another way, something has
-        changed that nobody declared.
-        """
-        found = self._survived.find(injected) if plan.purpose == "explore" else None
-        if found is not None and self._kept_are_good:
-            self._result.kept += 1
-            self._traffic.topology.learn(found.lineage)
-            return found, True
-        made = self._run(injected)
-        if found is not None:
-            self._kept_are_good = same_way(found, made)
-        if found is not None and not self._kept_are_good:
-            self._survived.forget()
-            self._result.not_kept = OTHERWISE
-        return made, False
 
     def _leave_out(self, plan: Plan, ignored: frozenset[str]) -> None:
         """Try no more what a call has met and nobody carried out: there is no injector."""
@@ -315,10 +344,9 @@ class _Search:
             purpose=plan.purpose,
         )
 
-    def _run(self, faults: tuple[Fault, ...]) -> Run:
+    def _run_good(self) -> Run:
         self._result.runs += 1
-        run = self._execute(faults)
-        run = replace(run, lineage=as_asked(run.lineage, faults))
+        run = self._execute(())
         self._traffic.topology.learn(run.lineage)
         return run
 

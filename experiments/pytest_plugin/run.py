@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from ldfi.fit.faults import Fault
 from ldfi.lineage.lineage import Lineage
 
 Passed = bool | None
@@ -37,3 +39,7 @@ class Run:
     unseen: str = ""
     began: float = 0.0
     ended: float = 0.0
+
+
+Execute = Callable[[tuple[Fault, ...]], Run]
+"""Runs the test once, with these faults injected."""

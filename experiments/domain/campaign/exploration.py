@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -43,6 +43,9 @@ from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
 
 FindingNews = Literal["suspected", "open", "refuted", "fixed", "superseded"]
+
+UnderWay = Collection[Hypothesis]
+"""What is being tried, and is known to be neither survived nor harmful."""
 
 MAX_TRIES = 3
 """Inconclusive attempts in a run after which a set is not tried again for the same purpose."""
@@ -117,26 +120,29 @@ class Exploration:
             self.to_verify = [each for each in self.to_verify if each in self.only]
         self._asked = [each for each in self.only if each not in self.to_verify]
 
-    def plan(self, now: float = math.inf) -> Plan | None:
+    def plan(self, now: float = math.inf, besides: UnderWay = frozenset()) -> Plan | None:
         """Choose the next experiment; None when nothing is left within the bounds, or what is left
-        has to wait (Unix seconds): a finding is confirmed some time after it has hurt."""
+        has to wait (Unix seconds): a finding is confirmed some time after it has hurt. ``besides``:
+        what is not to be chosen once more."""
         if self.only:
-            plan = self._verification() or self._asked_for() or self._confirmation(now)
+            plan = self._verification() or self._asked_for() or self._confirmation(now, besides)
         else:
             plan = (
                 self._verification()
-                or self._confirmation(now)
+                or self._confirmation(now, besides)
                 or self._following()
                 or self._doubt()
                 or self._repetition(outdated=True)
                 or self._suspicion()
                 or self._exploration()
-                or self._confirmation(now, ripe=False)
+                or self._confirmation(now, besides, ripe=False)
                 or self._repetition()
                 or self._recheck()
                 or self._once_more()
             )
-        self.finished = plan is None and not self._unconfirmed(ripe=False)
+        if plan is not None and plan.hypothesis in besides:
+            plan = None
+        self.finished = plan is None and not besides and not self._unconfirmed(ripe=False)
         return plan
 
     def lead(self, suspects: Hypothesis) -> Hypothesis | None:
@@ -272,12 +278,12 @@ class Exploration:
         self.to_verify = [each for each in self.to_verify if self.knowledge.knows(each)]
         return Plan(self.to_verify[0], "verify") if self.to_verify else None
 
-    def _confirmation(self, now: float, *, ripe: bool = True) -> Plan | None:
+    def _confirmation(self, now: float, besides: UnderWay, *, ripe: bool = True) -> Plan | None:
         apart = self.knowledge.settings.apart
         suspected = [
             faults
             for faults in self._unconfirmed(ripe=ripe)
-            if now >= self._hurt_at.get(faults, 0.0) + apart
+            if faults not in besides and now >= self._hurt_at.get(faults, 0.0) + apart
         ]
         if not suspected:
             return None

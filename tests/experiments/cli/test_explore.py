@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
@@ -97,6 +98,29 @@ def test_a_command_is_explored_and_told_of_in_every_form(
     assert f"fails when {PAIR}" in (case.findtext("failure") or "")
     scenario = read(Path(document["findings"][0]["scenario"]))
     assert (scenario.request.method, scenario.request.path) == ("GET", "/page/*")
+
+
+def test_several_at_a_time_find_what_one_after_the_other_finds(
+    shop: str, told: Mapping[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    timed = (
+        f"import pathlib, time\nlog = pathlib.Path({str(log)!r}).open('a')\n"
+        f"log.write(f'{{time.monotonic()}} 1\\n'); log.flush()\n"
+        f"try:\n {ASK}\nfinally:\n log.write(f'{{time.monotonic()}} -1\\n')"
+    )
+
+    done = explore(
+        *("--target", shop, "--workers", "3", "--json", "--", sys.executable, "-c", timed),
+        environment=told,
+    )
+
+    assert done.returncode == exits.FOUND, done.stdout + done.stderr
+    found = {each["words"] for each in json.loads(done.stdout)["findings"]}
+    assert found == {"page>http:GET:store/price/* fails (refused)", PAIR}
+    lines = [line.split() for line in log.read_text().splitlines()]
+    steps = sorted((float(when), int(number)) for when, number in lines)
+    assert 1 < max(itertools.accumulate(n for _, n in steps)) <= 3
 
 
 def test_what_does_without_everything_is_fine_and_assertions_ask_for_more(

@@ -17,7 +17,7 @@ from ldfi.experiments.elsewhere.receiver import InvalidAddress, Receiver, is_loo
 from ldfi.experiments.elsewhere.requests import Sent, as_call, lineage_of, root_span, unanswered
 from ldfi.lineage.operation import operation
 from ldfi.lineage.readers.otlp_json import read_fields
-from ldfi.lineage.span import Span
+from ldfi.lineage.span import Span, Trace
 
 TRACE, ROOT, SENT = "a" * 32, "b" * 16, "c" * 16
 WAITING = Waiting.of(0.05, 0.3)
@@ -138,6 +138,44 @@ def test_what_nobody_has_told_of_the_run_is_a_stranger() -> None:
 
     assert unanswered(trace, [sent]) == [sent]
     assert collector.strangers == {"page": 1}
+
+
+def test_runs_that_go_on_at_a_time_are_each_waited_for() -> None:
+    """What one run shows so far is not taken for all of it because another ends."""
+    another = "f" * 32
+    collector = Collector(WAITING)
+    for trace_id in (TRACE, another):
+        collector.begin(trace_id)
+    collector.take([served()._replace(trace_id=another)])
+    time.sleep(WAITING.patience + WAITING.quiet)
+
+    spans, _ = own()
+    collector.take([served(), called()])
+    first = collector.whole(TRACE, spans)
+    collector.take([called()._replace(trace_id=another)])
+    second = collector.whole(another, [each._replace(trace_id=another) for each in spans])
+
+    assert collector.late == 0
+    assert [len(each.spans) for each in (first, second)] == [4, 4]
+
+
+def test_whoever_comes_upon_the_trace_of_another_leaves_it_to_whoever_waits() -> None:
+    collector, found = Collector(WAITING), dict[str, Trace]()
+    traces = [f"{n:032x}" for n in range(1, 7)]
+
+    def wait_for(trace_id: str) -> None:
+        spans = [each._replace(trace_id=trace_id) for each in (*own()[0], served())]
+        found[trace_id] = collector.whole(trace_id, spans)
+
+    for trace_id in traces:
+        collector.begin(trace_id)
+    threads = [threading.Thread(target=wait_for, args=[each], daemon=True) for each in traces]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert {each: trace.trace_id for each, trace in found.items()} == {t: t for t in traces}
 
 
 def test_what_comes_when_its_run_was_judged_is_counted() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.evidence import class_evidence
-from ldfi.experiments.pytest_plugin.loop import QUIET, Execute, Explored, exhaustive, explore
-from ldfi.experiments.pytest_plugin.run import Run
+from ldfi.experiments.pytest_plugin.loop import QUIET, Explored, exhaustive, explore
+from ldfi.experiments.pytest_plugin.run import Execute, Run
 from ldfi.fit.faults import Fault
 from ldfi.lineage.lineage import learn
 from ldfi.lineage.span import Trace

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.evidence import class_evidence
-from ldfi.experiments.pytest_plugin.loop import OTHERWISE, Execute, Explored, explore
-from ldfi.experiments.pytest_plugin.run import Run
+from ldfi.experiments.pytest_plugin.loop import OTHERWISE, Explored, explore
+from ldfi.experiments.pytest_plugin.run import Execute, Run
 from ldfi.experiments.pytest_plugin.survived import Basis, SurvivedRuns
 from ldfi.fit.faults import Fault
 from ldfi.proof.document import FORMAT, EvidenceFile
