@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 from grpc import _channel
 
-from ldfi.fit import baggage, error, hosts, passage, patching
+from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -69,11 +69,8 @@ def _kept_back(callee: Any, metadata: Any) -> Any:
 def permitted(target: str, metadata: Any) -> list[tuple[str, Any]] | None:
     """Write metadata as they may go to a target; None where they may go as they are."""
     host = target.rpartition("/")[2]
-    if hosts.may_reach(host if host.count(":") > 1 and "]" not in host else _host(host)):
-        return None
-    return [
-        (key, baggage.without(value) if key == hosts.HEADER else value) for key, value in metadata
-    ]
+    bare = host if host.count(":") > 1 and "]" not in host else _host(host)
+    return hosts.stripped(bare, metadata)
 
 
 def _host(target: str) -> str:
