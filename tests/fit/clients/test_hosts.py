@@ -33,6 +33,7 @@ from starlette.routing import Route
 from urllib3 import HTTPHeaderDict
 
 from ldfi.fit import hosts
+from ldfi.fit.clients.grpc import permitted
 from ldfi.testing.serving import served
 from tests.fit.clients.contract import Requests
 
@@ -272,3 +273,64 @@ def test_the_context_is_taken_out_of_headers_of_every_shape(
     hosts.forget()
     assert [OURS in each for each in seen.values()] == [True, False]
     assert [THEIRS in each for each in seen.values()] == [True, True]
+
+
+@pytest.mark.parametrize("written", ["{}", "dns:{}", "dns:///{}", "dns:/{}", "ipv4:{}"])
+@pytest.mark.parametrize("send", [sent_by_grpc, sent_by_grpc_aio])
+def test_grpc_targets_are_told_by_their_host_however_they_are_written(
+    requests_made: Requests,
+    send: Callable[[str, str, Any], str],
+    written: str,
+    target: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = {}
+    for allowed in ("127.0.0.1", "*.internal"):
+        monkeypatch.setenv(hosts.VARIABLE, allowed)
+        hosts.forget()
+        with requests_made.request(f"error@{POINT}"), suppress_instrumentation():
+            seen[allowed] = send("", written.format(target), [("baggage", BOTH)])
+    monkeypatch.delenv(hosts.VARIABLE)
+    hosts.forget()
+    assert list(seen.values()) == [BOTH, THEIRS]
+
+
+@pytest.mark.parametrize(
+    ("target", "goes"),
+    [
+        ("dns:prices.internal:443", True),
+        ("dns:prices.internal", True),
+        ("dns://8.8.8.8/prices.internal:443", True),
+        ("dns://prices.internal/8.8.8.8:443", False),
+        ("prices.internal:https", True),
+        ("dns:example.com:443", False),
+        ("dns:///example.com", False),
+        ("dns:%65xample.com%2e", False),
+        ("dns:prices%2einternal:443", True),
+        ("ipv4:10.0.0.1:50051", True),
+        ("ipv4:10.0.0.1:50051,10.0.0.2:50051", True),
+        ("ipv4:10.0.0.1:50051,8.8.8.8:50051", False),
+        ("ipv6:[::1]:50051", True),
+        ("ipv6:%5B::1%5D:50051", True),
+        ("ipv6:::1", True),
+        ("ipv6:[::2]:50051,[::1]:50051", False),
+        ("[::1]:50051", True),
+        ("::1", True),
+        ("xds:///prices.internal", True),
+        ("10.0.0.1", True),
+        ("unix:/run/prices.sock", False),
+        ("dns.internal:443", True),
+        ("dns", False),
+    ],
+)
+def test_grpc_targets_are_read_as_grpc_does(
+    target: str, goes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(hosts.VARIABLE, "*.internal,10.*,::1")
+    hosts.forget()
+    left = permitted(target, [("baggage", BOTH)])
+    nothing = permitted(target, None)
+    monkeypatch.delenv(hosts.VARIABLE)
+    hosts.forget()
+    assert left == (None if goes else [("baggage", THEIRS)])
+    assert nothing is None
