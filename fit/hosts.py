@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fnmatch import translate
 from functools import lru_cache
 from typing import Any, Final
@@ -23,14 +23,31 @@ from ldfi.fit import baggage, runtime
 
 VARIABLE: Final = "FIT_HOSTS"
 HEADER: Final = "baggage"
+Pair = tuple[Any, Any]
+
+_BYTES: Final = (bytes, bytearray, memoryview)
+_SIGNED_HEADERS: Final = re.compile(r"\s*AWS4-\S+\s(?:.*[\s,])?SignedHeaders=([^,\s]*)")
 
 
-def without_ours(host: str, header: str) -> str | None:
-    """Write a ``baggage`` header as it may go to a host; None where it may go as it is."""
-    if may_reach(host):
+def stripped(host: str, headers: Iterable[Pair] | None) -> list[Pair] | None:
+    """Write headers, or gRPC's metadata, as they may go to a host; None where they may go as they
+    are. What is given is not touched.
+
+    They are pairs: a name may stand there several times. Names and values may be text or bytes,
+    and what is left of a value is of the same kind. A baggage header that AWS's signature covers
+    stays, for the call would be refused without it.
+    """
+    if headers is None or may_reach(host):
         return None
-    left = baggage.without(header)
-    return None if left == header else left
+    pairs = list(headers)
+    spent = iter(headers) is headers  # an iterator, and read to its end by now
+    if any(_signed(name, value) for name, value in pairs):
+        return pairs if spent else None
+    left = [
+        (name, _without(value)) if _named(name, HEADER) else (name, value) for name, value in pairs
+    ]
+    unchanged = all(after is before for (_, before), (_, after) in zip(pairs, left, strict=True))
+    return None if unchanged and not spent else left
 
 
 @lru_cache(maxsize=4096)
@@ -66,3 +83,32 @@ def _allowed() -> re.Pattern[str] | None:
 
 def _bare(host: str) -> str:
     return host.strip("[]").rstrip(".").lower()
+
+
+def _named(name: Any, wanted: str) -> bool:
+    return _text(name).strip().lower() == wanted
+
+
+def _without(value: Any) -> Any:
+    """Take our entry out of a value; the very same where there is none in it."""
+    if isinstance(value, list | tuple):
+        several = [_without(each) for each in value]
+        changed = any(after is not each for each, after in zip(value, several, strict=True))
+        return several if changed else value
+    text = _text(value)
+    left = baggage.without(text)
+    if left == text:
+        return value
+    return left.encode("latin-1") if isinstance(value, _BYTES) else left
+
+
+def _signed(name: Any, value: Any) -> bool:
+    """Tell whether a header is a signature of AWS's that covers the baggage."""
+    if not _named(name, "authorization"):
+        return False
+    covered = _SIGNED_HEADERS.match(_text(value))
+    return covered is not None and HEADER in covered[1].lower().split(";")
+
+
+def _text(value: Any) -> str:
+    return bytes(value).decode("latin-1") if isinstance(value, _BYTES) else str(value)

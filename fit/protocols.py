@@ -55,12 +55,17 @@ def asked_by_query(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
         return _falcor(paths)
     given = {name: values[0] for name, values in named.items()}
     text = given.get("query", "")
-    if text and not _DOCUMENT.match(text):
+    if text and not is_document(text):
         text = ""
     if text or "operationName" in given or "persistedQuery" in given.get("extensions", ""):
         given["query"] = text
         return _graphql([{**given, "extensions": _json(given.get("extensions", ""))}])
     return {}
+
+
+def is_document(text: str) -> bool:
+    """Tell whether a text begins as a document of GraphQL's does: ``query=flights`` is none."""
+    return _DOCUMENT.match(text) is not None
 
 
 _TELLING: Final = frozenset({"path", "paths", "query", "operationName", "extensions"})

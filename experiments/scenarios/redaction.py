@@ -14,8 +14,10 @@ Nothing is kept because it looks harmless to nobody in particular; a rule must s
   a parameter that is not called anything secret or personal. Of paths of Falcor's (``path``,
   ``paths``) keys that are words stay, and ranges of small numbers; of GraphQL the operation's name.
 - **Body**: of JSON the shape alone: keys that are made of words, ``true``, ``false`` and ``null``,
-  the first item of a list. Any other body is dropped. What is called stays, where it is made of
-  words: the name of an operation of GraphQL's, the method of JSON-RPC.
+  the first item of a list. Any other body is dropped. What a call calls stays, where it is made of
+  words: the name of an operation of GraphQL's, the method of JSON-RPC. A call is the whole body, or
+  an item of a batch, and speaks that protocol: there is ``jsonrpc`` in it, or a document or
+  ``extensions``. A field of the same name anywhere else is a field like any.
 - **Once secret, always secret**: the values of headers, cookies, parameters and fields whose *name*
   tells of a secret or a person, and the two parts of a Basic authorization, are also replaced
   wherever they occur in what the other rules kept.
@@ -30,12 +32,13 @@ import json
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_plus
 
 from ldfi.experiments.errors import InvalidScenario
+from ldfi.fit.protocols import is_document
 
 HEADERS: Final = ("x-device-type",)
 """Headers of ours that are kept, where their value is a word."""
@@ -179,7 +182,9 @@ def _path(path: str, secrets: frozenset[str]) -> str:
 def _query(
     query: str, defining: Mapping[str, str], secrets: frozenset[str]
 ) -> Iterator[tuple[str, str]]:
-    for name, value in parse_qsl(query, keep_blank_values=True):
+    pairs = parse_qsl(query, keep_blank_values=True)
+    called = _called_by_query(pairs)
+    for name, value in pairs:
         if not _made_of_words(name, secrets):
             yield HOLE, HOLE
             continue
@@ -187,7 +192,7 @@ def _query(
         if isinstance(model, list):
             yield name, json.dumps(_model(model, secrets), separators=(",", ":"))
             continue
-        keeps = name == _OPERATION or (defining.get(name) == value and not tells(name))
+        keeps = name in called or (defining.get(name) == value and not tells(name))
         keeps = keeps and (_made_of_words(value, secrets) or value == "")
         yield name, value if keeps else HOLE
 
@@ -259,24 +264,38 @@ def _json(body: bytes) -> Any:
         return None
 
 
-def _shape(value: Any, secrets: frozenset[str], depth: int = 0) -> Any:
+def _shape(value: Any, secrets: frozenset[str], depth: int = 0, a_call: bool = True) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, list) and depth < MAX_DEPTH:
-        return [_shape(each, secrets, depth + 1) for each in value[:1]]
+        return [_shape(each, secrets, depth + 1, depth == 0) for each in value[:1]]
     if isinstance(value, dict) and depth < MAX_DEPTH:
-        called = _CALLED if {"jsonrpc", "query", "extensions"} & value.keys() else frozenset()
+        called = _called(value) if a_call else frozenset()
         return {
             key if _made_of_words(key, secrets) else HOLE: each
             if key in called and isinstance(each, str) and _made_of_words(each, secrets)
-            else _shape(each, secrets, depth + 1)
+            else _shape(each, secrets, depth + 1, False)
             for key, each in list(value.items())[:MAX_KEYS]
         }
     return HOLE
 
 
+def _called(call: Mapping[str, Any]) -> frozenset[str]:
+    """List the fields of a call that say what it calls; none where it speaks no such protocol."""
+    query = call.get("query")
+    document = isinstance(query, str) and is_document(query)
+    graphql = document or isinstance(call.get("extensions"), dict)
+    by_protocol = {_OPERATION: graphql, "method": "jsonrpc" in call}
+    return frozenset(name for name, spoken in by_protocol.items() if spoken)
+
+
+def _called_by_query(pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
+    given = dict(pairs)
+    given.pop("jsonrpc", None)  # its calls have bodies
+    return _called({**given, "extensions": _json(given.get("extensions", "").encode())})
+
+
 _OPERATION: Final = "operationName"
-_CALLED: Final = frozenset({_OPERATION, "method"})
 
 
 def _secrets(request: RawRequest, body: Any) -> Iterator[str]:
@@ -292,15 +311,19 @@ def _named(request: RawRequest, body: Any) -> Iterator[str]:
         if tells(name):
             yield value
             yield from _basic(value)
-    for name, value in parse_qsl(request.query, keep_blank_values=True):
-        if tells(name) and name != _OPERATION:
+    pairs = parse_qsl(request.query, keep_blank_values=True)
+    called = _called_by_query(pairs)
+    for name, value in pairs:
+        if tells(name) and name not in called:
             yield value
+    calls = [id(each) for each in (body if isinstance(body, list) else [body])]
     pending: list[tuple[bool, Any]] = [(False, body)]
     while pending:
         secret, value = pending.pop()
         if isinstance(value, dict):
+            called = _called(value) if id(value) in calls else frozenset()
             pending.extend(
-                (secret or (tells(key) and key != _OPERATION), each) for key, each in value.items()
+                (secret or (tells(key) and key not in called), each) for key, each in value.items()
             )
         elif isinstance(value, list):
             pending.extend((secret, each) for each in value)

@@ -13,6 +13,7 @@ import errno
 from typing import Any
 
 import aiohttp
+from multidict import CIMultiDict
 
 from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of, wire
@@ -54,10 +55,9 @@ def _async(original: Any) -> Any:
 
 def _keep_back(request: Any) -> None:
     """Take our entry out of the baggage where the host may not have it."""
-    header = request.headers.get(hosts.HEADER, "")
-    left = hosts.without_ours(request.url.raw_host or "", header)
+    left = hosts.stripped(request.url.raw_host or "", request.headers.items())
     if left is not None:
-        request.headers[hosts.HEADER] = left
+        request.headers = CIMultiDict(left)
 
 
 def _name(service: str, request: Any, _conn: Any) -> str:

@@ -9,12 +9,14 @@ where the call would have returned a future or a stream at once.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
+from urllib.parse import unquote
 
 import grpc
 from grpc import _channel
 
-from ldfi.fit import baggage, error, hosts, passage, patching
+from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -22,6 +24,8 @@ from ldfi.fit.points import IPV4, rpc_point
 from ldfi.fit.strike import Strike
 from ldfi.kinds import FaultKind
 
+_SCHEME: Final = re.compile(r"(?:dns|ipv4|ipv6|xds|google-c2p|passthrough):(?://[^/]*)?/?")
+_PORT: Final = re.compile(r":\w*\Z")
 _BLOCKING = ("__call__", "with_call")
 
 
@@ -66,20 +70,25 @@ def _kept_back(callee: Any, metadata: Any) -> Any:
     return permitted(callee._channel.target().decode(), metadata)
 
 
-def permitted(target: str, metadata: Any) -> list[tuple[str, Any]] | None:
+def permitted(target: str, metadata: Any) -> list[hosts.Pair] | None:
     """Write metadata as they may go to a target; None where they may go as they are."""
-    host = target.rpartition("/")[2]
-    if hosts.may_reach(host if host.count(":") > 1 and "]" not in host else _host(host)):
-        return None
-    return [
-        (key, baggage.without(value) if key == hosts.HEADER else value) for key, value in metadata
-    ]
+    barred = (host for host in _hosts(target) if not hosts.may_reach(host))
+    host = next(barred, None)
+    return None if host is None else hosts.stripped(host, metadata)
 
 
-def _host(target: str) -> str:
-    """Cut off the port."""
-    host, _, port = target.rpartition(":")
-    return host if port.isdecimal() else target
+def _hosts(target: str) -> list[str]:
+    """List the hosts of a target: ``dns:[//server/]host[:port]``, or several addresses after
+    ``ipv4:``. Without a scheme of gRPC's it is a name, or an address, by itself."""
+    scheme = _SCHEME.match(target)
+    bare = unquote(target[scheme.end() :]) if scheme else target
+    return [_host(each.strip()) for each in bare.split(",")]
+
+
+def _host(address: str) -> str:
+    """Cut off the port, a number or the name of a service."""
+    bare_ipv6 = address.count(":") > 1 and "]" not in address
+    return address if bare_ipv6 else _PORT.sub("", address)
 
 
 def name(service: str, method: str | bytes, *_: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpcore
 
-from ldfi.fit import baggage, error, hosts, passage, patching
+from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of
 from ldfi.fit.clients import http, httpx_failures
 from ldfi.fit.clients.httpx_failures import HttpxFailures
@@ -62,13 +62,9 @@ def _async(original: Any) -> Any:
 
 def _keep_back(request: Any) -> None:
     """Take our entry out of the baggage where the host may not have it."""
-    if not hosts.may_reach(request.url.host.decode()):
-        request.headers = [
-            (name, baggage.without(value.decode("latin-1")).encode("latin-1"))
-            if name.lower() == b"baggage"
-            else (name, value)
-            for name, value in request.headers
-        ]
+    left = hosts.stripped(request.url.host.decode(), request.headers)
+    if left is not None:
+        request.headers = left
 
 
 def _name(service: str, request: Any) -> str:

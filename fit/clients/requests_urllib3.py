@@ -15,6 +15,7 @@ from http.client import HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
 
+from urllib3 import HTTPHeaderDict
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 from urllib3.response import HTTPResponse as Urllib3Response
@@ -55,21 +56,22 @@ def _sync(original: Any) -> Any:
 
 def _keep_back(pool: Any, url: str, options: Any) -> None:
     """Take our entry out of the baggage where the host may not have it. The headers themselves
-    belong to the caller, and so to other calls, too. What is signed (by AWS's rules the header
-    that says so names what it covers) must go as it is."""
-    headers = options.get("headers") or {}
-    if hosts.HEADER in str(headers.get("Authorization", "")):
-        return
+    belong to the caller, and so to other calls, too."""
     host = pool.host if url.startswith("/") else urlsplit(url).hostname or pool.host
-    left = {
-        name: hosts.without_ours(host, str(value))
-        for name, value in headers.items()
-        if str(name).lower() == hosts.HEADER
-    }
-    changed = {name: value for name, value in left.items() if value is not None}
-    if changed:
-        options["headers"] = headers = headers.copy()
-        headers.update(changed)
+    headers = options.get("headers") or {}
+    left = hosts.stripped(host, headers.items())
+    if left is not None:
+        options["headers"] = _like(headers, left)
+
+
+def _like(headers: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    """Make headers of pairs, of the caller's own kind where that can hold them: botocore asks
+    its own for names in any case."""
+    if len({name for name, _ in pairs}) < len(pairs) or not hasattr(headers, "copy"):
+        return HTTPHeaderDict(pairs)
+    made = headers.copy()
+    made.update(pairs)
+    return made
 
 
 def _name(service: str, pool: Any, _conn: Any, method: str, url: str, _options: Any) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from ldfi.experiments.errors import InvalidScenario
 from ldfi.experiments.scenarios.redaction import RawRequest, code, looks_secret, redact
@@ -93,6 +96,80 @@ def test_a_name_known_from_one_place_goes_everywhere() -> None:
     assert kept.query == (("view", "*"),)
     assert kept.headers == {}
     assert kept.body == {"rows": [{"*": "*"}], "all": True, "none": None}
+
+
+_NAMES = ["method", "operationName", "query", "extensions", "jsonrpc", "search", "items"]
+_VALUES = ["garcia", "flights", "2.0", "query Rows { rows }"]
+_DOCUMENTS = st.recursive(
+    st.sampled_from([*_VALUES, None, True, 7]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(_NAMES), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+
+
+@given(_DOCUMENTS)
+@example({"search": {"query": "flights", "method": "garcia"}})
+@example({"jsonrpc": "2.0", "params": {"jsonrpc": "2.0", "method": "garcia"}})
+@example([{"jsonrpc": "2.0", "method": "garcia"}])
+@example({"query": "flights", "operationName": "garcia"})
+@example([[{"extensions": {}, "operationName": "garcia"}]])
+def test_of_a_body_the_shape_alone_is_kept_but_for_what_a_call_calls(body: Any) -> None:
+    """Only the whole body, or an item of a batch, is a call, and only by its own protocol."""
+
+    def texts(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
+        if isinstance(value, str):
+            yield place, value
+        for key, each in value.items() if isinstance(value, dict) else ():
+            yield from texts(each, (*place, key))
+        for number, each in enumerate(value) if isinstance(value, list) else ():
+            yield from texts(each, (*place, number))
+
+    for place, text in texts(
+        redact(RawRequest("POST", "/", "", (), json.dumps(body).encode())).body, ()
+    ):
+        if text == "*":
+            continue
+        call = body[0] if isinstance(body, list) else body
+        assert place in {("method",), ("operationName",), (0, "method"), (0, "operationName")}
+        if place[-1] == "method":
+            assert "jsonrpc" in call
+        else:
+            document = str(call.get("query")).startswith("query ")
+            assert document or isinstance(call.get("extensions"), dict)
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ({"jsonrpc": "2.0", "method": "getRows"}, {"jsonrpc": "*", "method": "getRows"}),
+        ([{"jsonrpc": "2.0", "method": "getRows"}, 1], [{"jsonrpc": "*", "method": "getRows"}]),
+        ({"operationName": "Rows", "query": "{ a }"}, {"operationName": "Rows", "query": "*"}),
+        (
+            {"operationName": "Rows", "extensions": {"persistedQuery": {"version": 1}}},
+            {"operationName": "Rows", "extensions": {"persistedQuery": {"version": "*"}}},
+        ),
+        ({"query": "{ a }", "method": "garcia"}, {"query": "*", "method": "*"}),
+        ({"jsonrpc": "2.0", "operationName": "Rows"}, {"jsonrpc": "*", "operationName": "*"}),
+    ],
+)
+def test_what_a_call_calls_is_kept(body: Any, kept: Any) -> None:
+    assert redact(RawRequest("POST", "/", "", (), json.dumps(body).encode())).body == kept
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("operationName=Rows&query={rows}", "Rows"),
+        ('operationName=Rows&extensions={"persistedQuery":{}}', "Rows"),
+        ("operationName=garcia", "*"),
+        ("operationName=garcia&query=flights", "*"),
+        ("operationName=garcia&extensions=yes", "*"),
+    ],
+)
+def test_an_operation_is_kept_where_a_query_string_speaks_graphql(query: str, kept: str) -> None:
+    assert dict(redact(RawRequest("GET", "/graphql", query)).query)["operationName"] == kept
 
 
 def test_a_body_that_is_no_json_is_dropped() -> None:
