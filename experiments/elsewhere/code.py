@@ -15,10 +15,13 @@ from ldfi.experiments.errors import Invalid
 SKIPPED: Final = frozenset(
     {
         *(".git", ".ldfi", ".venv", "node_modules", "__pycache__"),
-        *(".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
+        *(".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "htmlcov"),
     }
 )
 """Folders that are left out: made by machines. What is installed, a lock file stands for."""
+
+_COUNTED = re.compile(r"\.coverage(\..+)?|coverage\.xml")
+"""Files that are left out for the same reason: what coverage.py has counted."""
 
 _IMAGE = re.compile(r"(?:\S+@)?sha256:[0-9a-f]{64}")
 
@@ -40,12 +43,9 @@ def code_digest(code: Iterable[str | Path], folder: Path) -> str:
     return hashed.hexdigest()
 
 
-def files_digest(files: Iterable[Path], folder: Path) -> str:
-    """Hash files, by their places in ``folder``. Raises Unmapped."""
-    hashed = hashlib.sha256()
-    for file in sorted(set(files)):
-        _add(hashed, os.path.relpath(file, folder), _contents(file))
-    return hashed.hexdigest()
+def files_digests(files: Iterable[Path], folder: Path) -> dict[str, str]:
+    """Hash files, each by itself, by their places in ``folder``. Raises Unmapped."""
+    return {os.path.relpath(file, folder): _contents(file).hex() for file in set(files)}
 
 
 def files_below(path: Path) -> list[Path]:
@@ -70,7 +70,7 @@ def _walked(folder: Path) -> Iterator[Path]:
         for name in folders:
             if (Path(above) / name).is_symlink():
                 raise Unmapped(f"{Path(above) / name} is a link to a folder; name that folder")
-        yield from (Path(above) / name for name in files)
+        yield from (Path(above) / name for name in files if not _COUNTED.fullmatch(name))
 
 
 def _raise(error: OSError) -> None:
