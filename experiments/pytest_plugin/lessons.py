@@ -10,23 +10,21 @@ import hashlib
 import json
 import platform
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from ldfi.experiments.elsewhere.code import Unmapped, code_digest, files_below, files_digest
+from ldfi.experiments.elsewhere.code import Unmapped, code_digest, files_digests
 from ldfi.experiments.pytest_plugin.away import names_of, services_started
 from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.service import service_name
 from ldfi.experiments.pytest_plugin.survived import Basis
+from ldfi.experiments.pytest_plugin.tested import files_tested
 
 if TYPE_CHECKING:
     import pytest
-
-_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 
 
 def lessons_file(folder: Path, test: str) -> Path:
@@ -64,13 +62,15 @@ def basis_of_test(item: pytest.Item, bounds: Bounds) -> Basis:
     if services is None:
         return Basis(lacking="it uses no services of ldfi_services, so no code of any is declared")
     try:
-        tested = files_digest(_tested(item), item.config.rootpath)
+        files = files_digests(files_tested(item), item.config.rootpath)
     except Unmapped as error:
         return Basis(lacking=str(error))
     unmapped = services.unmapped
     digests = {name: each for name, each in services.digests.items() if name not in unmapped}
-    key = _key(item.nodeid, bounds, tested, digests)
-    return Basis(key, frozenset(digests), dict(unmapped), dict(names_of(item.config)))
+    tested = {f"file {name}": digest for name, digest in files.items()}
+    parts = _parts("test", item.nodeid, bounds, tested, digests)
+    names = dict(names_of(item.config))
+    return Basis(_key(parts), frozenset(digests), dict(unmapped), names, parts=parts)
 
 
 def basis_of_command(
@@ -88,28 +88,37 @@ def basis_of_command(
         digests = {name: code_digest(each, Path()) for name, each in code.items()}
     except Unmapped as error:
         return Basis(lacking=str(error))
-    key = _key(json.dumps([*command, *asked]), bounds, digests[""], digests)
-    return Basis(key, frozenset(digests) - {""}, None, dict(names))
+    typed, tested = json.dumps([*command, *asked]), {"code of the test": digests.pop("")}
+    parts = _parts("command", typed, bounds, tested, digests)
+    return Basis(_key(parts), frozenset(digests), None, dict(names), parts=parts)
 
 
-def _key(test: str, bounds: Bounds, tested: str, digests: Mapping[str, str]) -> str:
-    about = [version("ldfi"), platform.python_version(), service_name()]
-    said = [*about, test, asdict(bounds), tested, sorted(digests.items())]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+def _parts(
+    what: str, test: str, bounds: Bounds, tested: Mapping[str, str], digests: Mapping[str, str]
+) -> dict[str, str]:
+    """Hash everything that survived runs rest on, each by itself, under the name by which it is
+    said that it has changed."""
+    parts = {
+        "ldfi": version("ldfi"),
+        "Python": platform.python_version(),
+        "OTEL_SERVICE_NAME": service_name(),
+        "marker or seed": json.dumps(asdict(bounds)),
+        what: test,
+        **tested,
+        **{f"service {name}": digest for name, digest in digests.items()},
+    }
+    return {_told(name): hashlib.sha256(each.encode()).hexdigest() for name, each in parts.items()}
 
 
-def _tested(item: pytest.Item) -> Iterable[Path]:
-    """List the files of a test: its folder, the fixtures above it, what is imported besides."""
-    root, folder = item.config.rootpath, item.path.parent
-    yield from files_below(folder)
-    for above in folder.parents:
-        if above.is_relative_to(root) and (above / "conftest.py").is_file():
-            yield above / "conftest.py"
-    yield from _imported(root)
+def _key(parts: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(parts.items())).encode()).hexdigest()
 
 
-def _imported(root: Path) -> Iterator[Path]:
-    for module in list(sys.modules.values()):
-        file = Path(getattr(module, "__file__", None) or "")
-        if file.is_relative_to(root) and file.is_file() and _INSTALLED.isdisjoint(file.parts):
-            yield file
+def _told(name: str) -> str:
+    """Name a part so that it can be written whatever bytes a file's name has; no two names become
+    one."""
+    return (
+        name.replace("\\", "\\\\")
+        .encode(errors="surrogateescape")
+        .decode(errors="backslashreplace")
+    )

@@ -4,13 +4,13 @@ Only what passed is kept: what failed is tried anew, so that a failure by chance
 a finding is always seen. What is kept holds for one hash of everything that was declared (the
 test's code, its bounds, the code of each service), and only where runs without faults, which are
 always made anew, still call what they called then. Whatever is in play and was not declared, and
-nothing is taken.
+nothing is taken. Where something that was declared has changed, it is said what.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from ldfi.experiments.pytest_plugin.run import Run
@@ -27,6 +27,9 @@ FORMAT: Final = "ldfi-lessons/1"
 UNREADABLE: Final = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 """What reading may raise of what somebody else has written."""
 
+CHANGES: Final = 5
+"""How many parts that have changed are named."""
+
 _STATUS: Final = {None: 0, False: 1, True: 2}
 _COMPARED: Final = ("called", "support", "relied_on", "fired", "survived", "timed_out", "callees")
 
@@ -35,35 +38,51 @@ _COMPARED: Final = ("called", "support", "relied_on", "fired", "survived", "time
 class Basis:
     """What survived runs rest on. ``key``: a hash of all that was declared. ``declared``: the
     services whose code is in it. ``unmapped``: why others are not. ``names``: of services, by their
-    addresses. ``lacking``: why nothing can be kept at all."""
+    addresses. ``lacking``: why nothing can be kept at all. ``parts``: what the key is a hash of,
+    hashed by itself, under the name by which it is said that it has changed."""
 
     key: str = ""
     declared: frozenset[str] = frozenset()
     unmapped: Mapping[str, str] | None = None
     names: Mapping[str, str] | None = None
     lacking: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     def undeclared(self, lineage: Lineage, names: Mapping[str, str]) -> list[str]:
         """Say who was in play in a run and is not declared, and why."""
         known, why = dict(names) | dict(self.names or {}), self.unmapped or {}
-        seen = set()
+        seen, own = set(), _by_hand(lineage)
         for each in lineage.called:
             point = Point.parse(each)
             seen.add(point.caller)
-            if point.kind != "function":  # that is the caller's own
+            if point.kind != "function" and each not in own:  # these are the caller's own
                 seen.add(lineage.callees.get(each) or known.get(point.peer) or point.peer or each)
         return [f"{name} ({why.get(name, 'not declared')})" for name in seen - self.declared]
+
+
+def _by_hand(lineage: Lineage) -> frozenset[str]:
+    """Find the points that somebody wrote around code of the caller (``fit.point``): they name no
+    peer, nobody answered, and no client library made a span of its own there. Of a call that a
+    library made without saying to whom, it is not known what it reached."""
+    spans: dict[str, set[str]] = {}
+    for span in lineage.trace.spans:
+        if span.operation.point is not None:
+            spans.setdefault(span.operation.point, set()).add(span.operation.kind)
+    own = (point for point, kinds in spans.items() if kinds == {"internal"})
+    return frozenset(p for p in own if not Point.parse(p).peer) - lineage.callees.keys()
 
 
 class SurvivedRuns:
     """What one test has survived: ``earlier`` as :meth:`document` wrote it, and what comes.
 
     ``basis`` is asked when the runs without faults are over, for fixtures start services.
-    ``reason`` says why nothing is taken or kept; empty where nothing speaks against it.
+    ``reason`` says why nothing is taken, or nothing is kept either; empty where nothing speaks
+    against it, or there is nothing to take.
     """
 
     def __init__(self, basis: Callable[[], Basis], earlier: object = None) -> None:
         self.reason = ""
+        self._barred = ""
         self._ask = basis
         self._basis = Basis()
         self._earlier = earlier if isinstance(earlier, dict) else {}
@@ -79,11 +98,25 @@ class SurvivedRuns:
         for run in good:
             self._learn(run.lineage)
         undeclared = {each for run in good for each in basis.undeclared(run.lineage, self._names)}
-        self.reason = basis.lacking or ", ".join(sorted(undeclared))
-        earlier = self._earlier
-        same = {"format": FORMAT, "key": basis.key, "called": self._called}
-        if not self.reason and all(earlier.get(name) == value for name, value in same.items()):
-            self._recall(earlier.get("runs", ()))
+        self._barred = basis.lacking or ", ".join(sorted(undeclared))
+        self.reason = self._barred
+        if not self._barred and self._earlier.get("format") == FORMAT:
+            self.reason = self._changed()
+            if not self.reason:
+                self._recall(self._earlier.get("runs", ()))
+
+    def _changed(self) -> str:
+        """Say what of all that kept runs rest on is not as it was; empty where all of it is."""
+        before, now = self._earlier.get("parts"), self._basis.parts
+        if self._earlier.get("key") == self._basis.key:
+            same = self._earlier.get("called") == self._called
+            return "" if same else "changed: what runs without faults call"
+        before = before if isinstance(before, dict) else {}
+        names = {*before, *now} if before else set()
+        changed = sorted(name for name in names if before.get(name) != now.get(name))
+        named = ", ".join(changed[:CHANGES]) or "what it rests on"
+        more = f" and {len(changed) - CHANGES} more" if len(changed) > CHANGES else ""
+        return f"changed: {named}{more}"
 
     def _recall(self, written: Iterable[Any]) -> None:
         try:
@@ -99,7 +132,7 @@ class SurvivedRuns:
     def keep(self, faults: Iterable[Fault], run: Run) -> None:
         """Keep a run, where it was survived and nothing in it is undeclared. What speaks against
         one that failed is kept no longer."""
-        if self.reason or not self._basis.key:
+        if self._barred or not self._basis.key:
             return
         self._learn(run.lineage)
         if run.passed is False:
@@ -118,10 +151,15 @@ class SurvivedRuns:
 
     def document(self) -> dict[str, Any] | None:
         """Write what is to be kept, as JSON; None where nothing may be."""
-        if self.reason or not self._basis.key:
+        if self._barred or not self._basis.key:
             return None
-        runs = [self._runs[faults] for faults in sorted(self._runs)]
-        return {"format": FORMAT, "key": self._basis.key, "called": self._called, "runs": runs}
+        return {
+            "format": FORMAT,
+            "key": self._basis.key,
+            "parts": dict(self._basis.parts),
+            "called": self._called,
+            "runs": [self._runs[faults] for faults in sorted(self._runs)],
+        }
 
     def _learn(self, lineage: Lineage) -> None:
         named = {Point.parse(point).peer: name for point, name in lineage.callees.items()}

@@ -118,7 +118,7 @@ def notes(document: Mapping[str, Any]) -> list[str]:
             " were not made again"
         )
     if document["not_kept"]:
-        found.append(f"no run is kept for the next exploration, or was: {document['not_kept']}")
+        found.append(f"no run was taken from before, or is kept from now: {document['not_kept']}")
     if document["unexplained"]:
         found.append(f"failed {document['unexplained']} times although no fault had fired: flaky?")
     if document["broken_teardowns"]:

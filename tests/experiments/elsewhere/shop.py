@@ -3,7 +3,8 @@
 ``page`` asks ``store`` for the price of a product, its reviews, and, where there are none, what
 sells best. ``SHOP`` says what is wrong with it, in words: ``silent`` exports nothing, ``alone``
 begins a trace of its own, ``keyless`` does not obey the context, ``slow`` takes its time,
-``restarts`` ends with every fifth request that it serves.
+``restarts`` ends with every fifth request that it serves. ``remembers``: nothing is, but it looks
+into a cache of its own before.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import count
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -28,6 +30,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from ldfi import fit
+from ldfi.fit.errors import InjectedFault
 
 WRONG = frozenset(os.environ.get("SHOP", "").split())
 STORE = os.environ.get("STORE", "")
@@ -42,6 +45,9 @@ def page(path: str) -> Answer:
         return 200, {}
     if "slow" in WRONG:
         time.sleep(1.0)
+    if "remembers" in WRONG:
+        with suppress(InjectedFault):
+            remembered()
     price = asked("/price/17")
     listed = asked("/reviews/17")
     if listed is None:
@@ -49,6 +55,11 @@ def page(path: str) -> Answer:
     if price is None or listed is None:
         return 500, {}
     return 200, {"price": price, "listed": listed}
+
+
+@fit.point("cache", "get")
+def remembered() -> None:
+    """Look into a cache of this process, which has nothing."""
 
 
 def store(path: str) -> Answer:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,6 +74,73 @@ def test_what_cannot_be_mapped_is_said(tmp_path: Path) -> None:
     (tmp_path / "linked").unlink()
     with pytest.raises(Unmapped, match="cannot be read"):
         code_digest(["."], tmp_path)
+
+
+NOBODY = 65534
+
+
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """Be nobody for a while: whoever is root may read everything."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+@pytest.mark.parametrize(
+    ("shut", "mode"),
+    [(shut, mode) for shut in ("d", "d/e") for mode in (0o000, 0o400, 0o100)] + [("d/e/b.py", 0)],
+)
+def test_what_may_not_be_read_is_said_and_not_left_out(shut: str, mode: int) -> None:
+    """Neither a folder that cannot be listed, nor one whose files cannot be looked at."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)
+        written({"a.py": b"1", "d/a.py": b"2", "d/e/b.py": b"3"}, Path(folder))
+        owned = [folder, *(str(each) for each in Path(folder).rglob("*"))]
+        for each in owned if os.geteuid() == 0 else []:
+            os.chown(each, NOBODY, -1)
+        (Path(folder) / shut).chmod(mode)
+        try:
+            with without_privileges(), pytest.raises(Unmapped, match="cannot be read"):
+                code_digest(["."], Path(folder))
+            if mode != 0o100:  # there, who knows a name may still read it
+                with without_privileges(), pytest.raises(Unmapped, match="cannot be read"):
+                    code_digest(["d/e/b.py"], Path(folder))
+        finally:
+            (Path(folder) / shut).chmod(0o700)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("code", [".", "odd"])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+def test_what_is_no_file_is_no_code(kind: str, code: str, tmp_path: Path) -> None:
+    """Whoever opens a pipe waits for its writer, and a device may never end."""
+    written({"a.py": b"1"}, tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        if kind == "pipe":
+            os.mkfifo(tmp_path / "odd")
+        elif kind == "socket":
+            listener.bind(str(tmp_path / "odd"))
+        else:
+            (tmp_path / "odd").symlink_to("/dev/zero")
+
+        with pytest.raises(Unmapped, match=r"odd is neither a file nor a folder"):
+            code_digest([code], tmp_path)
+
+
+def test_whether_a_file_can_be_run_is_part_of_it(tmp_path: Path) -> None:
+    written({"run.sh": b"1"}, tmp_path)
+    digests = []
+    for mode in (0o644, 0o755, 0o640, 0o750):
+        (tmp_path / "run.sh").chmod(mode)
+        digests.append(code_digest(["."], tmp_path))
+
+    assert digests[0] != digests[1]
+    assert digests[:2] == digests[2:], "who else may read it depends on whose checkout it is"
 
 
 def test_a_service_is_also_how_it_is_started_and_which_image() -> None:

@@ -16,12 +16,14 @@ from ldfi.experiments.pytest_plugin.bounds import Bounds
 from ldfi.experiments.pytest_plugin.evidence import class_evidence
 from ldfi.experiments.pytest_plugin.loop import OTHERWISE, Explored, explore
 from ldfi.experiments.pytest_plugin.run import Execute, Run
-from ldfi.experiments.pytest_plugin.survived import Basis, SurvivedRuns
+from ldfi.experiments.pytest_plugin.survived import CHANGES, Basis, SurvivedRuns
 from ldfi.fit.faults import Fault
+from ldfi.fit.points import Point
 from ldfi.proof.document import FORMAT, EvidenceFile
 from ldfi.proof.verify import Against, verify
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.programs import Run as Simulated
+from ldfi.testing.spans import lineage, span
 from tests.experiments.pytest_plugin.test_loop import PAGE, found_by, running, simulated
 from tests.lineage.drawn import programs
 
@@ -207,6 +209,84 @@ def test_what_only_a_failure_brings_into_play_has_to_be_declared_as_well() -> No
 
     assert kept["runs"] == []
     assert [each["faults"] for each in all_kept["runs"]] == [["refused@app>http:GET:a/"]]
+
+
+@pytest.mark.parametrize("kind", ["internal", "client"])
+def test_a_point_written_by_hand_that_names_no_peer_is_its_callers_own(kind: str) -> None:
+    """Where a library made the call there is somebody, although nobody knows who."""
+    own = span("get", "root", kind, "app", point="app>cache:get")
+    seen = lineage(span("root", kind="server", service="app"), own)
+
+    found = Basis("code", frozenset({"app"})).undeclared(seen, {})
+
+    assert found == ([] if kind == "internal" else ["app>cache:get (not declared)"])
+
+
+@pytest.mark.parametrize("given", ["app>cache:get:home", "app>db:SELECT:recordsdb/marks"])
+def test_a_point_written_by_hand_that_names_its_peer_is_not(given: str) -> None:
+    seen = lineage(
+        span("root", kind="server", service="app"),
+        span("get", "root", "internal", "app", point=given),
+    )
+
+    (found,) = Basis("code", frozenset({"app"})).undeclared(seen, {})
+
+    assert found == f"{Point.parse(given).peer} (not declared)"
+
+
+def test_a_point_written_by_hand_that_somebody_answers_is_not() -> None:
+    seen = lineage(
+        span("root", kind="server", service="app"),
+        span("get", "root", "internal", "app", point="app>cache:get"),
+        span("answered", "get", "server", "shared"),
+    )
+
+    assert any("shared" in each for each in Basis("", frozenset({"app"})).undeclared(seen, {}))
+
+
+def test_it_is_said_what_has_changed_and_what_comes_is_kept() -> None:
+    def made_of(**parts: str) -> Callable[[], Basis]:
+        return lambda: Basis(repr(parts), frozenset({CALLER}), parts=parts)
+
+    first, kept = explored(Counted(PAGE), ask=made_of(a="1", b="1", c="1"))
+    second, then = explored(Counted(PAGE), kept, made_of(a="1", b="2", d="1"))
+    third, _ = explored(Counted(PAGE), then, made_of(a="1", b="2", d="1"))
+
+    assert (first.not_kept, first.kept) == ("", 0)
+    assert (second.not_kept, second.kept) == ("changed: b, c, d", 0)
+    assert (third.not_kept, third.kept > 0) == ("", True)
+
+
+def test_where_much_has_changed_a_part_of_it_is_named() -> None:
+    def made_of(value: str) -> Callable[[], Basis]:
+        parts = {f"file {number:02}": value for number in range(20)}
+        return lambda: Basis(value, frozenset({CALLER}), parts=parts)
+
+    _, kept = explored(Counted(PAGE), ask=made_of("1"))
+    second, _ = explored(Counted(PAGE), kept, made_of("2"))
+
+    named = ", ".join(f"file {number:02}" for number in range(CHANGES))
+    assert second.not_kept == f"changed: {named} and {20 - CHANGES} more"
+
+
+def test_runs_that_were_kept_before_parts_were_are_told_as_well() -> None:
+    _, kept = explored(Counted(PAGE))
+    del kept["parts"]
+
+    again, _ = explored(Counted(PAGE), kept)
+    other, _ = explored(Counted(PAGE), kept, basis("other code"))
+
+    assert (again.kept > 0, again.not_kept) == (True, "")
+    assert (other.kept, other.not_kept) == (0, "changed: what it rests on")
+
+
+def test_other_calls_are_named_as_what_has_changed() -> None:
+    more = replace(OPTIONAL, steps=(*OPTIONAL.steps, Step("optional", (Call("p9"),))))
+    _, kept = explored(Counted(OPTIONAL))
+
+    second, _ = explored(Counted(more), kept)
+
+    assert (second.kept, second.not_kept) == (0, "changed: what runs without faults call")
 
 
 def _broken(kept: Any, **parts: object) -> Any:
