@@ -27,6 +27,7 @@ from deploy.stack.topology import Stack, missing, running
 from ldfi.experiments.cli import demo, exits
 from ldfi.experiments.cli.client import Client
 from ldfi.experiments.cli.demo_view import report
+from ldfi.experiments.cli.terminal import console as screen
 from ldfi.experiments.errors import ExperimentsError
 from ldfi.experiments.streams.kafka import KafkaStream
 
@@ -51,7 +52,7 @@ OPTIONS: Final = {
 def main() -> int:
     """Start everything, run the campaign, compare. The exit status."""
     options = _options()
-    console = Console(stderr=options.json)
+    console = screen(stderr=options.json)
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     console.print("Looking for Kafka, PostgreSQL and the Collector …", highlight=False)
     if absent := missing():

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ldfi.experiments.cli.campaign_view import class_lines, waiting_lines
-from ldfi.experiments.cli.terminal import columns
+from ldfi.experiments.cli.terminal import Card, columns
 
 LATEST = 8
 """Verdicts shown while the campaign runs."""
@@ -101,30 +100,21 @@ def _in_the_way(status: dict[str, Any], machine: Machine) -> str:
 
 
 def progress(campaign: dict[str, Any], verdicts: list[str], waiting: str = "") -> RenderableType:
-    """One row for each request class, drawn again and again while the campaign runs.
+    """Draw some lines for each request class, again and again while the campaign runs.
 
-    ``waiting``: what is waited for as long as there is no row.
+    ``waiting``: what is waited for as long as there is none.
     """
-    table = Table("request class", "trying now", "control", "treated", "open", "found", expand=True)
+    if not campaign["classes"]:
+        return Text(waiting)
+    card = Card()
     for item in campaign["classes"]:
-        running = item["running"]
-        counts = running["counts"] if running else None
-        table.add_row(
-            item["name"],
-            _now(item),
-            _failures(counts["control"]) if counts else "",
-            _failures(counts["treatment"]) if counts else "",
-            str(item["open"]),
-            str(len(item["findings"])),
-        )
+        card.add_row(item["name"], _stands(item).append("\n").append_text(_now(item)))
     foot = Text(
         f"{campaign['experiments']} experiments, {campaign['exposed_members']} members exposed, "
         f"{campaign['failed_members']} of them hurt"
     )
-    if not campaign["classes"]:
-        foot = Text(waiting)
-    latest = Text("\n".join(verdicts[-LATEST:]), no_wrap=True, overflow="ellipsis", style="dim")
-    return Group(table, foot, latest)
+    latest = Text("\n".join(verdicts[-LATEST:]), overflow="fold", style="dim")
+    return Group(card, "", foot, latest)
 
 
 def report(console: Console, campaign: dict[str, Any], result: dict[str, Any]) -> None:
@@ -145,6 +135,16 @@ def report(console: Console, campaign: dict[str, Any], result: dict[str, Any]) -
         said = Text("Findings differ from the planted weaknesses", "bold red")
         said.append(f" ({campaign['reason']}).", "default")
     console.print(said)
+
+
+def _stands(item: dict[str, Any]) -> Text:
+    """Say how far a class is, and how the experiment goes that runs on it."""
+    said = f"{item['open']} open, {len(item['findings'])} found"
+    counts = item["running"]["counts"] if item["running"] else None
+    if counts:
+        control, treated = (_failures(counts[arm]) for arm in ("control", "treatment"))
+        said += f"; control {control} failed, treated {treated}"
+    return Text(said)
 
 
 def _now(item: dict[str, Any]) -> Text:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from ldfi.experiments.cli import demo
+from ldfi.experiments.cli.client import Client
 from ldfi.experiments.cli.demo_view import Machine, traffic_so_far, why_not_done
+from ldfi.experiments.cli.processes import Processes
 from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.errors import ExperimentsError
 
@@ -82,3 +85,45 @@ def test_logs_stay_where_the_demo_fails_and_nowhere_else(
     assert kept(ExperimentsError)
     assert not kept(KeyboardInterrupt)
     assert not kept(None)
+
+
+class Service:
+    """What the demo asks: a service that has seen much of which nothing went well."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def post(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
+        return self._campaign("running")
+
+    def get(self, path: str) -> Any:
+        if path == "/status":
+            return status(636, 0)
+        if path == "/classes":
+            return []
+        self.looks -= 1
+        return self._campaign("running" if self.looks else "finished")
+
+    def page(self, path: str, limit: int | None) -> dict[str, Any]:
+        return {"items": [], "next": None}
+
+    def _campaign(self, state: str) -> dict[str, Any]:
+        return {"id": "c", "state": state, "waiting": "", "not_yet": {}, "classes": []}
+
+
+def waited(looks: int, limit: float, folder: Path) -> None:
+    client = cast(Client, Service(looks))
+    demo.run(client, Processes(folder), {"min_traffic": 60}, limit, console())
+
+
+def test_what_is_waited_for_is_said_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    waited(2, 60, tmp_path)
+
+    assert capsys.readouterr().out.count("seen 636, went well 0, needed 60 of a class") == 1
+
+
+def test_a_demo_that_gives_up_says_the_measured_reason(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentsError, match="seen 636, went well 0, needed 60 of a class"):
+        waited(99, 0.5, tmp_path)
