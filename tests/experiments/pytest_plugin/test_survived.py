@@ -168,6 +168,19 @@ def test_what_only_a_failure_brings_into_play_has_to_be_declared_as_well() -> No
     assert [each["faults"] for each in all_kept["runs"]] == [["refused@app>http:GET:a/"]]
 
 
+def test_a_database_is_declared_under_the_name_that_it_was_started_by() -> None:
+    """Spans know where it listens, and not what it is called."""
+    query = "app>db:SELECT:shop/copies"
+    asking = simulated(Call("root", (Step("critical", (Call(query),)),)), frozenset()).lineage
+    lineage = replace(asking, callees={query: "127.0.0.1:5432"})
+    declared = Basis("code", frozenset({"app", "stockdb"}))
+
+    named = replace(declared, names={"127.0.0.1:5432": "stockdb"})
+
+    assert named.undeclared(lineage, {}) == []
+    assert declared.undeclared(lineage, {}) == ["127.0.0.1:5432 (not declared)"]
+
+
 def _broken(kept: Any, **parts: object) -> Any:
     return kept | parts
 
