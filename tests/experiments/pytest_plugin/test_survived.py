@@ -168,6 +168,19 @@ def test_what_only_a_failure_brings_into_play_has_to_be_declared_as_well() -> No
     assert [each["faults"] for each in all_kept["runs"]] == [["refused@app>http:GET:a/"]]
 
 
+def test_when_the_time_is_over_nothing_is_taken_from_before_either() -> None:
+    pairs = [[Call(f"app>http:GET:{each}{n}/") for each in "ab"] for n in range(3)]
+    program = Call("root", tuple(Step("fallback", tuple(pair)) for pair in pairs))
+    declared = basis("code", "app", *(f"{each}{n}" for each in "ab" for n in range(3)))
+    _, kept = explored(Counted(program), ask=declared)
+    asked = iter((False, True))
+    before = SurvivedRuns(declared, kept)
+
+    second = explore("t", Counted(program), Bounds(), lambda: next(asked), survived=before)
+
+    assert [record.kept for record in second.records] == [False, True]
+
+
 def test_a_database_is_declared_under_the_name_that_it_was_started_by() -> None:
     """Spans know where it listens, and not what it is called."""
     query = "app>db:SELECT:shop/copies"
