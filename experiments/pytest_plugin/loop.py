@@ -161,20 +161,23 @@ class _Search:
         result.not_kept = self._survived.reason
         self._exploration = self._begun()
         hurried = False
-        while self._under_way or not hurried:
-            if not hurried:
-                self._begin_more()
-            if not self._under_way:
+        while True:
+            learned = not hurried and self._begin_more()
+            if not learned and not self._under_way:
                 break
-            self._end_one()
+            if not learned:
+                self._end_one()
             hurried = hurried or hurry()
         self._conclude(hurried)
         return result
 
-    def _begin_more(self) -> None:
-        """Begin what is worth trying, as many as may be under way."""
+    def _begin_more(self) -> bool:
+        """Begin what is worth trying, as many as may be under way; whether something was learned at
+        once, as it was survived before."""
         while len(self._under_way) < self._making.most and (plan := self._next()) is not None:
-            self._begin(plan)
+            if self._begin(plan):
+                return True
+        return False
 
     def _next(self) -> Plan | None:
         """Choose what to try beside what is under way, by what is known without that."""
@@ -260,8 +263,8 @@ class _Search:
         outcome = Outcome(lineage.trace_id, "test", "", success=True)
         self._traffic.observe(Observation(undisturbed, outcome), lineage.start / 1e9)
 
-    def _begin(self, plan: Plan) -> None:
-        """Begin a run, or find it among those that were survived before.
+    def _begin(self, plan: Plan) -> bool:
+        """Begin a run, or find it among those that were survived before; whether it was found.
 
         The first that is found is made all the same: where it goes another way, something has
         changed that nobody declared.
@@ -272,10 +275,11 @@ class _Search:
             self._result.kept += 1
             self._traffic.topology.learn(found.lineage)
             self._learn_of(plan, injected, found, kept=True)
-            return
+            return True
         self._result.runs += 1
         self._under_way.add(plan.hypothesis)
         self._making.begin(Begun(plan, injected, found))
+        return False
 
     def _end_one(self) -> None:
         """Learn of the first run that ends."""

@@ -56,7 +56,8 @@ class Basis:
             point = Point.parse(each)
             seen.add(point.caller)
             if point.kind != "function" and each not in own:  # these are the caller's own
-                seen.add(lineage.callees.get(each) or known.get(point.peer) or point.peer or each)
+                callee = lineage.callees.get(each) or point.peer or each
+                seen.add(known.get(callee, callee))  # spans know a database by its address
         return [f"{name} ({why.get(name, 'not declared')})" for name in seen - self.declared]
 
 

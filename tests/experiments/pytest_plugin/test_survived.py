@@ -289,6 +289,32 @@ def test_other_calls_are_named_as_what_has_changed() -> None:
     assert (second.kept, second.not_kept) == (0, "changed: what runs without faults call")
 
 
+def test_when_the_time_is_over_nothing_is_taken_from_before_either() -> None:
+    pairs = [[Call(f"app>http:GET:{each}{n}/") for each in "ab"] for n in range(3)]
+    program = Call("root", tuple(Step("fallback", tuple(pair)) for pair in pairs))
+    declared = basis("code", "app", *(f"{each}{n}" for each in "ab" for n in range(3)))
+    _, kept = explored(Counted(program), ask=declared)
+    asked = iter((False, True))
+    before = SurvivedRuns(declared, kept)
+
+    second = explore("t", Counted(program), Bounds(), lambda: next(asked), survived=before)
+
+    assert [record.kept for record in second.records] == [False, True]
+
+
+def test_a_database_is_declared_under_the_name_that_it_was_started_by() -> None:
+    """Spans know where it listens, and not what it is called."""
+    query = "app>db:SELECT:shop/copies"
+    asking = simulated(Call("root", (Step("critical", (Call(query),)),)), frozenset()).lineage
+    lineage = replace(asking, callees={query: "127.0.0.1:5432"})
+    declared = Basis("code", frozenset({"app", "stockdb"}))
+
+    named = replace(declared, names={"127.0.0.1:5432": "stockdb"})
+
+    assert named.undeclared(lineage, {}) == []
+    assert declared.undeclared(lineage, {}) == ["127.0.0.1:5432 (not declared)"]
+
+
 def _broken(kept: Any, **parts: object) -> Any:
     return kept | parts
 
