@@ -6,7 +6,11 @@ import { once } from 'node:events'
 import http, { createServer } from 'node:http'
 import https from 'node:https'
 import net from 'node:net'
+import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+
+import * as undici from 'undici'
 
 import { install } from '../index.js'
 import { within } from '../request.js'
@@ -201,3 +205,56 @@ test('what the agent cannot do is the call\'s failure, and nobody else\'s', asyn
   }
 })
 
+
+test('undici over TLS: a call that waits is answered by who is vouched for, and no other', async () => {
+  const url = `https://127.0.0.1:${secure.address().port}/titles/17`
+  for (const how of ['delay-30', 'timeout-300']) {
+    const trusting = new undici.Agent({ connect: { ca: CERTIFICATE.cert, servername: 'localhost' } })
+    const { statusCode, body } = await under(how, secure, () => undici.request(url, { dispatcher: trusting }))
+    assert.deepEqual([statusCode, await body.text()], [200, 'fine'])
+    const wary = new undici.Agent()
+    await assert.rejects(under(how, secure, () => undici.request(url, { dispatcher: wary })),
+      { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    await Promise.all([trusting.close(), wary.close()])
+  }
+})
+
+test('a connection that is upgraded is its caller\'s, and the agent\'s no more', async () => {
+  const echo = createServer().on('upgrade', (request, socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
+    socket.pipe(socket)
+  }).listen(0, '127.0.0.1')
+  await once(echo, 'listening')
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  for (const [how, arm] of UNHARMED) {
+    const options = { agent, port: echo.address().port, path: '/titles/17', host: '127.0.0.1' }
+    const headers = { connection: 'upgrade', upgrade: 'echo' }
+    const [, socket] = await under(how, echo, () => once(http.get({ ...options, headers }), 'upgrade'), { arm })
+    socket.write('hello')
+    assert.equal(String((await once(socket, 'data'))[0]), 'hello')
+    assert.equal(Object.values(agent.sockets).flat().length, 0, `${how} ${arm}`)
+    socket.destroy()
+  }
+  echo.close()
+})
+
+test('who uploads for long is not idle', async () => {
+  for (const how of ['timeout-100', 'delay-30']) {
+    const answered = await under(how, plain, () => new Promise((resolve, reject) => {
+      const { port } = plain.address()
+      const sent = http.request({ port, host: '127.0.0.1', method: 'POST', path: '/titles/17', timeout: 400 })
+      sent.on('timeout', () => sent.destroy(new Error('late'))).on('error', reject)
+      sent.on('response', (response) => resolve(response.resume().statusCode))
+      Readable.from(slowly(), { highWaterMark: 1 }).pipe(sent)
+    }), { method: 'POST' })
+    assert.equal(answered, 200)
+  }
+})
+
+/** For some 800 ms. */
+async function* slowly() {
+  for (let at = 0; at < 20; at++) {
+    await pause(40)
+    yield 'piece'
+  }
+}
