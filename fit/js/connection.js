@@ -8,6 +8,7 @@ import net from 'node:net'
 import { constants } from 'node:os'
 
 import { isAnswer, lacksBody, statusOf, wire } from './answers.js'
+import { Connection, SecureConnection } from './socket.js'
 
 /** Between an answer and the end of the connection that cuts it: a moment, as over a network. */
 const BETWEEN = 5 // milliseconds
@@ -19,83 +20,11 @@ export function possible(kind, method) {
 }
 
 /**
- * What Node's client takes for a socket. `begun` is called once, as soon as the request comes; until it
- * is known what becomes of the request, what is written is kept for the dependency.
+ * A connection of ours, in place of one of TLS where that is `secure`.
+ * @param {(connection: Connection) => void} begun @param {boolean} secure
  */
-export class Connection extends net.Socket {
-  #begun
-  #real
-  #kept = []
-
-  /** @param {(connection: Connection) => void} begun @param {boolean} secure */
-  constructor(begun, secure) {
-    super()
-    this.#begun = begun
-    this._writev = null
-    if (secure) Object.assign(this, { encrypted: true, authorized: true })
-    this.once('free', () => this.destroy()) // no pool takes it
-  }
-
-  /** What the caller of https asks of its socket. */
-  getPeerCertificate() {
-    return {}
-  }
-
-  _read() {
-    this.#real?.resume()
-  }
-
-  _write(chunk, encoding, done) {
-    if (this.#real) {
-      this.#real.write(chunk, encoding, done)
-      return
-    }
-    this.#kept?.push(chunk)
-    done()
-    const begun = this.#begun
-    this.#begun = undefined
-    if (begun) setImmediate(begun, this)
-  }
-
-  _final(done) {
-    if (this.#real) this.#real.end(done)
-    else done()
-  }
-
-  _destroy(error, done) {
-    this.#real?.destroy()
-    super._destroy(error, done)
-  }
-
-  /** Answer. The connection stays open, unless the answer is cut. */
-  answer({ bytes, cut }) {
-    this.#kept = undefined
-    this.push(bytes)
-    if (cut) setTimeout(() => this.push(null), BETWEEN) // the head is read before the end
-  }
-
-  /** Become the dependency's connection: what was kept goes there, and what it says comes here. */
-  join(error, real) {
-    if (error || this.destroyed) {
-      real?.destroy()
-      this.destroy(error)
-      return
-    }
-    let ended = false
-    this.#real = real
-    for (const chunk of this.#kept) real.write(chunk)
-    this.#kept = undefined
-    real.on('data', (chunk) => {
-      if (this.timeout) this.setTimeout(this.timeout) // it is not idle
-      if (!this.push(chunk)) real.pause()
-    })
-    real.on('end', () => {
-      ended = true
-      this.push(null)
-    })
-    real.on('error', (failed) => this.destroy(failed))
-    real.on('close', () => ended || this.destroy())
-  }
+export function standIn(begun, secure) {
+  return secure ? new SecureConnection(begun) : new Connection(begun)
 }
 
 /**
@@ -118,7 +47,10 @@ export function act({ injection: { kind, delayMs }, proof }, method, release) {
   }
   return (connection) => {
     proof.end(ending(kind))
-    connection.answer(wire(kind, method))
+    const { bytes, cut } = wire(kind, method)
+    connection.answer(bytes, () => {
+      if (cut) setTimeout(() => connection.push(null), BETWEEN) // the head is read before the end
+    })
   }
 }
 
@@ -140,7 +72,7 @@ export function connector(firing, method, real) {
       return
     }
     const release = (connection) => real(options, (error, socket) => connection.join(error, socket))
-    const connection = new Connection(act(firing, method, release), secure)
+    const connection = standIn(act(firing, method, release), secure)
     connection.once('close', () => firing.proof.end({ type: 'aborted' }))
     process.nextTick(done, null, connection)
   }

@@ -16,6 +16,7 @@ import { served } from './request.js'
 
 const HOOKED = Symbol.for('fit.grpc')
 const SCHEME = /^(?:dns|ipv4|ipv6|passthrough|xds):(?:\/\/[^/]*\/)?/
+const DEFAULT_PORT = 443 // whatever the credentials
 const TEXT = 'fault injected'
 
 /**
@@ -80,12 +81,16 @@ function carryOut({ injection: { kind, delayMs }, proof }, call, peer, status) {
       proof.end({ type: status[code] })
     })
   } else if (kind === 'refused') {
-    const at = peer.lastIndexOf(':')
-    const target = { host: peer.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(peer.slice(at + 1)) }
-    refused(target, (error) => end(status.UNAVAILABLE, notEstablished(error)))
+    refused(addressOf(peer), (error) => end(status.UNAVAILABLE, notEstablished(error)))
   } else {
     end(kind === 'error' ? status.UNAVAILABLE : status[kind.slice('grpc:'.length)], TEXT)
   }
+}
+
+/** Where a channel would connect to: a port is only what follows a name, or an address in brackets. */
+function addressOf(peer) {
+  const [, bracketed, name, port] = /^(?:\[(.*)\]|([^:]*))(?::(\d+))?$/.exec(peer) ?? [undefined, undefined, peer]
+  return { host: bracketed ?? name, port: Number(port ?? DEFAULT_PORT) }
 }
 
 /** What a channel says that found nobody; of several addresses the last. */

@@ -2,14 +2,15 @@
  * http and https as injection points, and so whatever calls through them (axios, got, node-fetch).
  *
  * The point is where an agent would find a connection for a request: beneath whatever the application
- * or OpenTelemetry put around `request`. Where nothing is to happen the agent goes on by itself.
+ * or OpenTelemetry put around `request`. Where nothing is to happen the agent goes on by itself; where that
+ * is known only later, it is asked then, as it would have been.
  */
 
 import { AsyncResource } from 'node:async_hooks'
 import http from 'node:http'
 import https from 'node:https'
 
-import { act, Connection, possible, refused } from './connection.js'
+import { act, possible, refused, standIn } from './connection.js'
 import { aimed, fire } from './passage.js'
 import { httpPoint } from './points.js'
 import { served, within } from './request.js'
@@ -23,7 +24,7 @@ export function hookHttp() {
   const addRequest = function addRequest(request, options, ...rest) {
     if (served()) {
       stayInContext(request)
-      if (struck(this, request, options)) return undefined
+      if (struck(this, request, options, () => original.call(this, request, options, ...rest))) return undefined
     }
     return original.call(this, request, options, ...rest)
   }
@@ -50,26 +51,46 @@ function stayInContext(request) {
   request.emit = (...given) => scope.runInAsyncScope(emit, request, ...given)
 }
 
-/** Whether a request was given a connection of ours. Never throws. */
-function struck(agent, request, options) {
+/** Whether a request was given a connection of ours; `goOn` is what the agent would do. Never throws. */
+function struck(agent, request, options, goOn) {
   const aim = aimed((name) => pointOf(name, request, options))
   if (!aim || options.socketPath || !possible(aim.injection.kind, request.method)) return false
-  const connect = (connection) => within(undefined, () =>
-    agent.createSocket(request, options, (error, socket) => connection.join(error, socket)))
+  const connect = (connection) => joinAgents(connection, request, goOn)
+  const secure = isSecure(options, agent)
   if (aim.injection.kind === 'timeout') {
-    hand(request, options, new Connection(decidedLater(aim, request.method, connect), isSecure(options, agent)))
+    const connection = standIn(decidedLater(aim, request.method, connect), secure)
+    hand(request, options, connection)
+    connection.comeUp()
     return true
   }
   const firing = fire(aim)
   if (!firing) return false
-  const connection = new Connection(act(firing, request.method, connect), isSecure(options, agent))
+  const connection = standIn(act(firing, request.method, connect), secure)
   connection.once('close', () => firing.proof.end({ type: 'aborted' }))
-  if (firing.injection.kind === 'refused') {
-    connection.connecting = true
-    setImmediate(refuse, connection, options, firing.proof) // when the caller listens
-  }
   hand(request, options, connection)
+  if (firing.injection.kind === 'refused') {
+    setImmediate(refuse, connection, options, firing.proof) // when the caller listens
+  } else {
+    connection.comeUp()
+  }
   return true
+}
+
+/**
+ * Join a connection with one that the agent finds for its request: as it would have found it, from its
+ * pool and within its bounds, and it has it back afterwards.
+ */
+function joinAgents(connection, request, goOn) {
+  request.onSocket = (socket, error) => {
+    delete request.onSocket
+    if (socket) socket._httpMessage = request // by this the agent knows whose it was
+    connection.join(error, socket)
+  }
+  try {
+    within(undefined, goOn)
+  } catch (error) {
+    connection.destroy(error)
+  }
 }
 
 function pointOf(name, request, { host, port }) {
@@ -82,6 +103,7 @@ function isSecure(options, agent) {
 
 /** What an agent does with a socket that it has found. */
 function hand(request, { timeout }, connection) {
+  connection.connecting = true
   request.onSocket(connection)
   if (request.timeout ?? timeout) connection.setTimeout(request.timeout ?? timeout)
 }

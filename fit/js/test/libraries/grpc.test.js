@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 
 import * as grpc from '@grpc/grpc-js'
 
-import { current, install } from '../../index.js'
+import { current, install, rpcPoint } from '../../index.js'
 import { within } from '../../request.js'
 import { verify } from '../../runtime.js'
 import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
@@ -153,4 +153,24 @@ test('a server reads the context of its request', async () => {
   const metadata = new grpc.Metadata()
   metadata.set('baggage', `a=b,fit=${contextOf([['e', 'elsewhere']])}`)
   assert.equal(await CALLS.unary(client, { metadata }), '17 e7c1')
+})
+
+test('a target without a port is refused where grpc-js would have called: at 443', async () => {
+  // real calls, to where nobody listens
+  const ended = (to) => CALLS.unary(to).then(() => 'answered', ({ details }) =>
+    details.replace(/ECONNREFUSED (127\.0\.0\.1|::1):/, 'ECONNREFUSED LOOPBACK:'))
+  for (const [target, peer] of [
+    ['localhost', 'localhost'], ['dns:localhost', 'localhost'], ['dns:///127.0.0.1', '127.0.0.1'],
+    ['127.0.0.1', '127.0.0.1'], ['[::1]', '[::1]'], ['::1', '::1'], ['ipv6:[::1]', '[::1]'],
+    ['localhost:1', 'localhost:1'], ['[::1]:1', '[::1]:1'],
+  ]) {
+    const gone = new Client(target, grpc.credentials.createInsecure())
+    const want = await ended(gone)
+    const value = contextOfKinds([['refused', `node>${rpcPoint('node', '/shop.Prices/Get', peer).split('>')[1]}`]])
+    const refused = await under(value, () => ended(gone))
+    gone.close()
+    assert.deepEqual(heard, ['fired refused'], target)
+    assert.equal(refused, want, target)
+    assert.match(refused, target.includes('t:1') || target.includes(']:1') ? /LOOPBACK:1\./ : /LOOPBACK:443\./, target)
+  }
 })
