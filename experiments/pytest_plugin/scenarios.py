@@ -14,6 +14,7 @@ from ldfi.experiments.pytest_plugin.loop import Finding
 from ldfi.experiments.pytest_plugin.run import Asked
 from ldfi.experiments.pytest_plugin.service import service_name
 from ldfi.experiments.pytest_plugin.told import words_of
+from ldfi.experiments.scenarios.asking import query_string
 from ldfi.experiments.scenarios.redaction import HOLE, RawRequest, redact
 from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
 from ldfi.lineage.outline import Outline
@@ -71,11 +72,10 @@ def _request(asked: Asked | None) -> dict[str, Any]:
     if asked is None:
         return {"method": "GET", "path": f"/{HOLE}"}
     kept = redact(RawRequest(asked.method, asked.path, asked.query, asked.headers, asked.body))
-    query = "&".join(f"{name}={value}" if value else name for name, value in kept.query)
     return {
         "method": kept.method,
         "path": kept.path,
-        "query": query,
+        "query": query_string(kept.query),
         "headers": dict(kept.headers),
         "body": kept.body,
     }

@@ -8,9 +8,11 @@ what goes there, and nothing else is sent in its stead. Pure.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from ldfi.experiments.scenarios.redaction import HOLE, tells, worded
 from ldfi.fit.features import Features
@@ -59,6 +61,20 @@ def asked(features: Features, defining: Collection[str]) -> AskedFor:
         ]
         return AskedFor(body=called[0] if len(called) == 1 else called)
     return AskedFor(body=HOLE if method in WITH_BODY else None)
+
+
+def query_string(pairs: Iterable[tuple[str, str]]) -> str:
+    """Write a query as people read it, brackets, holes and all, and as it is read again by whom it
+    is sent to: nothing in a name or a value is taken for what separates them."""
+    written = ((_quoted(name).replace("=", "%3D"), _quoted(value)) for name, value in pairs)
+    return "&".join(f"{name}={value}" if value else name for name, value in written)
+
+
+def _quoted(text: str) -> str:
+    return _SEPARATES.sub(lambda found: quote(found[0], safe=""), text)
+
+
+_SEPARATES: Final = re.compile(r"[%&#+;\x00-\x1f\x7f]")
 
 
 def _falcor(features: Features, defining: Collection[str]) -> list[str]:

@@ -15,7 +15,7 @@ from ldfi.experiments.domain.campaign.run import Run, Runs
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.errors import InvalidScenario, NotFound
-from ldfi.experiments.scenarios.asking import AGENTS, AskedFor, asked
+from ldfi.experiments.scenarios.asking import AGENTS, AskedFor, asked, query_string
 from ldfi.experiments.scenarios.redaction import HEADERS, HOLE, RawRequest, code, redact
 from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
 from ldfi.experiments.store.schema import CampaignRow, ClassRow, ExperimentRow, FindingRow
@@ -147,11 +147,10 @@ def _request(features: Features, known: KnownClass | None) -> dict[str, Any]:
         {n: parameters[n] for n in parameters if f"query.{n}" in required},
     )
     what = asked(features, required)
-    query = (f"{name}={value}" if value else name for name, value in (*kept.query, *what.query))
     return {
         "method": kept.method,
         "path": kept.path,
-        "query": "&".join(query),
+        "query": query_string([*kept.query, *what.query]),
         "headers": {**kept.headers, **_made_up(features, what)},
         "body": what.body,
     }

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import parse_qsl, quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ldfi.experiments.scenarios.asking import AGENTS, AskedFor, asked
+from ldfi.experiments.scenarios.asking import AGENTS, AskedFor, asked, query_string
 from ldfi.fit.device_type import device_type
-from ldfi.fit.features import Features, request_features
+from ldfi.fit.features import Features, query_pairs, request_features
+from ldfi.fit.protocols import word
 from tests.experiments.scenarios.requests import WORDS, formed
 
 words = st.sampled_from(["videos", "lolomo", "title", "rows", "summary", "length", "artwork"])
@@ -26,10 +28,14 @@ paths = st.lists(
     max_size=4,
 )
 names = st.sampled_from(["Home", "Search", "topRows", "VideoPage"])
+signs = st.sampled_from([*"ab&#+;%=?é", "%26", "\t"])
+hostile = (
+    st.lists(signs, min_size=1, max_size=6).map("".join).filter(lambda text: word(text) == text)
+)
 
 
 def queried(what: AskedFor) -> str:
-    return "&".join(f"{name}={value}" for name, value in what.query)
+    return query_string(what.query)
 
 
 def telling(features: Features) -> dict[str, str]:
@@ -47,6 +53,33 @@ def test_paths_of_falcor_ask_for_the_same(several: list[Any], at_once: bool) -> 
     written = queried(asked(features, frozenset()))
 
     assert telling(request_features("GET", "/model.json", written)) == telling(features)
+
+
+@given(st.lists(hostile, min_size=1, max_size=3, unique=True))
+@example(["a&b=1", "c"])
+def test_keys_that_a_class_is_about_ask_for_the_same_whatever_is_in_them(path: list[str]) -> None:
+    """A client names keys; nothing that it writes in one may become a parameter of its own."""
+    features = request_features("GET", "/model.json", f"path={quote(json.dumps(path))}")
+
+    written = queried(asked(features, features))
+
+    assert request_features("GET", "/model.json", written) == features
+
+
+@given(hostile)
+def test_operations_that_a_class_is_about_ask_for_the_same(name: str) -> None:
+    query = f"operationName={quote(name)}&query={{a}}"
+    features = request_features("GET", "/graphql", query)
+
+    assert request_features("GET", "/graphql", queried(asked(features, features))) == features
+
+
+@given(st.lists(st.tuples(st.text(min_size=1), st.text()), max_size=4))
+def test_a_query_string_is_read_as_it_was_meant(pairs: list[tuple[str, str]]) -> None:
+    written = query_string(pairs)
+
+    assert query_pairs(written) == parse_qsl(written, keep_blank_values=True) == pairs
+    assert not {"#", "\n", "\r"} & {*written}
 
 
 @given(st.lists(names, min_size=1, max_size=3, unique=True), st.booleans())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,13 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.run import Run, RunCall, Runs
+from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.known_class import LearnedClass
 from ldfi.experiments.errors import InvalidScenario, NotFound
 from ldfi.experiments.scenarios.of_finding import scenario_of
+from ldfi.experiments.store.classes import save
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, FindingRow
 from ldfi.fit.features import request_features
 from ldfi.fit.points import http_point
+from ldfi.fit.predicate import Condition, Predicate
 from tests.experiments.scenarios.requests import IDENTIFYING, NEUTRAL, formed
+from tests.experiments.simulated import a_class
 
 LAYOUT = "api>http:GET:layout/layout"
 INNER = "layout>db:SELECT:layoutdb/rows"
@@ -177,6 +183,22 @@ def test_a_finding_without_runs_is_still_a_scenario(database: Database) -> None:
 def test_an_unknown_finding(database: Database) -> None:
     with database.read() as session, pytest.raises(NotFound):
         scenario_of(session, "none")
+
+
+def test_a_key_of_the_class_adds_no_parameter(database: Database) -> None:
+    features = request_features("GET", "/model.json", 'path=["a%26b=1","c"]')
+    predicate = Predicate.of(Condition(name, value) for name, value in features.items())
+    name = "GET /model.json of a&b"
+    known = replace(a_class(Traffic(), name), request_class=LearnedClass(predicate, "root", name))
+    bad = run(call(LAYOUT, None, "error"), success=False, features=features)
+    finding = stored(database, Runs(GOOD, bad), request_class=name)
+    with database.change(2.0) as change:
+        save(change, name, known.version, known.to_json())
+
+    made = document(database, finding)["request"]
+
+    assert made["query"] == 'path=["a%26b=1","c"]'
+    assert request_features(made["method"], made["path"], made["query"]) == features
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
