@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Final
 
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from uvicorn.server import ServerState
 
@@ -130,16 +129,18 @@ class HaltDoor:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._put_by()
-        self._loop.run_until_complete(self._rehearse())
-        self._loop.add_reader(self._listener, self._take)
+        begun = self._loop.create_task(self._begin())
         self._loop.run_forever()
+        self._loop.run_until_complete(begun)  # closed at once: what it has begun, it ends
 
-    async def _rehearse(self) -> None:
-        """Do once what a request will need: what is imported or opened late could not be then."""
+    async def _begin(self) -> None:
+        """Do once what a request will need: what is imported or opened late could not be then. The
+        door opens whatever comes of it."""
         try:
             await run_in_threadpool(self._tokens.look_up, "")
-        except SQLAlchemyError:
+        except Exception:
             _log.exception("the door for halting could not try its database")
+        self._loop.add_reader(self._listener, self._take)
 
     def _take(self) -> None:
         """Let in whoever waits; where no descriptor is left for them, for one that was put by."""

@@ -31,20 +31,23 @@ def prune(
     from ldfi.experiments.process.config import Config
     from ldfi.experiments.store import retention
     from ldfi.experiments.store.database import Database
+    from ldfi.experiments.store.found import as_it_is, must_be_there
     from ldfi.experiments.telemetry import clock
 
     config = Config.load(keep_audit_days=keep_audit_days, keep_details_days=keep_details_days)
     keep, now = _retention(config), clock.now()
-    database = Database(config.database_url.get_secret_value())
-    try:
-        if dry_run:
-            with database.read() as session:
-                found = retention.due(session, keep, now)
-        else:
+    url = config.database_url.get_secret_value()
+    if dry_run:
+        with as_it_is(url) as session:
+            found = retention.due(session, keep, now)
+    else:
+        must_be_there(url)
+        database = Database(url)
+        try:
             with _progress() as told:
                 found = retention.prune(database, keep, now, "ldfi prune", told)
-    finally:
-        database.close()
+        finally:
+            database.close()
     _show(found, dry_run=dry_run, as_json=as_json)
 
 

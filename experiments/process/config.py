@@ -287,6 +287,8 @@ class Config(BaseSettings):
         self.waiting()
         if self.halt_port is not None and self.halt_port == self.port:
             raise ValueError(f"halt_port and port are both {self.port}: two doors need two ports")
+        if self.halt_port is not None and self._in_memory():
+            raise ValueError("halt_port needs a database that lasts: two doors, two connections")
         if self.guardrails and self.prometheus_url is None:
             raise ValueError("guardrails need prometheus_url")
         if self.webhook_url is not None and self.webhook_secret is None:
@@ -298,6 +300,11 @@ class Config(BaseSettings):
                 "kafka_password"
             )
         return self
+
+    def _in_memory(self) -> bool:
+        url = make_url(self.database_url.get_secret_value())
+        nameless = url.database in {None, "", ":memory:"} or url.query.get("mode") == "memory"
+        return url.get_backend_name() == "sqlite" and nameless
 
     @classmethod
     def load(cls, **given: Any) -> Config:

@@ -96,12 +96,36 @@ def test_probes_and_ports_meet(pod: Document) -> None:
         assert container[probe]["httpGet"]["path"] == path
         assert container[probe]["httpGet"]["port"] in ports
     assert load("api", "Service")["spec"]["ports"][0]["targetPort"] in ports
-    allowed = load("networkpolicy")["spec"]["ingress"][0]["ports"]
+    assert int(load("configmap")["data"]["LDFI_PORT"]) == ports["http"]
+
+
+def test_the_door_for_halting_is_open_where_it_is_served(pod: Document, role: str) -> None:
+    ports = {each["name"]: each["containerPort"] for each in pod["spec"]["containers"][0]["ports"]}
+    halt = int(load("configmap")["data"]["LDFI_HALT_PORT"])
+    assert ports.get("halt") == (None if role == "ingest" else halt)
+    if role == "api":
+        served = {each["name"]: each for each in load("api", "Service")["spec"]["ports"]}
+        assert served["halt"] == {"name": "halt", "port": halt, "targetPort": "halt"}
+
+
+def test_only_who_may_halt_reaches_the_door_for_it() -> None:
+    """It cannot tell who knocks, so whoever reaches it can keep others out."""
     data = load("configmap")["data"]
-    halt = int(data["LDFI_HALT_PORT"])
-    assert ports.get("halt", halt) == halt
-    assert [port["port"] for port in allowed] == [ports["http"], halt]
-    assert int(data["LDFI_PORT"]) == ports["http"]
+    doors = {
+        int(data["LDFI_PORT"]): "ldfi.dev/client",
+        int(data["LDFI_HALT_PORT"]): "ldfi.dev/halt",
+    }
+    open_to: dict[int, list[Document]] = {}
+    for rule in load("networkpolicy")["spec"]["ingress"]:
+        for port in rule["ports"]:
+            open_to.setdefault(port["port"], []).extend(rule["from"])
+    assert open_to.keys() == doors.keys()
+    ours = {"app.kubernetes.io/name": "ldfi"}
+    for port, label in doors.items():
+        for peer in open_to[port]:
+            labels = [each["matchLabels"] for each in peer.values()]
+            assert {label: "true"} in labels or (port == int(data["LDFI_PORT"]) and ours in labels)
+            assert label != "ldfi.dev/halt" or "podSelector" in peer, "a whole namespace"
 
 
 def test_every_selector_meets_the_pod_and_kustomize_changes_none(pod: Document, role: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import socket
@@ -13,14 +14,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx
 import pytest
 from fastapi import FastAPI
 from sqlalchemy import select
 
-from ldfi.experiments.api.halt_door import ROOM
+from ldfi.experiments.api.halt_door import ROOM, HaltDoor
+from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.store import switches
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow
@@ -79,6 +81,52 @@ def test_who_halts_at_its_own_door_is_in_the_same_audit(
     client.post("/api/v1/resume")
     time.sleep(1.3)
     assert client.get("/api/v1/status").json()["halted"] is None
+
+
+def test_a_door_that_is_closed_as_soon_as_it_opens_ends_in_peace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
+
+    async def opened_and_closed() -> None:
+        for _ in range(10):
+            HaltDoor(("127.0.0.1", 0), Tokens(""), database, lambda: None).close()
+
+    asyncio.run(opened_and_closed())
+
+    assert raised == []
+    assert [each.name for each in threading.enumerate() if each.name == "halt"] == []
+    database.close()
+
+
+def test_the_door_opens_although_it_could_not_be_rehearsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever goes wrong in there: only a door that is open can tell of it."""
+
+    class Odd(Tokens):
+        def beside(self, _database: Database) -> Tokens:
+            return self
+
+        def look_up(self, _token: str) -> NoReturn:
+            raise TypeError("what nobody has thought of")
+
+    raised: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
+
+    async def asked() -> httpx.Response:
+        door = HaltDoor(("127.0.0.1", 0), Odd(""), database, lambda: None)
+        try:
+            return await asyncio.to_thread(halted, f"http://127.0.0.1:{door.port}")
+        finally:
+            await asyncio.to_thread(door.close)
+
+    assert asyncio.run(asked()).status_code == 500
+    assert raised == []
+    database.close()
 
 
 def test_the_door_asks_for_the_same_roles(door: str) -> None:

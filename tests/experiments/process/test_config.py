@@ -149,6 +149,21 @@ def test_what_makes_no_sense_is_said(
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite:///:memory:", "sqlite:///file:x?mode=memory&cache=shared&uri=true"]
+)
+def test_the_door_for_halting_needs_a_database_that_two_can_open(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("LDFI_DATABASE_URL", url)
+    assert Config.load().halt_port is None
+    monkeypatch.setenv("LDFI_HALT_PORT", "8601")
+    with pytest.raises(InvalidConfig, match="halt_port needs a database that lasts"):
+        Config.load()
+    monkeypatch.setenv("LDFI_DATABASE_URL", "sqlite:///x.sqlite3")
+    assert Config.load().halt_port == 8601
+
+
 @pytest.mark.parametrize("text", ["prot = 1", "limits = {}", "port = ", "[server]\nport = 1"])
 def test_a_file_with_anything_unknown_is_refused(text: str) -> None:
     Path("ldfi.toml").write_text(text)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
+from alembic.config import Config
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import delete, func, select
+from sqlalchemy import create_engine, delete, func, select
+from sqlalchemy.exc import OperationalError
 
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.evidence import knowledge_of
 from ldfi.experiments.store import experiments, notifications, positions, retention
-from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.database import MIGRATIONS, Database
 from ldfi.experiments.store.evidence_file import Certified, evidence_file
+from ldfi.experiments.store.found import as_it_is
 from ldfi.experiments.store.positions import Position
 from ldfi.experiments.store.retention import Retention, due, prune
 from ldfi.experiments.store.schema import (
@@ -257,3 +262,53 @@ def test_the_command_counts_first_and_then_does_it(tmp_path: Path) -> None:
             ("pruned", "ldfi prune"),
         ]
     database.close()
+
+
+def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    """Whoever mistypes its path in a cron job would hear of nothing for ever."""
+    for options in (["--dry-run"], []):
+        mistyped = ldfi("prune", *options, LDFI_DATABASE_URL=f"sqlite:///{tmp_path / 'typo'}")
+
+        assert mistyped.returncode == 2
+        assert "there is no database at" in mistyped.stderr
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_who_only_counts_brings_no_table_up_to_date(tmp_path: Path) -> None:
+    file = tmp_path / "x.sqlite3"
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0010")
+    engine.dispose()
+    before = file.read_bytes()
+
+    counted = ldfi("prune", "--dry-run", LDFI_DATABASE_URL=f"sqlite:///{file}")
+
+    assert counted.returncode == 2
+    assert "tables are of revision 0010, not 0011" in counted.stderr
+    assert (file.read_bytes(), list(tmp_path.iterdir())) == (before, [file])
+
+
+def test_who_only_counts_touches_no_database_of_somebody_else(tmp_path: Path) -> None:
+    file = tmp_path / "x.sqlite3"
+    with sqlite3.connect(file) as others:
+        others.execute("CREATE TABLE audit (id INTEGER)")
+    others.close()
+    before = file.read_bytes()
+
+    counted = ldfi("prune", "--dry-run", LDFI_DATABASE_URL=f"sqlite:///{file}")
+
+    assert counted.returncode == 2
+    assert "no database of ldfi" in counted.stderr
+    assert (file.read_bytes(), list(tmp_path.iterdir())) == (before, [file])
+
+
+def test_who_only_counts_can_write_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.sqlite3'}"
+    Database(url).close()
+
+    with as_it_is(url) as session, pytest.raises(OperationalError, match="readonly"):
+        session.execute(delete(AuditRow))
