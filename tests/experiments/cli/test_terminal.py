@@ -78,6 +78,12 @@ def test_there_is_one_console() -> None:
 HOSTILE = "api>http:GET:a/:x:/[red]/[/nothing]"
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However wide the terminal of those who test is."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 def _shown(picture: object, **options: bool) -> str:
     at = console(**options)
     with at.capture() as shown:
