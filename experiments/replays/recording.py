@@ -9,6 +9,7 @@ out.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -245,14 +246,26 @@ def _of_operation(key: str, call: Mapping[str, Any]) -> str:
 
 
 def _model(value: str) -> list[Any] | None:
-    """Read the paths of Falcor's in a parameter; None where it holds none."""
+    """Read the paths of Falcor's in a parameter; None where it holds none. Nothing is nested more
+    deeply than ranges in sets of keys in several paths, so that what is read can be walked."""
     if not value.startswith("["):
         return None
     try:
         keys = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return keys if isinstance(keys, list) else None
+    return keys if isinstance(keys, list) and _within(keys, _DEEPEST) else None
+
+
+def _within(value: Any, levels: int) -> bool:
+    """Tell whether lists and objects are nested in no more levels than so many."""
+    if not isinstance(value, list | dict):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_within(each, levels - 1) for each in inner)
+
+
+_DEEPEST: Final = 4
 
 
 def _with_above(keys: Sequence[Any], above: str = "") -> Iterable[tuple[Any, str]]:
@@ -279,11 +292,15 @@ def _filled_keys(keys: Sequence[Any], above: str, put: Callable[[str], str]) -> 
             made.append(_filled_keys(key, above, put))
         elif key == HOLE:
             text = put(above)
-            made.append(int(text) if text.isdecimal() else text)
+            made.append(int(text) if _NUMBER.fullmatch(text) else text)
         else:
             made.append(key)
             above = key if isinstance(key, str) else above
     return made
+
+
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,14}")
+"""A number that whoever reads JSON reads as it was typed; any other is text."""
 
 
 def _filled_body(name: str, body: JsonValue, put: Any) -> JsonValue:
