@@ -101,7 +101,7 @@ function isSecure(options, agent) {
   return (options.protocol ?? agent.protocol) === 'https:'
 }
 
-/** What an agent does with a socket that it has found. */
+/** What an agent does with a socket that it has just made. */
 function hand(request, { timeout }, connection) {
   connection.connecting = true
   request.onSocket(connection)

@@ -38,9 +38,8 @@ export class Connection extends net.Socket {
     this.once('agentRemove', () => this[REAL]?.emit('agentRemove'))
   }
 
-  /** Come up as a new connection does: after its caller has seen it. */
+  /** Come up, as a new connection does after its caller has seen it. */
   comeUp() {
-    this.connecting = true
     setImmediate(() => {
       if (this.destroyed) return
       this.connecting = false

@@ -12,10 +12,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 import { request as undiciRequest } from 'undici'
 
-import { install } from '../index.js'
-import { within } from '../request.js'
-import { verify } from '../runtime.js'
-import { contextOf, contextOfKinds, FIT_KEYS } from './support/sign.js'
+import { install } from '../../index.js'
+import { within } from '../../request.js'
+import { verify } from '../../runtime.js'
+import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
 
 const PIECE = randomBytes(1 << 16)
 const MUCH = 1000 // pieces

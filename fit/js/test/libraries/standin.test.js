@@ -12,11 +12,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 import * as undici from 'undici'
 
-import { install } from '../index.js'
-import { within } from '../request.js'
-import { verify } from '../runtime.js'
-import { selfSigned } from './support/certificate.js'
-import { contextOf, contextOfKinds, FIT_KEYS } from './support/sign.js'
+import { install } from '../../index.js'
+import { within } from '../../request.js'
+import { verify } from '../../runtime.js'
+import { selfSigned } from '../support/certificate.js'
+import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
 
 const CERTIFICATE = selfSigned('localhost')
 
