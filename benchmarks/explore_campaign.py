@@ -4,15 +4,14 @@ many of them, on all cores at once."""
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 from benchmarks.appboot import AppBoot, app_boot
+from benchmarks.pieces import carried_out
 from ldfi.solver import Explorer, Faults
 from ldfi.solver.check import check
 
@@ -75,10 +74,14 @@ class Cell:
 
 
 def explored(cells: Sequence[Cell], seeds: int) -> list[list[Campaign]]:
-    """Explore so many trees for each of the cells, in a process for each core."""
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        jobs = [[pool.submit(cell.explore, seed) for seed in range(seeds)] for cell in cells]
-        return [[job.result() for job in row] for row in jobs]
+    """Explore so many trees for each of the cells, on all cores."""
+    found = carried_out(_explored, [(c, seed) for c in cells for seed in range(seeds)], "exploring")
+    return [list(islice(found, seeds)) for _ in cells]
+
+
+def _explored(piece: tuple[Cell, int]) -> Campaign:
+    cell, seed = piece
+    return cell.explore(seed)
 
 
 def campaign(

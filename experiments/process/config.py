@@ -191,7 +191,8 @@ class Config(BaseSettings):
         400,
         ge=2,
         description="Days for which `ldfi prune` keeps who did what, maintenance windows that are "
-        "over, results of replays, and tokens that open nothing any more.",
+        "over, results of replays, and tokens that open nothing any more (revoked ones since they "
+        "were made, however lately they were revoked).",
     )
     keep_details_days: int = Field(
         90,

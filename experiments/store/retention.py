@@ -1,7 +1,8 @@
 """What is dropped when it is old, so that the database does not grow for ever; and what never is.
 
 Two times are kept by. For as long as ``audit`` says: who did what, maintenance windows that are
-over, results of replays, tokens that open nothing any more. For as long as ``details`` says:
+over, results of replays, and tokens that open nothing any more (counted from when they were made,
+for when one was revoked is not on record). For as long as ``details`` says:
 notifications that everybody was told, and of experiments what only people look at (two of their
 requests, and the curve of the evidence).
 
