@@ -180,10 +180,10 @@ def test_the_door_is_open_while_the_engine_is_busy(
     # Given an engine that is at one thing for seconds, in the loop of the other door
     tick, began, done = app.state.engine.tick, threading.Event(), threading.Event()
 
-    def slow(now: float) -> None:
+    def slow(now: float, most: int) -> bool:
         began.set()
         done.wait(20)
-        tick(now)
+        return bool(tick(now, most))
 
     monkeypatch.setattr(app.state.engine, "tick", slow)
     app.state.halt_door._engines_loop.call_soon_threadsafe(armed, app)
