@@ -41,6 +41,19 @@ OURS, THEIRS = "fit=", "tenant=blue"
 POINT = "api>http:GET:elsewhere/"
 
 
+@contextmanager
+def only(allowed: str | None) -> Iterator[None]:
+    """Allow these hosts; every host where that is None."""
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            if allowed is not None:
+                patch.setenv(hosts.VARIABLE, allowed)
+            hosts.forget()
+            yield
+    finally:
+        hosts.forget()
+
+
 def _echo(request: Request) -> PlainTextResponse:
     return PlainTextResponse(",".join(request.headers.getlist("baggage")))
 
@@ -147,17 +160,11 @@ def test_the_context_goes_to_allowed_hosts_only(
     call: Callable[[str, str], str],
     url: str,
     target: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen = {}
     for allowed in (None, "127.0.0.1,*.internal", "*.internal"):
-        if allowed is not None:
-            monkeypatch.setenv(hosts.VARIABLE, allowed)
-        hosts.forget()
-        with requests_made.request(f"error@{POINT}"), also_theirs():
+        with only(allowed), requests_made.request(f"error@{POINT}"), also_theirs():
             seen[allowed] = call(url, target)
-    monkeypatch.delenv(hosts.VARIABLE)
-    hosts.forget()
     # Without a word, and to a host that is named, it goes; to any other the rest of it does
     assert [OURS in each for each in seen.values()] == [True, True, False]
     assert [THEIRS in each for each in seen.values()] == [True, True, True]
@@ -261,16 +268,11 @@ def test_the_context_is_taken_out_of_headers_of_every_shape(
     headers: Any,
     url: str,
     target: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen = {}
     for allowed in ("127.0.0.1", "*.internal"):
-        monkeypatch.setenv(hosts.VARIABLE, allowed)
-        hosts.forget()
-        with requests_made.request(f"error@{POINT}"), suppress_instrumentation():
+        with only(allowed), requests_made.request(f"error@{POINT}"), suppress_instrumentation():
             seen[allowed] = send(url, target, headers)
-    monkeypatch.delenv(hosts.VARIABLE)
-    hosts.forget()
     assert [OURS in each for each in seen.values()] == [True, False]
     assert [THEIRS in each for each in seen.values()] == [True, True]
 
@@ -282,16 +284,11 @@ def test_grpc_targets_are_told_by_their_host_however_they_are_written(
     send: Callable[[str, str, Any], str],
     written: str,
     target: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen = {}
     for allowed in ("127.0.0.1", "*.internal"):
-        monkeypatch.setenv(hosts.VARIABLE, allowed)
-        hosts.forget()
-        with requests_made.request(f"error@{POINT}"), suppress_instrumentation():
+        with only(allowed), requests_made.request(f"error@{POINT}"), suppress_instrumentation():
             seen[allowed] = send("", written.format(target), [("baggage", BOTH)])
-    monkeypatch.delenv(hosts.VARIABLE)
-    hosts.forget()
     assert list(seen.values()) == [BOTH, THEIRS]
 
 
@@ -323,14 +320,9 @@ def test_grpc_targets_are_told_by_their_host_however_they_are_written(
         ("dns", False),
     ],
 )
-def test_grpc_targets_are_read_as_grpc_does(
-    target: str, goes: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(hosts.VARIABLE, "*.internal,10.*,::1")
-    hosts.forget()
-    left = permitted(target, [("baggage", BOTH)])
-    nothing = permitted(target, None)
-    monkeypatch.delenv(hosts.VARIABLE)
-    hosts.forget()
+def test_grpc_targets_are_read_as_grpc_does(target: str, goes: bool) -> None:
+    with only("*.internal,10.*,::1"):
+        left = permitted(target, [("baggage", BOTH)])
+        nothing = permitted(target, None)
     assert left == (None if goes else [("baggage", THEIRS)])
     assert nothing is None

@@ -1,17 +1,16 @@
 /** What callers see of an injected failure is what they see when that really happens. */
 
 import assert from 'node:assert/strict'
-import { subscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as listen } from 'node:net'
 import { after, before, test } from 'node:test'
 
-import { install } from '../../index.js'
 import { within } from '../../request.js'
 import { verify } from '../../runtime.js'
 import { CALLERS, closeAll, seen } from './callers.js'
-import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
+import { injecting } from '../support/injecting.js'
+import { contextOf, contextOfKinds } from '../support/sign.js'
 
 const IMPATIENT = { patience: 150 }
 const CUT = '{"why": "fault injected", "mo'
@@ -38,9 +37,7 @@ let really = fine
 let heard = []
 
 before(async () => {
-  process.env.FIT_KEYS = FIT_KEYS
-  install('node')
-  subscribe('fit.fault', ({ outcome, kind }) => heard.push(`${outcome} ${kind}`))
+  injecting((said) => heard.push(said))
   server = createServer((request, response) => really(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address()

@@ -1,15 +1,15 @@
 /** gRPC over real sockets: what callers see of a failure is what they see when that really happens. */
 
 import assert from 'node:assert/strict'
-import { subscribe } from 'node:diagnostics_channel'
 import { after, before, test } from 'node:test'
 
 import * as grpc from '@grpc/grpc-js'
 
-import { current, install, rpcPoint } from '../../index.js'
+import { current, rpcPoint } from '../../index.js'
 import { within } from '../../request.js'
 import { verify } from '../../runtime.js'
-import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
+import { injecting } from '../support/injecting.js'
+import { contextOf, contextOfKinds } from '../support/sign.js'
 
 const text = { requestSerialize: Buffer.from, requestDeserialize: String, responseSerialize: Buffer.from, responseDeserialize: String }
 const SERVICE = {
@@ -25,9 +25,7 @@ let heard = []
 let really = () => undefined
 
 before(async () => {
-  process.env.FIT_KEYS = FIT_KEYS
-  install('node')
-  subscribe('fit.fault', ({ outcome, kind }) => heard.push(`${outcome} ${kind}`))
+  injecting((said) => heard.push(said))
   server = new grpc.Server()
   server.addService(SERVICE, {
     Get: (call, done) => {

@@ -1,17 +1,17 @@
 /** kafkajs over real sockets: what callers see of a failure is what they see when a broker is gone, or silent. */
 
 import assert from 'node:assert/strict'
-import { subscribe } from 'node:diagnostics_channel'
 import { after, before, test } from 'node:test'
 
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 
-import { current, install } from '../../index.js'
+import { current } from '../../index.js'
 import { hookLoaded } from '../../late.js'
 import { within } from '../../request.js'
 import { verify } from '../../runtime.js'
 import { broker } from '../support/broker.js'
-import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
+import { injecting } from '../support/injecting.js'
+import { contextOf, contextOfKinds } from '../support/sign.js'
 import { freePort } from '../support/servers.js'
 
 const POINT = 'node>message:send:kafka/plays'
@@ -21,9 +21,7 @@ const closing = []
 let heard = []
 
 before(() => {
-  process.env.FIT_KEYS = FIT_KEYS
-  install('node')
-  subscribe('fit.fault', ({ outcome, kind }) => heard.push(`${outcome} ${kind}`))
+  injecting((said) => heard.push(said))
 })
 after(async () => {
   for (const close of closing.reverse()) await close()

@@ -1,17 +1,17 @@
 /** pg against a real server: what callers see of a failure is what they see when that really happens. */
 
 import assert from 'node:assert/strict'
-import { subscribe } from 'node:diagnostics_channel'
 import { after, before, test } from 'node:test'
 
 import pg from 'pg'
 
-import { current, install } from '../../index.js'
+import { current } from '../../index.js'
 import { hookLoaded } from '../../late.js'
 import { hookPostgresql } from '../../postgresql.js'
 import { within } from '../../request.js'
 import { verify } from '../../runtime.js'
-import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
+import { injecting } from '../support/injecting.js'
+import { contextOf, contextOfKinds } from '../support/sign.js'
 import { between, freePort, postgresql, without } from '../support/servers.js'
 
 const skip = without('initdb')
@@ -23,11 +23,9 @@ let server, proxy, heard = []
 
 before(async () => {
   if (skip) return
-  process.env.FIT_KEYS = FIT_KEYS
-  install('node')
+  injecting((said) => heard.push(said))
   hookLoaded()
   hookLoaded() // again changes nothing
-  subscribe('fit.fault', ({ outcome, kind }) => heard.push(`${outcome} ${kind}`))
   server = await postgresql({ deadlock_timeout: '50ms' })
   proxy = await between(server.port)
   const first = await patiently(() => opened({ database: 'postgres' }))

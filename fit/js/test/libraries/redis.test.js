@@ -1,18 +1,18 @@
 /** node-redis and ioredis against real servers: what callers see of a failure is what really happens. */
 
 import assert from 'node:assert/strict'
-import { subscribe } from 'node:diagnostics_channel'
 import { after, before, test } from 'node:test'
 
 import { Redis } from 'ioredis'
 import { createClient, createClientPool } from 'redis'
 
-import { current, install } from '../../index.js'
+import { current } from '../../index.js'
 import { hookLoaded } from '../../late.js'
 import { hookRedis } from '../../redis.js'
 import { within } from '../../request.js'
 import { verify } from '../../runtime.js'
-import { contextOf, contextOfKinds, FIT_KEYS } from '../support/sign.js'
+import { injecting } from '../support/injecting.js'
+import { contextOf, contextOfKinds } from '../support/sign.js'
 import { between, freePort, redis, without } from '../support/servers.js'
 
 const skip = without('redis-server')
@@ -21,11 +21,9 @@ let port, nobody, heard = []
 
 before(async () => {
   if (skip) return
-  process.env.FIT_KEYS = FIT_KEYS
-  install('node')
+  injecting((said) => heard.push(said))
   hookLoaded()
   hookLoaded() // again changes nothing
-  subscribe('fit.fault', ({ outcome, kind }) => heard.push(`${outcome} ${kind}`))
   nobody = await freePort()
   port = await started('--enable-debug-command', 'yes')
 })
