@@ -9,11 +9,12 @@ from __future__ import annotations
 import copy
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, create_engine, event, select
 from sqlalchemy.engine import URL, make_url
@@ -21,7 +22,7 @@ from sqlalchemy.exc import DataError, DBAPIError, StatementError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from ldfi.experiments.store import leaders
+from ldfi.experiments.store import leaders, turns
 from ldfi.experiments.store.schema import AuditRow, FlagRow
 from ldfi.experiments.telemetry.instruments import RECORDS_DROPPED
 from ldfi.lineage.text import clean
@@ -92,11 +93,15 @@ class Database:
         parsed = make_url(url)
         self.keys = keys
         self._sqlite = parsed.get_backend_name() == "sqlite"
+        self._turns = turns.Turns()
         if self._sqlite and parsed.database not in {None, "", ":memory:"}:
-            _make_ours(Path(str(parsed.database)))
+            file = Path(str(parsed.database)).resolve()
+            _make_ours(file)
+            self._turns = turns.of_file(file)
         self._epoch: int | None = None
         self._connect(parsed)
-        migrate(self.engine)
+        with self._turn():
+            migrate(self.engine)
 
     def fenced(self, epoch: int) -> Database:
         """Return the same database for the leader of this epoch: :meth:`change` raises Deposed
@@ -127,7 +132,7 @@ class Database:
     @contextmanager
     def change(self, now: float, who: str = SERVICE) -> Iterator[Change]:
         """Open one transaction: all of it happens, or none. Raises Deposed, see :meth:`fenced`."""
-        with Session(self._writing) as session, session.begin():
+        with self._turn(), Session(self._writing) as session, session.begin():
             if self._epoch is not None:
                 leaders.check(session, self._epoch)
             yield Change(session, who, now, self.keys)
@@ -140,6 +145,10 @@ class Database:
         change.session.execute(
             select(FlagRow.name).where(FlagRow.name == "arming").with_for_update()
         )
+
+    def _turn(self) -> AbstractContextManager[None]:
+        """Wait for our turn to write, where the database keeps no queue itself."""
+        return self._turns.mine(_PATIENCE) if self._sqlite else nullcontext()
 
     def _connect(self, url: URL, **pool: int) -> None:
         self.engine = create_engine(
@@ -203,5 +212,9 @@ def _tune_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     """Begin a transaction; one that will write takes the lock at once: taking it later can only
     fail."""
-    writing = connection.get_execution_options().get("writing")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+    if connection.get_execution_options().get("writing"):
+        turns.begin_writing(
+            cast(sqlite3.Connection, connection.connection.driver_connection), _PATIENCE
+        )
+    else:
+        connection.exec_driver_sql("BEGIN")
