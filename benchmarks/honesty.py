@@ -1,4 +1,4 @@
-"""``python -m benchmarks.honesty [--full] [--json]``: how often verdicts are wrong.
+"""``python -m benchmarks.honesty [--full] [--keep FOLDER] [--json]``: how often verdicts are wrong.
 
 Experiments of the service's own code, fed as it is fed: requests begin at random, failures are
 known at once and successes up to five seconds later, devices come again and are admitted in stages;
@@ -35,6 +35,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import mean
 from typing import Final, Literal
 
@@ -323,12 +324,12 @@ def _of(row: Row, column: str) -> float:
     return float(str(row[column]))
 
 
-def measure(scale: float) -> Measured:
-    """Do it all, on as many processes as there are processors."""
+def measure(scale: float, kept: Path | None = None) -> Measured:
+    """Do it all, on as many processes as there are processors; ``kept``: see ``carried_out``."""
     wanted = list(cells(scale))
     work = [(cell, n) for cell in wanted for n in range(-(-cell.count // CHUNK))]
     results: dict[Cell, list[Ended]] = {cell: [] for cell in wanted}
-    for (cell, _), ended in zip(work, carried_out(_done, work), strict=True):
+    for (cell, _), ended in zip(work, carried_out(_done, work, kept=kept), strict=True):
         results[cell] += ended
     tables = tables_of(results)
     return tables, targets_of(tables)
@@ -344,8 +345,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--full", action="store_true", help="four times as many, tighter bounds")
+    parser.add_argument(
+        "--keep", type=Path, help="keep what is done in this folder, and go on from there"
+    )
     given = parser.parse_args()
-    tables, targets = measure(FULL if given.full else 1.0)
+    tables, targets = measure(FULL if given.full else 1.0, given.keep)
     return 0 if say(tables, targets, as_json=given.json) else 1
 
 
