@@ -1,4 +1,4 @@
-"""``python -m benchmarks.compare [--runs N] [--told N] [--json]``: how often comparisons err.
+"""``python -m benchmarks.compare [--runs N] [--told N] [--keep FOLDER]``: how often replays err.
 
 Two versions are asked in turns, 20,000 requests each in five classes, and compared by the code that
 ``ldfi replay`` uses; latencies are lognormal (a tail of σ = 0.5 and 0.7), in four weathers:
@@ -22,16 +22,16 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from benchmarks.outcome import Row, Target, at_least, at_most, say
+from benchmarks.pieces import carried_out
 from ldfi.experiments.replays.arrivals import RateProfile, arrivals, stretches
 from ldfi.experiments.replays.comparing import compared
 from ldfi.experiments.replays.series import Series
@@ -149,11 +149,16 @@ def chunk(cell: Cell, seed: int) -> Counter[str]:
     return found
 
 
+def _chunk(work: tuple[Cell, int]) -> Counter[str]:
+    return chunk(*work)
+
+
 def report(
-    runs: int, told: int, share: Callable[[Cell], bool], processes: int
+    runs: int, told: int, share: Callable[[Cell], bool], kept: Path | None
 ) -> tuple[list[Row], dict[str, Target]]:
     """Compare ``runs`` pairs of each kind without a difference, ``told`` of each with one: some of
-    each kind in turn, so that whoever stops it knows a little of all."""
+    each kind in turn, so that whoever stops it knows a little of all. ``kept``: see
+    ``carried_out``."""
     pieces = {
         cell: max(1, (runs if cell.change == "the same" else told) // CHUNK)
         for cell in filter(share, CELLS)
@@ -165,13 +170,11 @@ def report(
         if piece < most
     ]
     totals = {cell: Counter[str]() for cell in pieces}
-    with ProcessPoolExecutor(processes) as pool:
-        done = pool.map(chunk, [cell for cell, _ in work], [piece for _, piece in work])
-        for (cell, _), found in zip(work, done, strict=True):
-            totals[cell] += found
-            so_far = totals[cell]
-            said = f"{so_far['claimed']} claimed, {so_far['worse']} worse of {so_far['pairs']}"
-            print(f"{cell.name}, {cell.weather}: {said}", file=sys.stderr)
+    for (cell, _), found in zip(work, carried_out(_chunk, work, "comparing", kept), strict=True):
+        totals[cell] += found
+        so_far = totals[cell]
+        said = f"{so_far['claimed']} claimed, {so_far['worse']} worse of {so_far['pairs']}"
+        print(f"{cell.name}, {cell.weather}: {said}", file=sys.stderr)
     return _table(totals)
 
 
@@ -206,14 +209,16 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=RUNS, help="pairs of each kind that is alike")
     parser.add_argument("--told", type=int, default=TOLD, help="pairs of each kind that is not")
     parser.add_argument("--only", default="", help="kinds whose name and weather contain this")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--keep", type=Path, help="keep what is done in this folder, and go on from there"
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     rows, targets = report(
         given.runs,
         given.told,
         lambda cell: given.only in f"{cell.name}, {cell.weather}",
-        given.processes,
+        given.keep,
     )
     return 0 if say({"comparisons": rows}, targets, as_json=given.json) else 1
 
