@@ -7,6 +7,7 @@ compare them with what was found.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
 import sys
@@ -36,7 +37,7 @@ from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.opening import login_link
 from ldfi.experiments.cli.processes import Processes, free_port
 from ldfi.experiments.cli.terminal import console
-from ldfi.experiments.errors import ExperimentsError, Unreachable
+from ldfi.experiments.errors import ExperimentsError, Invalid, Unreachable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,6 +52,9 @@ SAY_SECONDS = 5.0
 DEVICES = 1200
 RATES = "boot=52,play=26,search=26"
 """Requests a second, on a machine that can serve them."""
+
+REPAIRED = "DEMO_REPAIRED"
+"""Weaknesses that the demo application is to begin without (``ldfi.demo.repairs``)."""
 
 SHARE = "0.75"
 """Of what the machine can serve is asked for at most: a busy one answers so late that faults which
@@ -115,6 +119,7 @@ def demo(
 
 
 def _demonstrate(seed: int, keep: bool, console: Console) -> dict[str, Any]:
+    planted(os.environ.get(REPAIRED, ""))  # a name that is wrong is told at once
     started = time.monotonic()
     with _folder(console) as folder, Processes(folder) as processes:
         secret = Secrets.make()
@@ -292,8 +297,7 @@ def _verdicts(client: Client, campaign_id: str) -> list[str]:
 def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[str, Any]:
     """Hold what was found against what is planted: the last line of ``--json``."""
     found = {(c["name"], tuple(faults)) for c in campaign["classes"] for faults in c["findings"]}
-    weaknesses = json.loads((files("ldfi.demo") / "weaknesses.json").read_text())
-    expected = {(w["class"], tuple(sorted(w["faults"]))): w["name"] for w in weaknesses}
+    expected = planted(os.environ.get(REPAIRED, ""))
     return {
         "experiments": campaign["experiments"],
         "findings": [list(faults) for _, faults in sorted(found)],
@@ -312,6 +316,22 @@ def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[s
             for name, faults in sorted(found | set(expected))
         ],
         "certificate": client.get(f"/campaigns/{campaign['id']}/certificates"),
+    }
+
+
+def planted(repaired: str) -> dict[tuple[str, tuple[str, ...]], str]:
+    """Name the weaknesses that the demo begins with, by class and faults. ``repaired``: names of
+    those that it does not have, comma-separated, as the demo application reads them. Raises
+    Invalid where it has none of that name."""
+    weaknesses = json.loads((files("ldfi.demo") / "weaknesses.json").read_text())
+    without = set(filter(None, repaired.split(",")))
+    if unknown := without - {each["name"] for each in weaknesses}:
+        there = ", ".join(each["name"] for each in weaknesses)
+        raise Invalid(f"{REPAIRED}: no weakness is named {', '.join(sorted(unknown))}: {there}")
+    return {
+        (each["class"], tuple(sorted(each["faults"]))): each["name"]
+        for each in weaknesses
+        if each["name"] not in without
     }
 
 

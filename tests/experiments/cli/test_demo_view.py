@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import pytest
 
+from ldfi.demo import repairs
 from ldfi.experiments.cli import demo
 from ldfi.experiments.cli.client import Client
 from ldfi.experiments.cli.demo_view import Machine, traffic_so_far, why_not_done
 from ldfi.experiments.cli.processes import Processes
 from ldfi.experiments.cli.terminal import console
-from ldfi.experiments.errors import ExperimentsError
+from ldfi.experiments.errors import ExperimentsError, Invalid
 
 IDLE, BUSY = Machine(0.4, 2), Machine(18.2, 2)
 BOOT = {"name": "GET /boot", "good": 12, "success_rate": 0.02}
@@ -127,3 +128,17 @@ def test_what_is_waited_for_is_said_at_once(
 def test_a_demo_that_gives_up_says_the_measured_reason(tmp_path: Path) -> None:
     with pytest.raises(ExperimentsError, match="seen 636, went well 0, needed 60 of a class"):
         waited(99, 0.5, tmp_path)
+
+
+def test_what_was_repaired_from_the_start_is_not_looked_for() -> None:
+    assert demo.REPAIRED == repairs.VARIABLE
+    everything = demo.planted("")
+    assert len(everything) == 5
+    left = demo.planted("play-license,search-spelling")
+    assert set(everything.values()) - set(left.values()) == {"play-license", "search-spelling"}
+    assert demo.planted(",".join(everything.values())) == {}
+
+
+def test_a_weakness_that_there_is_not_is_named_with_those_there_are() -> None:
+    with pytest.raises(Invalid, match=r"no weakness is named play: .*play-license"):
+        demo.planted("play")
