@@ -103,7 +103,7 @@ async def pause(
 ) -> Response:
     """Let it start nothing more for now."""
     why = required(Reason, {"reason": form.text("reason")})
-    await campaigns.pause(campaign_id, why, engine, db, caller)
+    await campaigns.pause(campaign_id, engine, db, caller, why)
     return _back(campaign_id)
 
 
@@ -120,7 +120,7 @@ async def stop(
 ) -> Response:
     """Stop it for good."""
     why = required(Reason, {"reason": form.text("reason")})
-    await campaigns.stop(campaign_id, why, engine, db, caller)
+    await campaigns.stop(campaign_id, engine, db, caller, why)
     return _back(campaign_id)
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Document, Id, Line, Reason
+from ldfi.experiments.api.documents import UNSAID, Document, Id, Line, PerhapsReason
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
@@ -80,7 +80,7 @@ async def show(campaign_id: Id, engine: Running, db: Db, _caller: Viewer) -> Cam
 
 @router.post("/{campaign_id}/stop")
 async def stop(
-    campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
+    campaign_id: Id, engine: Running, db: Db, caller: Operator, why: PerhapsReason = UNSAID
 ) -> CampaignView:
     """Stop a campaign for good; what is armed is disarmed at once."""
     campaign = engine.scheduler.commands.stop(campaign_id, why.reason, caller.name, clock.now())
@@ -89,7 +89,7 @@ async def stop(
 
 @router.post("/{campaign_id}/pause")
 async def pause(
-    campaign_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
+    campaign_id: Id, engine: Running, db: Db, caller: Operator, why: PerhapsReason = UNSAID
 ) -> CampaignView:
     """Let a campaign start nothing more for now; what is armed is disarmed at once."""
     campaign = engine.scheduler.commands.pause(campaign_id, why.reason, caller.name, clock.now())

@@ -24,7 +24,18 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Reason(Document):
+class PerhapsReason(Document):
+    """Why something is done, for those who say it: the whole document may be left out."""
+
+    reason: Annotated[
+        Line, Field(min_length=1, max_length=500, examples=["release 42 goes out"])
+    ] = "no reason given"
+
+
+UNSAID: Final = PerhapsReason()
+
+
+class Reason(PerhapsReason):
     """Why something is done; it goes into the audit."""
 
     reason: Annotated[Line, Field(min_length=1, max_length=500, examples=["release 42 goes out"])]

@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Filter, Id, Reason
+from ldfi.experiments.api.documents import UNSAID, Filter, Id, PerhapsReason
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.new_campaign import NewExperiment
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
@@ -101,7 +101,7 @@ async def approve(experiment_id: Id, engine: Running, db: Db, caller: Operator) 
 
 @router.post("/{experiment_id}/reject")
 async def reject(
-    experiment_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
+    experiment_id: Id, engine: Running, db: Db, caller: Operator, why: PerhapsReason = UNSAID
 ) -> ExperimentView:
     """Have an experiment that waits for approval never tried in its campaign."""
     engine.scheduler.commands.reject(experiment_id, why.reason, caller.name, clock.now())
@@ -110,7 +110,7 @@ async def reject(
 
 @router.post("/{experiment_id}/abort")
 async def abort(
-    experiment_id: Id, why: Reason, engine: Running, db: Db, caller: Operator
+    experiment_id: Id, engine: Running, db: Db, caller: Operator, why: PerhapsReason = UNSAID
 ) -> ExperimentView:
     """Disarm an experiment at once. Its campaign goes on and may try the same again."""
     engine.scheduler.commands.abort(experiment_id, why.reason, caller.name, clock.now())

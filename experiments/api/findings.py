@@ -56,9 +56,12 @@ async def listing(
         FindingState | SkipJsonSchema[None], Query(description="Only those in this state.")
     ] = None,
     request_class: Annotated[Filter, Query(description="Only those of this class.")] = None,
+    campaign_id: Annotated[
+        Filter, Query(description="Only those that this campaign was the first to find.")
+    ] = None,
 ) -> Page[FindingView]:
     """List every finding, newest first; those that were refuted as well."""
-    wanted = {"state": state, "request_class": request_class}
+    wanted = {"state": state, "request_class": request_class, "campaign_id": campaign_id}
     query = select(FindingRow)
     query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
     with db.read() as session:

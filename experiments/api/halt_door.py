@@ -88,15 +88,17 @@ class HaltDoor:
         port: int = self._listener.getsockname()[1]
         return port
 
-    def halt(self, reason: str, who: str) -> None:
-        """Halt everything, here at once. Raises what the database raises; then it is tried again
-        where there is an engine."""
+    def halt(self, reason: str, who: str) -> str | None:
+        """Halt everything, here at once, and return why it is halted now.
+
+        Raises what the database raises; then it is tried again where there is an engine.
+        """
         engine = self._engine()
         if engine is not None:
             self._tell(engine.scheduler.switch.heed, reason)
         try:
             with self._database.change(clock.now(), who) as change:
-                switches.set_halted(change, reason)
+                return switches.set_halted(change, reason)
         except Exception:
             if engine is not None:
                 self._tell(engine.scheduler.switch.owe, reason, who)
@@ -177,8 +179,7 @@ router = APIRouter(route_class=GuardedRoute)
 def halt(why: Reason, request: Request, caller: Operator) -> Halt:
     """Disarm everything at once; nothing starts again before `resume`."""
     door: HaltDoor = request.app.state.halt_door
-    door.halt(why.reason, caller.name)
-    return Halt(halted=why.reason)
+    return Halt(halted=door.halt(why.reason, caller.name))
 
 
 def _listening(host: str, port: int) -> socket.socket:

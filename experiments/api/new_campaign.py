@@ -165,7 +165,10 @@ class Bounds(_Declared):
 
 
 class NewCampaign(Bounds):
-    """A campaign: over which classes, within which bounds, when."""
+    """A campaign: over which classes, within which bounds, when.
+
+    A campaign's `definition`, as it is read, makes the same campaign again.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -199,6 +202,18 @@ class NewCampaign(Bounds):
     schedule: Annotated[
         NewSchedule | None, Field(description="When a run begins; null: one run, now.")
     ] = None
+    nested: Annotated[
+        Bounds | None,
+        Field(
+            alias="settings",
+            description="Bounds and care, as a `definition` has them; what stands beside it holds.",
+        ),
+    ] = None
+    hypotheses: list[list[str]] = Field(
+        [],
+        max_length=0,
+        description="None: a campaign explores. `POST /experiments` tries one hypothesis.",
+    )
 
     @field_validator("calendar", "schedule")
     @classmethod
@@ -215,7 +230,7 @@ class NewCampaign(Bounds):
     def definition(self) -> Definition:
         """Put the same in the words of the domain."""
         return Definition(
-            settings=self.settings(),
+            settings=self.settings(self.nested.settings() if self.nested else DEFAULTS),
             classes=tuple(self.classes),
             name=self.name,
             calendar=self.calendar.meant() if self.calendar else None,

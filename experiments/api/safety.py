@@ -123,15 +123,15 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
 async def halt(why: Reason, engine: PerhapsRunning, db: Db, caller: Operator) -> Halt:
     """Disarm everything at once; nothing starts again before `resume`.
 
-    Any process can do this, also while none leads. A leader elsewhere disarms within a second.
+    What is halted already stays so, for both reasons. Any process can do this, also while none
+    leads. A leader elsewhere disarms within a second.
     """
     now = clock.now()
     if engine is not None:
         engine.scheduler.switch.halt(why.reason, caller.name, now)
-    else:
-        with db.change(now, caller.name) as change:
-            switches.set_halted(change, why.reason)
-    return Halt(halted=why.reason)
+        return Halt(halted=engine.scheduler.state.halted)
+    with db.change(now, caller.name) as change:
+        return Halt(halted=switches.set_halted(change, why.reason))
 
 
 @router.post("/resume")

@@ -24,7 +24,7 @@ from ldfi.experiments.cli.control import (
     segment,
 )
 from ldfi.experiments.cli.durations import seconds
-from ldfi.experiments.cli.ids import HELP, path_of, posted_to
+from ldfi.experiments.cli.ids import HELP, path_of, posted_to, whole
 from ldfi.experiments.cli.settings import Set, checked, pairs
 from ldfi.experiments.cli.terminal import Card, show, show_page
 from ldfi.experiments.cli.trying import code_of, tried
@@ -56,6 +56,9 @@ def list_findings(
         ),
     ] = None,
     request_class: Annotated[str | None, typer.Option("--class", help="Of this class.")] = None,
+    campaign: Annotated[
+        str | None, typer.Option(help=f"First found by this campaign: its id, {HELP}.")
+    ] = None,
     limit: Limit = 50,
     everything: All = False,
     url: Url = HERE,
@@ -63,10 +66,13 @@ def list_findings(
 ) -> None:
     """List findings, newest first: the minimal failing sets."""
     wanted = {"state": state, "request_class": request_class}
+    if campaign:
+        with connected(url, token) as client:
+            wanted["campaign_id"] = whole(client, campaign, "campaign")
     page = listed(url, token, "/findings", limit, everything, **wanted)
     empty = (
         "No such finding."
-        if state or request_class
+        if any(wanted.values())
         else "Nothing found yet. `ldfi campaign start` looks for failures."
     )
     show_page(page, finding_table(page["items"]), empty, as_json=as_json)

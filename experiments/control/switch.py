@@ -40,7 +40,7 @@ class Switch:
         It holds in this process even when it cannot be put on record; that is tried again then.
         """
         self._board.clear()
-        self._state.halted = reason
+        self._state.halted = switches.both(self._state.halted, reason)
         try:
             self._record.halt(reason, who, now)
         finally:

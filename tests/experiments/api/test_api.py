@@ -66,6 +66,20 @@ def test_halt_stays_until_resume_and_is_in_the_audit(client: httpx.Client) -> No
     assert done[-1] == ("halt", "operator", "release")
 
 
+def test_who_halts_what_is_halted_takes_no_reason_away(client: httpx.Client) -> None:
+    client.post("/api/v1/halt", json={"reason": "checkout is slow"})
+    again = client.post("/api/v1/halt", json={"reason": "records are down"})
+    client.post("/api/v1/halt", json={"reason": "checkout is slow"})
+
+    both = "checkout is slow; also: records are down"
+    assert again.json() == {"halted": both}
+    assert client.get("/api/v1/status").json()["halted"] == both
+    said = [row["why"] for row in items(client, "audit")]
+    assert said == ["checkout is slow", "records are down", "checkout is slow"]
+    client.post("/api/v1/resume")
+    assert client.post("/api/v1/halt", json=WHY).json() == {"halted": "release"}
+
+
 def test_a_halt_outlives_the_service(database_url: str) -> None:
     with client_of(service(database_url), GIVEN["operator"]) as client:
         client.post("/api/v1/halt", json=WHY)
@@ -88,6 +102,40 @@ def test_a_campaign_goes_through_its_states(client: httpx.Client) -> None:
     assert client.get(f"{path}/certificates").json() == []
     assert [each["id"] for each in items(client, "campaigns?state=stopped")] == [started["id"]]
     assert items(client, "campaigns?state=running") == []
+
+
+def test_what_is_safe_without_a_reason_needs_none(client: httpx.Client) -> None:
+    path = f"/api/v1/campaigns/{client.post('/api/v1/campaigns', json={}).json()['id']}"
+
+    assert client.post(f"{path}/pause").json()["state"] == "paused"
+    stopped = client.post(f"{path}/stop").json()
+    assert (stopped["state"], stopped["reason"]) == ("stopped", "no reason given")
+    assert client.post("/api/v1/halt").status_code == 422
+
+
+def test_a_campaign_that_is_read_can_be_asked_for_again(client: httpx.Client) -> None:
+    # Given a campaign with all that one can ask for
+    asked = {
+        "name": "nightly",
+        "classes": ["GET /boot*"],
+        "members": 7,
+        "kinds": ["refused", "status:500"],
+        "calendar": {
+            "timezone": "Europe/Berlin",
+            "days": ["mon"],
+            "hours": ["22:00", "06:00"],
+            "blackouts": [{"first": "2026-12-18", "last": "2027-01-04", "why": "holidays"}],
+        },
+        "schedule": {"cron": "0 9 * * mon", "timezone": "Europe/Berlin"},
+    }
+    read = client.post("/api/v1/campaigns", json=asked).json()["definition"]
+    # When what is read is asked for, as it is and with a change
+    again = client.post("/api/v1/campaigns", json=read)
+    changed = client.post("/api/v1/campaigns", json={**read, "members": 9})
+    # Then the same comes, but for the change
+    assert again.json()["definition"] == read
+    settings = {**read["settings"], "members": 9}
+    assert changed.json()["definition"] == {**read, "settings": settings}
 
 
 def test_campaigns_are_asked_for_in_time_zones_and_cron(client: httpx.Client) -> None:

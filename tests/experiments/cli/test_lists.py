@@ -228,6 +228,11 @@ def test_findings_are_acknowledged_and_tokens_revoked_by_a_beginning(at: Listed)
     assert at.run("token", "revoke", "nope")[0] == 2
 
 
+def test_findings_of_a_campaign_are_listed_by_the_beginning_of_its_id(at: Listed) -> None:
+    assert at("findings", "--campaign", at.ids["campaign"][:8]) == at("findings")
+    assert at("findings", "--campaign", "ffffffffffff").strip() == "No such finding."
+
+
 def test_an_ambiguous_beginning_names_the_candidates(at: Listed) -> None:
     code, out, said = at.run("open", "zz")
 
