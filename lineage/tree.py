@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from ldfi.fit.features import Features
 from ldfi.fit.points import Point
 from ldfi.lineage.operation import Operation, arrival_point
+from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.waiting import Waits, outliving, waits
 
@@ -146,35 +147,14 @@ def _experiment(spans: tuple[Span, ...]) -> tuple[str, str]:
 
 
 def _link(spans: tuple[Span, ...]) -> _Links:
-    halves: dict[str, list[int]] = defaultdict(list)
-    for i, span in enumerate(spans):
-        halves[span.span_id].append(i)
     links = _Links()
-    for i, span in enumerate(spans):
-        parent = _parent(i, span, spans, halves)
+    for i, parent in enumerate(parents(spans)):
         if parent is None:
             links.roots.append(i)
         else:
             links.children[parent].append(i)
             links.parents[i] = parent
     return links
-
-
-def _parent(
-    i: int, span: Span, spans: tuple[Span, ...], halves: dict[str, list[int]]
-) -> int | None:
-    own = halves[span.span_id]
-    if len(own) == 2 and span.operation.serves:  # Zipkin: the client's half has the same id
-        return own[0] if own[1] == i else own[1]
-    above = halves.get(span.parent_id) if span.parent_id is not None else None
-    if not above or i in above:
-        return None
-    if len(above) == 2:
-        serving = above[0] if spans[above[0]].operation.serves else above[1]
-        calling = above[1] if serving == above[0] else above[0]
-        same = spans[serving].operation.service == span.operation.service
-        return serving if same else calling
-    return above[0]
 
 
 def _rank(span: Span) -> tuple[bool, bool, int, str]:

@@ -21,7 +21,7 @@ def read_value(value: Any) -> Batch:
         raise UnreadableTraces(
             f"a JSON {type(value).__name__} is no trace data in OTLP, Jaeger or Zipkin"
         )
-    if _is_otlp(value):
+    if otlp_json.looks_like_document(value):
         return otlp_json.read_document(value)
     if "scopeSpans" in value or "scope_spans" in value or "instrumentationLibrarySpans" in value:
         return otlp_json.read_document({"resourceSpans": [value]})
@@ -36,12 +36,6 @@ def read_value(value: Any) -> Batch:
     raise UnreadableTraces(
         f"a JSON object with {keys or 'nothing in it'} is no trace data in OTLP, Jaeger or Zipkin"
     )
-
-
-def _is_otlp(value: Mapping[str, Any]) -> bool:
-    result = value.get("result")
-    holder = result if isinstance(result, Mapping) else value
-    return "resourceSpans" in holder or "resource_spans" in holder
 
 
 def _read_list(values: list[Any]) -> Batch:
