@@ -23,6 +23,7 @@ from ldfi.fit.points import Point
 from ldfi.lineage.operation import Operation, arrival_point
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.unsaid_kinds import with_kinds
 from ldfi.lineage.waiting import Waits, outliving, waits
 
 _SYSTEMS = ("db:", "message:", "cache:", "faas:")
@@ -90,8 +91,8 @@ class _Links:
 
 def build(trace: Trace) -> Tree | None:
     """Build the call tree of a trace; None for a trace in which every span is inside another."""
-    spans = trace.spans
-    links = _link(spans)
+    above = parents(trace.spans)
+    spans, links = with_kinds(trace.spans, above), _link(above)
     if not links.roots:
         return None
     root = min(links.roots, key=lambda i: _rank(spans[i]))
@@ -126,15 +127,15 @@ def build(trace: Trace) -> Tree | None:
 
 def beyond(spans: Sequence[Span], request: Span) -> frozenset[str]:
     """Name the spans, by what is there of a trace, that the request did not wait for."""
-    given = tuple(spans)
-    links = _link(given)
+    above = parents(spans)
+    given, links = with_kinds(spans, above), _link(above)
     order = _order(links)
     detached = waits(given, links.parents, request, order).detached
     ongoing = outliving(given, request)
     found: set[int] = set()
     for i in order:
-        above = links.parents.get(i)
-        apart = given[i].parent_id in ongoing if above is None else above in found
+        parent = links.parents.get(i)
+        apart = given[i].parent_id in ongoing if parent is None else parent in found
         if apart or i in detached:
             found.add(i)
     kept = {given[i].span_id for i in order if i not in found}  # Zipkin: two halves have one id
@@ -146,9 +147,9 @@ def _experiment(spans: tuple[Span, ...]) -> tuple[str, str]:
     return min(found, default=("", ""))
 
 
-def _link(spans: tuple[Span, ...]) -> _Links:
+def _link(above: Sequence[int | None]) -> _Links:
     links = _Links()
-    for i, parent in enumerate(parents(spans)):
+    for i, parent in enumerate(above):
         if parent is None:
             links.roots.append(i)
         else:
