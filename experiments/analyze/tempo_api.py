@@ -34,7 +34,7 @@ def fetch_from_tempo(api: TraceApi, query: TraceQuery, file: IO[bytes]) -> int:
         api.progress(f"{api.name}: traces", number + 1, len(found))
         if document is None or document.get("status") in {1, "PARTIAL"}:
             left_out += 1
-        elif document.get("trace", True):
+        else:
             file.write(json.dumps(document).encode() + b"\n")
     return left_out
 
@@ -73,5 +73,6 @@ def _trace(api: TraceApi, trace_id: str) -> dict[str, Any] | None:
             document = api.document(path)
         except NotFound:
             continue  # of an older Tempo it is the path, else the trace
-        return document if isinstance(document, dict) else None
+        gone = not isinstance(document, dict) or not document.get("trace", True)
+        return None if gone else document
     return None

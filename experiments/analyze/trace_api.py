@@ -45,6 +45,8 @@ class TraceApi:
             raise Invalid(f"that is no URL: {error}") from error
         if given.scheme not in {"http", "https"} or not given.host:
             raise Invalid("that is no URL: write http://HOST:PORT or https://HOST")
+        if not all(text.isascii() and text.isprintable() for text in headers.values()):
+            raise Invalid("a token or --header holds what cannot be sent")  # it may be a secret
         self._http = httpx.Client(base_url=given, headers=dict(headers), timeout=TIMEOUT)
         self.name = str(given.copy_with(userinfo=b""))  # there may be a password in it
         self.progress = progress

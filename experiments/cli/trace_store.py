@@ -43,6 +43,8 @@ def fetched(store: TraceStore) -> Iterator[dict[Path, str]]:
     Raises Unreachable, Invalid and NotFound.
     """
     if store.jaeger is None and store.tempo is None:
+        if store.service:
+            raise Invalid("--service is of --jaeger or --tempo: files are read whole")
         yield {}
         return
     if store.jaeger is not None and store.tempo is not None:

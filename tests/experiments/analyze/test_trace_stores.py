@@ -179,6 +179,21 @@ def test_what_tempo_had_to_cut_is_left_out(store: Callable[[Serve], str], tmp_pa
     assert analyze([path]).traces == len(others)
 
 
+def test_a_trace_that_tempo_has_lost_is_left_out(
+    store: Callable[[Serve], str], tmp_path: Path
+) -> None:
+    # Given a Tempo that answers for one trace that there is nothing, and for one that it is gone
+    def forgetful(path: str, query: Mapping[str, str]) -> Answer:
+        if path == "/api/search":
+            return in_json({"traces": [{"traceID": "1"}, {"traceID": "2"}]})
+        return in_json({"trace": {}}) if path == "/api/v2/traces/1" else Answer(404)
+
+    path = tmp_path / "fetched"
+    with TraceApi(store(forgetful), {}, ignore) as api, path.open("wb") as file:
+        assert fetch_from_tempo(api, QUERY, file) == 2
+    assert path.read_bytes() == b""
+
+
 def test_a_name_with_quotes_stays_a_name(store: Callable[[Serve], str], asked: Asked) -> None:
     odd = TraceQuery('a" || true || "\\', 0, 1, 5)
     with TraceApi(store(tempo), {}, ignore) as api, pytest.raises(NotFound):
@@ -321,11 +336,18 @@ def test_nobody_there_is_exit_code_four_and_nothing_given_is_usage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tempo", "lookback", "why"),
-    [("http://b", "1h", "not both"), (None, "soon", "no length of time")],
+    ("jaeger", "tempo", "lookback", "token", "why"),
+    [
+        ("http://a", "http://b", "1h", None, "not both"),
+        ("http://a", None, "soon", None, "no length of time"),
+        (None, None, "1h", None, "files are read whole"),
+        (None, "http://b", "1h", f"{SECRET}\nü", "cannot be sent"),
+    ],
 )
-def test_what_was_typed_wrongly_is_said(tempo: str | None, lookback: str, why: str) -> None:
-    store = TraceStore("http://a", tempo, "front", lookback, 10, (), None)
+def test_what_was_typed_wrongly_is_said(
+    jaeger: str | None, tempo: str | None, lookback: str, token: str | None, why: str
+) -> None:
+    store = TraceStore(jaeger, tempo, "front", lookback, 10, (), token)
     with pytest.raises((Invalid, typer.BadParameter), match=why), fetched(store):
         pass
 
