@@ -188,12 +188,20 @@ def _written(kind: str, name: str) -> tuple[str, ...]:
 _OF_THE_ASKING: Final = _names(_BOTH, _ASKING)
 
 
+@lru_cache(maxsize=1)
+def _of_both() -> Names:
+    return _OF_THE_ASKING | _of_the_asked()
+
+
 def wanted(kind: str) -> Names:
     """Attribute name → (field, form): all that is read from a span of this kind.
 
     Whoever serves a request knows its route, not who it is called by; whoever calls, the reverse.
-    Reading both from both would make every client's address another operation.
+    Reading both from both would make every client's address another operation. Only of a span that
+    says no kind nobody knows which it is (:mod:`ldfi.lineage.unsaid_kinds`).
     """
+    if not kind:
+        return _of_both()
     return _of_the_asked() if kind in SERVING else _OF_THE_ASKING
 
 

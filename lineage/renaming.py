@@ -15,7 +15,9 @@ from dataclasses import replace
 
 from ldfi.fit.points import Point
 from ldfi.lineage.lineage import Lineage
+from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.unsaid_kinds import with_kinds
 
 MANY = 12
 """Different words in one place of a path above which they are taken for names."""
@@ -89,7 +91,8 @@ def renamed(run: Lineage, names: Mapping[str, str]) -> Lineage:
 
 
 def _trace(trace: Trace, names: Mapping[str, str]) -> Trace:
-    return Trace(trace.trace_id, tuple(_span(span, names) for span in trace.spans))
+    spans = with_kinds(trace.spans, parents(trace.spans))  # of some, that alone makes them points
+    return Trace(trace.trace_id, tuple(_span(span, names) for span in spans))
 
 
 def _span(span: Span, names: Mapping[str, str]) -> Span:

@@ -26,12 +26,14 @@ class Span(NamedTuple):
     """What it has to do with besides its parent: the messages that a consumer took."""
 
     @property
-    def identity(self) -> tuple[str, bool]:
-        """What makes a second delivery a duplicate: the span id and the side of the call.
+    def identity(self) -> tuple[str, str, str]:
+        """What makes a second delivery a duplicate: the span id, the kind and the service.
 
-        The side, since Zipkin's client and server share one span id.
+        The id alone does not: Zipkin's client and server of one call share it, and so do proxies
+        between them. Who says no kind may have said *internal* elsewhere.
         """
-        return (self.span_id, self.operation.serves)
+        what = self.operation
+        return (self.span_id, what.kind or "internal", what.service)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,12 @@ class Trace:
 _start_and_id = itemgetter(3, 1)
 
 
-def _order(span: Span) -> tuple[int, str, bool]:
-    return (span[3], span[1], span[5].serves)
+def _order(span: Span) -> tuple[int, str, bool, tuple[str, str, str]]:
+    return (span[3], span[1], span[5].serves, span.identity)
 
 
 def _distinct(spans: Iterable[Span]) -> list[Span]:
-    kept: dict[tuple[str, bool], Span] = {}
+    kept: dict[tuple[str, str, str], Span] = {}
     for span in spans:
         known = kept.get(span.identity)
         if known is None or _preference(span) > _preference(known):

@@ -21,7 +21,9 @@ from dataclasses import dataclass, field, replace
 from ldfi.fit.features import Features
 from ldfi.fit.points import Point
 from ldfi.lineage.operation import Operation, arrival_point
+from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace
+from ldfi.lineage.unsaid_kinds import with_kinds
 from ldfi.lineage.waiting import Waits, outliving, waits
 
 _SYSTEMS = ("db:", "message:", "cache:", "faas:")
@@ -89,8 +91,8 @@ class _Links:
 
 def build(trace: Trace) -> Tree | None:
     """Build the call tree of a trace; None for a trace in which every span is inside another."""
-    spans = trace.spans
-    links = _link(spans)
+    above = parents(trace.spans)
+    spans, links = with_kinds(trace.spans, above), _link(above)
     if not links.roots:
         return None
     root = min(links.roots, key=lambda i: _rank(spans[i]))
@@ -125,15 +127,15 @@ def build(trace: Trace) -> Tree | None:
 
 def beyond(spans: Sequence[Span], request: Span) -> frozenset[str]:
     """Name the spans, by what is there of a trace, that the request did not wait for."""
-    given = tuple(spans)
-    links = _link(given)
+    above = parents(spans)
+    given, links = with_kinds(spans, above), _link(above)
     order = _order(links)
     detached = waits(given, links.parents, request, order).detached
     ongoing = outliving(given, request)
     found: set[int] = set()
     for i in order:
-        above = links.parents.get(i)
-        apart = given[i].parent_id in ongoing if above is None else above in found
+        parent = links.parents.get(i)
+        apart = given[i].parent_id in ongoing if parent is None else parent in found
         if apart or i in detached:
             found.add(i)
     kept = {given[i].span_id for i in order if i not in found}  # Zipkin: two halves have one id
@@ -145,36 +147,15 @@ def _experiment(spans: tuple[Span, ...]) -> tuple[str, str]:
     return min(found, default=("", ""))
 
 
-def _link(spans: tuple[Span, ...]) -> _Links:
-    halves: dict[str, list[int]] = defaultdict(list)
-    for i, span in enumerate(spans):
-        halves[span.span_id].append(i)
+def _link(above: Sequence[int | None]) -> _Links:
     links = _Links()
-    for i, span in enumerate(spans):
-        parent = _parent(i, span, spans, halves)
+    for i, parent in enumerate(above):
         if parent is None:
             links.roots.append(i)
         else:
             links.children[parent].append(i)
             links.parents[i] = parent
     return links
-
-
-def _parent(
-    i: int, span: Span, spans: tuple[Span, ...], halves: dict[str, list[int]]
-) -> int | None:
-    own = halves[span.span_id]
-    if len(own) == 2 and span.operation.serves:  # Zipkin: the client's half has the same id
-        return own[0] if own[1] == i else own[1]
-    above = halves.get(span.parent_id) if span.parent_id is not None else None
-    if not above or i in above:
-        return None
-    if len(above) == 2:
-        serving = above[0] if spans[above[0]].operation.serves else above[1]
-        calling = above[1] if serving == above[0] else above[0]
-        same = spans[serving].operation.service == span.operation.service
-        return serving if same else calling
-    return above[0]
 
 
 def _rank(span: Span) -> tuple[bool, bool, int, str]:

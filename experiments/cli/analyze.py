@@ -14,7 +14,28 @@ from ldfi.experiments.cli.terminal import console
 
 
 def analyze(
-    paths: Annotated[list[Path], typer.Argument(help="Trace files or folders, of any format.")],
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Trace files or folders, of any format.")
+    ] = None,
+    jaeger: Annotated[
+        str | None, typer.Option(metavar="URL", help="Fetch traces by Jaeger's query API.")
+    ] = None,
+    tempo: Annotated[
+        str | None, typer.Option(metavar="URL", help="Fetch traces from Grafana Tempo.")
+    ] = None,
+    service: Annotated[
+        str, typer.Option(help="Fetch traces in which this service has a part.")
+    ] = "",
+    lookback: Annotated[str, typer.Option(help="Fetch the latest: 90s, 15m, 2h, 1d.")] = "1h",
+    limit: Annotated[int, typer.Option(min=1, help="Fetch so many traces at most.")] = 1_000,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(help="Sent when fetching, NAME: VALUE, e.g. X-Scope-OrgID: team."),
+    ] = None,
+    traces_token: Annotated[
+        str | None,
+        typer.Option(envvar="LDFI_TRACES_TOKEN", help="Sent when fetching, as a bearer token."),
+    ] = None,
     max_size: Annotated[
         int, typer.Option(help="List hypotheses of up to this many faults.", min=1, max=4)
     ] = 2,
@@ -30,12 +51,20 @@ def analyze(
     from ldfi.experiments.analyze.html import page
     from ldfi.experiments.analyze.progress import progress_on
     from ldfi.experiments.analyze.render import render
+    from ldfi.experiments.cli.trace_store import TraceStore, fetched, warn_of_limits, with_names
 
+    paths = paths or []
+    if not paths and jaeger is None and tempo is None:
+        raise typer.BadParameter("give trace files, --jaeger or --tempo", param_hint="PATHS")
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise typer.BadParameter(f"there is no {', '.join(missing)}", param_hint="PATHS")
-    with progress_on(console(stderr=True)) as progress:
-        analysis = analyze_files(paths, max_size, class_by or (), progress)
+    given = (service, lookback, limit, tuple(header or ()), traces_token)
+    store = TraceStore(jaeger, tempo, *given)
+    with fetched(store) as more, progress_on(console(stderr=True)) as progress:
+        analysis = analyze_files([*paths, *more], max_size, class_by or (), progress)
+        analysis = with_names(analysis, more)
+    warn_of_limits(store, analysis.traces)
     if html is not None:
         html.write_text(page(analysis), encoding="utf-8")
     if as_json:

@@ -43,7 +43,10 @@ PREFIX: Final = "LDFI_"
 FILE_VARIABLE: Final = "LDFI_CONFIG"
 DEFAULT_FILE: Final = "ldfi.toml"
 _OTHERS: Final = frozenset(
-    {FILE_VARIABLE, "LDFI_URL", "LDFI_HALT_URL", "LDFI_TOKEN", "LDFI_DEVICE_TOKEN", "LDFI_ATTACHED"}
+    {
+        *(FILE_VARIABLE, "LDFI_URL", "LDFI_HALT_URL", "LDFI_TOKEN", "LDFI_DEVICE_TOKEN"),
+        *("LDFI_ATTACHED", "LDFI_TRACES_TOKEN"),
+    }
 )
 """Variables that are not options of the service: of the command line, the edges, the devices."""
 _MAX_MEMBER_KEY: Final = 64

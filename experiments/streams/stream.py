@@ -38,7 +38,7 @@ class Topics:
 
     @property
     def spans(self) -> str:
-        """OTLP requests (protobuf), as the Collector's Kafka exporter writes them."""
+        """OTLP requests (protobuf), as the Collector's Kafka exporter writes them; or JSON."""
         return f"{self.prefix}.spans"
 
     @property

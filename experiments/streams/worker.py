@@ -29,7 +29,7 @@ from ldfi.experiments.streams.wire import (
 from ldfi.lineage.assembly import Fate
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.expectations import Expectations
-from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.readers.formats import read_message
 from ldfi.lineage.span import Span
 
 _log = logging.getLogger("ldfi")
@@ -269,7 +269,7 @@ def _spans(message: Message) -> tuple[str, list[Span]]:
     """Read the spans of a message, all of one trace, whose id is its key."""
     if not message.value:
         raise UnreadableMessage("it is empty")
-    batch = decode_protobuf(message.value)
+    batch = read_message(message.value)
     if not batch.spans:
         raise UnreadableMessage(f"no spans, {batch.rejected} without usable ids or times")
     trace_id = batch.spans[0].trace_id

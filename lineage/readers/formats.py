@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from ldfi.lineage.errors import UnreadableTraces
-from ldfi.lineage.readers import jaeger, otlp_json, zipkin
+from ldfi.lineage.readers import jaeger, jaeger_model, otlp_json, zipkin
 from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.otlp import decode_protobuf
+
+
+def read_message(body: bytes) -> Batch:
+    """Read what one message or request holds: JSON of any of our formats, or else OTLP as protobuf.
+
+    JSON must begin at once: white space before it may be the beginning of protobuf. Raises
+    UnreadableTraces for what is neither.
+    """
+    if not body.startswith((b"{", b"[")):
+        return decode_protobuf(body)
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableTraces(f"no JSON: {error}") from error
+    return read_value(value)
 
 
 def read_value(value: Any) -> Batch:
@@ -21,12 +38,14 @@ def read_value(value: Any) -> Batch:
         raise UnreadableTraces(
             f"a JSON {type(value).__name__} is no trace data in OTLP, Jaeger or Zipkin"
         )
-    if _is_otlp(value):
+    if otlp_json.looks_like_document(value):
         return otlp_json.read_document(value)
     if "scopeSpans" in value or "scope_spans" in value or "instrumentationLibrarySpans" in value:
         return otlp_json.read_document({"resourceSpans": [value]})
     if zipkin.looks_like_span(value):
         return zipkin.read_spans([value])
+    if jaeger_model.looks_like_model(value):
+        return jaeger_model.read_model(value)
     if jaeger.looks_like_trace(value):
         return jaeger.read_trace(value)
     for key in ("data", "traces"):
@@ -36,12 +55,6 @@ def read_value(value: Any) -> Batch:
     raise UnreadableTraces(
         f"a JSON object with {keys or 'nothing in it'} is no trace data in OTLP, Jaeger or Zipkin"
     )
-
-
-def _is_otlp(value: Mapping[str, Any]) -> bool:
-    result = value.get("result")
-    holder = result if isinstance(result, Mapping) else value
-    return "resourceSpans" in holder or "resource_spans" in holder
 
 
 def _read_list(values: list[Any]) -> Batch:

@@ -18,7 +18,11 @@ def trace_id(text: object) -> str | None:
     """
     if not isinstance(text, str):
         return None
-    return _read(text, TRACE_ID_BYTES) or _read(text, SPAN_ID_BYTES)
+    whole = _read(text, TRACE_ID_BYTES)
+    if whole is not None:
+        return whole
+    short = _read(text, SPAN_ID_BYTES)  # in base64; a short one in hex was padded
+    return short.zfill(2 * TRACE_ID_BYTES) if short is not None else None
 
 
 @lru_cache(maxsize=4096)
@@ -31,8 +35,7 @@ def _read(text: str, size: int) -> str | None:
     raw = _from_hex(text, size) or _from_base64(text, size)
     if raw is None or not any(raw):  # an id of zeros is invalid by definition
         return None
-    digits = raw.hex()
-    return digits.zfill(2 * TRACE_ID_BYTES) if size == TRACE_ID_BYTES else digits
+    return raw.hex()
 
 
 def _from_hex(text: str, size: int) -> bytes | None:

@@ -39,7 +39,6 @@ anybody's choice, and the Collector (0.155) writes all fields of a message from 
 _SHORT: Final = 128
 """A length below this is one byte."""
 
-_ASKED: Final = frozenset(KINDS.index(kind) for kind in SERVING)
 _PORTS: Final = 1 << 16
 """Values of one attribute that are remembered."""
 
@@ -82,17 +81,28 @@ class _Numbers(dict[bytes, int]):
         return number
 
 
+class _ByKind(dict[int, Any]):
+    """Something for each kind of span, by OTLP's number; what has no such number said no kind."""
+
+    def __missing__(self, kind: int) -> Any:
+        return self[0]
+
+
 class _Memory:
     """What was decoded before. Forgotten as a whole when it grows too large, which is rare."""
 
     def __init__(self) -> None:
-        self.asked = _Numbers(wanted("server"))
-        self.asking = _Numbers(wanted("client"))
+        asked, asking = _Numbers(wanted("server")), _Numbers(wanted("client"))
+        unsaid = _Numbers(wanted(""))
+        self.attributes = _ByKind(
+            (number, unsaid if not kind else asked if kind in SERVING else asking)
+            for number, kind in enumerate(KINDS)
+        )
         self.operations: dict[_Key, Operation] = {}
         self.services: dict[bytes, str] = {}
 
     def full(self) -> bool:
-        values = max(len(self.asked), len(self.asking))
+        values = max(map(len, self.attributes.values()))
         return max(values, len(self.operations), len(self.services)) > _MEMORY
 
 
@@ -138,8 +148,7 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
 
     This loop is most of what reading costs, so it does nothing twice and calls little.
     """
-    asked: Any = memory.asked.__getitem__
-    asking: Any = memory.asking.__getitem__
+    number_of = _ByKind((kind, each.__getitem__) for kind, each in memory.attributes.items())
     operation_of, append = memory.operations.get, spans.append
     rejected = 0
     latest, trace_id = b"", ""
@@ -153,8 +162,8 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
             rejected += 1
             continue
         kind = raw.kind
-        number = asked if kind in _ASKED else asking
-        key = (service, raw.name, kind, raw.status, tuple(map(number, raw.attributes)))
+        numbers = tuple(map(number_of[kind], raw.attributes))
+        key = (service, raw.name, kind, raw.status, numbers)
         what = operation_of(key)
         if what is None:
             what = memory.operations[key] = _operation(key, False, memory)
@@ -193,7 +202,7 @@ def _links(blobs: Iterable[bytes]) -> Links:
 
 def _operation(key: _Key, exception: bool, memory: _Memory) -> Operation:
     service, name, kind, status, numbers = key
-    said = memory.asked.said if kind in _ASKED else memory.asking.said
+    said = memory.attributes[kind].said
     return operation(
         service,
         name.decode("utf-8", "replace"),

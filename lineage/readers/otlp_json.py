@@ -1,6 +1,7 @@
 """OTLP as JSON: documents or lines, hex or base64 ids, camelCase or snake_case keys.
 
-Also what Jaeger's v3 API answers: the same, wrapped in ``{"result": …}``.
+Also what Jaeger's v3 API answers, the same wrapped in ``{"result": …}``; and what Tempo does, where
+the groups are called ``batches`` and may be wrapped in ``{"trace": …}``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ldfi.lineage.readers import ids
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.span import Links, Span
 
+_GROUPS = ("resourceSpans", "resource_spans", "batches")
+_WRAPPED = ("result", "trace")
 _KIND_PREFIX = "SPAN_KIND_"
 _STATUS = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
 
@@ -29,12 +32,15 @@ def decode_json(body: bytes | str) -> Batch:
     return read_document(document)
 
 
+def looks_like_document(value: Any) -> bool:
+    """Tell whether a parsed JSON value holds OTLP's groups of spans."""
+    return isinstance(_get(_unwrapped(value), *_GROUPS), list)
+
+
 def read_document(document: Any) -> Batch:
     """Read one parsed OTLP-JSON document. Raises UnreadableTraces for what is none."""
     batch = Batch([], 0)
-    if isinstance(document, dict) and "result" in document:
-        document = document["result"]
-    groups = _get(document, "resourceSpans", "resource_spans")
+    groups = _get(_unwrapped(document), *_GROUPS)
     if not isinstance(groups, list):
         raise UnreadableTraces("JSON without a list of resourceSpans is no OTLP trace data")
     rejected = 0
@@ -47,6 +53,11 @@ def read_document(document: Any) -> Batch:
             else:
                 batch.spans.append(span)
     return Batch(batch.spans, rejected)
+
+
+def _unwrapped(document: Any) -> Any:
+    inner = _get(document, *_WRAPPED)
+    return inner if isinstance(inner, Mapping) else document
 
 
 def _spans(group: Any) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
@@ -91,6 +92,30 @@ def test_the_same_requests_in_three_formats_have_the_same_lineage() -> None:
     # Then all three say the same
     assert len(learned[0]) == 2
     assert learned[0] == learned[1] == learned[2]
+
+
+def test_what_tempo_answers_is_what_it_was_given() -> None:
+    # Given OTLP, and the same as Tempo writes it: batches, perhaps within a trace, ids in base64
+    raw = unzipped(DATA / "hotrod.otlp.jsonl.gz").splitlines()
+    documents = [json.loads(line) for line in raw]
+    batches = [_in_base64(group) for each in documents for group in each["resourceSpans"]]
+    for form in ({"batches": batches}, {"trace": {"batches": batches}, "metrics": {}}):
+        # Then the same spans are read, in one line or in many
+        for indent in (None, 2):
+            assert spans_of(json.dumps(form, indent=indent).encode()) == spans_of(b"\n".join(raw))
+    assert spans_of(b"\n".join(json.dumps({"trace": each}).encode() for each in documents))
+
+
+def _in_base64(group: Any) -> Any:
+    if isinstance(group, list):
+        return [_in_base64(each) for each in group]
+    if not isinstance(group, dict):
+        return group
+    ids = {"traceId", "spanId", "parentSpanId"}
+    return {
+        key: base64.b64encode(bytes.fromhex(each)).decode() if key in ids else _in_base64(each)
+        for key, each in group.items()
+    }
 
 
 def test_a_large_document_is_read_through_a_small_window(monkeypatch: pytest.MonkeyPatch) -> None:

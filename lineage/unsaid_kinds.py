@@ -1,0 +1,93 @@
+"""Spans that say no kind, as older tracers write them: what they are, told by who is around them.
+
+- What has a parent in another service was **served** there: a SERVER span (a CONSUMER below a
+  PRODUCER).
+- What led to just one such span, and made no other call that is known of, is that **call**: a
+  CLIENT span (a PRODUCER above a CONSUMER). Where several services were reached from within, it is
+  work, and each of them a call of its own: taken together they would be one point, and which of
+  them is needed would never be asked.
+- A **root** is the request itself. Where its parent was never exported, the earliest is.
+
+Everything else stays as it is: work within a service. Kinds that were said are believed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from ldfi.lineage.attributes import SERVING, wanted
+from ldfi.lineage.naming import CALLING
+from ldfi.lineage.operation import CACHE, Operation, operation
+from ldfi.lineage.outcome import STATUS_ERROR, STATUS_OK, STATUS_UNSET
+from ldfi.lineage.span import Span
+
+_STATUS: Final = {True: STATUS_ERROR, False: STATUS_OK, None: STATUS_UNSET}
+
+
+def with_kinds(spans: Sequence[Span], parents: Sequence[int | None]) -> tuple[Span, ...]:
+    """Give kinds to spans that say none. ``parents``: the place of each span's parent."""
+    if all(span.operation.kind for span in spans):
+        return tuple(spans)
+    kinds = [span.operation.kind for span in spans]
+    for i, above in enumerate(parents):
+        if not kinds[i] and above is not None and _elsewhere(spans[i], spans[above]):
+            sent = spans[above].operation.kind == "producer"
+            kinds[i] = "consumer" if sent else "server"
+    for i in _requests(spans, parents):
+        kinds[i] = kinds[i] or "server"
+    children: dict[int, list[int]] = defaultdict(list)
+    for i, above in enumerate(parents):
+        if above is not None:
+            children[above].append(i)
+    leading = {i: _call(i, children, spans, kinds) for i in children if not kinds[i]}
+    return tuple(
+        span._replace(operation=_as(span.operation, kinds[i] or leading.get(i, "")))
+        for i, span in enumerate(spans)
+    )
+
+
+def _requests(spans: Sequence[Span], parents: Sequence[int | None]) -> list[int]:
+    """List the places of what came from outside."""
+    roots = [i for i, span in enumerate(spans) if span.parent_id is None and parents[i] is None]
+    if roots:
+        return roots
+    loose = [i for i, above in enumerate(parents) if above is None]
+    if any(spans[i].operation.kind == "server" for i in loose):
+        return []
+    return sorted(loose, key=lambda i: (spans[i].start, spans[i].span_id))[:1]
+
+
+def _call(
+    i: int, children: dict[int, list[int]], spans: Sequence[Span], kinds: Sequence[str]
+) -> str:
+    """Tell which kind of call a span is; empty for one that is none, or several."""
+    below = children[i]
+    served = [c for c in below if kinds[c] in SERVING and _elsewhere(spans[c], spans[i])]
+    others = [c for c in below if c not in served]
+    if len(served) != 1 or any(c in children or _calls(spans[c]) for c in others):
+        return ""
+    return "producer" if kinds[served[0]] == "consumer" else "client"
+
+
+def _calls(span: Span) -> bool:
+    return span.operation.kind in CALLING or span.operation.point is not None
+
+
+def _elsewhere(span: Span, above: Span) -> bool:
+    return span.operation.service != above.operation.service
+
+
+@lru_cache(maxsize=CACHE)
+def _as(what: Operation, kind: str) -> Operation:
+    """Read an operation as one of some kind."""
+    if what.kind == kind:
+        return what
+    fields = {field for field, _ in wanted(kind).values()}
+    said = [(field, value) for field, value in what.fields if field in fields]
+    if kind in CALLING:  # a caller's query names no point
+        said = [(f, value.partition("?")[0] if f == "url" else value) for f, value in said]
+    status = _STATUS[what.failed]
+    return operation(what.service, what.name, kind, status, False, tuple(said), what.detached)
