@@ -4,6 +4,7 @@ this and nothing else of their own."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Proved:
     """What failed while users got what they asked for: only of requests whose outcome is known."""
 
     faults: tuple[str, ...]
+    services: tuple[str, ...]
     requests: int
     told: bool
     """Only the outcomes say that it failed; the traces do not show it."""
@@ -88,6 +90,19 @@ class ServiceCall:
     failures: int
 
 
+Standing = Literal["lost", "silent", "harmless", "unclear", "untried"]
+"""Of a service: requests were lost with it; it says nothing of its own calls; it failed and that is
+proved harmless; it failed, and what came of it is not known; it was not seen to fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLine:
+    """One service, and what is known of its failing."""
+
+    name: str
+    standing: Standing
+
+
 @dataclass(frozen=True, slots=True)
 class Gist:
     """What a person reads first, in this order."""
@@ -105,4 +120,5 @@ class Gist:
     classes: tuple[ClassLine, ...]
     jobs: int
     """Traces that are no requests that an edge sees arrive."""
+    services: tuple[ServiceLine, ...]
     calls: tuple[ServiceCall, ...]

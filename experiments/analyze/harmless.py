@@ -42,6 +42,7 @@ def harmless(classes: Iterable[RequestClass], names: Names) -> tuple[Proved, ...
     return tuple(
         Proved(
             faults=tuple(sorted(faults[key])),
+            services=tuple(sorted({_service(fault, key[1], names) for fault in faults[key]})),
             requests=requests,
             told=key[1],
             instead=tuple(sorted(instead[key])),
@@ -92,6 +93,10 @@ def _fault(fault: str, told: bool, names: Names) -> str:
     kind, _, point = fault.partition("@")
     if kind == "again":
         return f"{names.service(point)} fails, and another call to it succeeds"
-    service = names.told(fault) if told else names.service(point)
+    service = _service(fault, told, names)
     some = "a call of " if told and "#" in point else ""
     return f"{some}{service} {happens(kind)}"
+
+
+def _service(fault: str, told: bool, names: Names) -> str:
+    return names.told(fault) if told else names.service(fault.partition("@")[2])

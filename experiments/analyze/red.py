@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from ldfi.experiments.analyze.clues import Clue
 from ldfi.experiments.analyze.gist import RedItem
@@ -13,50 +13,63 @@ from ldfi.experiments.analyze.words import counted, listed
 
 
 def red_items(found: Iterable[Loss], clues: Sequence[Clue], names: Names) -> tuple[RedItem, ...]:
-    """Gather losses and clues by point, those with which most requests were lost first.
+    """Gather losses and clues by call, as people name it, those with which most requests were lost
+    first.
 
-    Points of which nothing is known but the same clues about several become one item.
+    Calls of which nothing is known but the same clues about several become one item.
     """
-    lost = _lost(found)
-    told: dict[str, list[Clue]] = {point: [] for point in lost}
+    found = list(found)
+    lost = _lost(found, names)
+    points: dict[str, set[str]] = defaultdict(set)
+    why: dict[str, list[Clue]] = {name: [] for name in lost}
+    for point in (point for loss in found for point in loss.points):
+        points[names.call(point)].add(point)
     for clue in clues:
         for point in clue.points:
-            told.setdefault(point, []).append(clue)
-    alone = {*lost, *(clue.points[0] for clue in clues if len(clue.points) == 1)}
+            points[names.call(point)].add(point)
+        for name in dict.fromkeys(map(names.call, clue.points)):
+            why.setdefault(name, []).append(clue)
+    alone = {*lost, *(names.call(clue.points[0]) for clue in clues if len(clue.points) == 1)}
     groups: dict[tuple[str, tuple[int, ...]], list[str]] = defaultdict(list)
-    for point, why in told.items():
-        groups[point if point in alone else "", tuple(map(id, why))].append(point)
-    items = [_item(sorted(points), lost, told[points[0]], names) for points in groups.values()]
+    for name, told in why.items():
+        groups[name if name in alone else "", tuple(map(id, told))].append(name)
+    items = [
+        _item({p for name in group for p in points[name]}, lost.get(group[0]), why[group[0]], names)
+        for group in groups.values()
+    ]
     return tuple(sorted(items, key=lambda each: (-each.lost, each.points)))
 
 
 def _item(
-    points: list[str], lost: Mapping[str, tuple[int, str]], why: list[Clue], names: Names
+    points: set[str], lost: tuple[int, str] | None, why: Iterable[Clue], names: Names
 ) -> RedItem:
-    count, said = lost.get(points[0], (0, ""))
+    count, said = lost or (0, "")
     reasons = [said] if said else []
+    calls = {names.call(point) for point in points}
+    services = sorted({names.service(point) for point in points})
     return RedItem(
-        points=tuple(points),
-        name=_name(points, names),
+        points=tuple(sorted(points)),
+        name=min(calls) if len(calls) == 1 else listed(services),
         lost=count,
         reasons=tuple(dict.fromkeys([*reasons, *(clue.reason for clue in why)])),
         advice=tuple(dict.fromkeys(clue.advice for clue in why)),
     )
 
 
-def _lost(found: Iterable[Loss]) -> dict[str, tuple[int, str]]:
-    """Count and say for each point how many requests were lost with it."""
+def _lost(found: Iterable[Loss], names: Names) -> dict[str, tuple[int, str]]:
+    """Count and say for each call how many requests were lost with it."""
     seen, beside, told = Counter[str](), Counter[str](), Counter[str]()
     for loss in found:
-        for service, point in loss.blamed:
-            kind = seen if loss.seen else told if point == service else beside
-            kind[point] += loss.shape.count
+        proved = {names.call(point) for service, point in loss.blamed if point != service}
+        kind = seen if loss.seen else beside
+        kind.update(dict.fromkeys(proved, loss.shape.count))
+        told.update(dict.fromkeys(loss.points if not proved else (), loss.shape.count))
     return {
-        point: (
-            seen[point] + beside[point] + told[point],
-            _said(seen[point], beside[point], told[point]),
+        name: (
+            seen[name] + beside[name] + told[name],
+            _said(seen[name], beside[name], told[name]),
         )
-        for point in sorted(seen.keys() | beside.keys() | told.keys())
+        for name in sorted(seen.keys() | beside.keys() | told.keys())
     }
 
 
@@ -69,9 +82,3 @@ def _said(seen: int, beside: int, told: int) -> str:
             " the traces do not show the call"
         )
     return "; ".join(parts)
-
-
-def _name(points: Sequence[str], names: Names) -> str:
-    if len(points) == 1:
-        return names.call(points[0])
-    return listed(sorted({names.service(point) for point in points}))

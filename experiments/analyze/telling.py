@@ -6,7 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ldfi.experiments.analyze.clues import Clue, fan_outs, is_probe, probes, retries, silent
-from ldfi.experiments.analyze.gist import ClassLine, Gist, LostWith, ServiceCall
+from ldfi.experiments.analyze.gist import (
+    ClassLine,
+    Gist,
+    LostWith,
+    Proved,
+    RedItem,
+    ServiceCall,
+    ServiceLine,
+    Standing,
+)
 from ldfi.experiments.analyze.harmless import harmless
 from ldfi.experiments.analyze.losses import losses, lost_with, masked
 from ldfi.experiments.analyze.names import Names
@@ -15,6 +24,7 @@ from ldfi.experiments.analyze.report import ClassReport
 from ldfi.experiments.analyze.words import counted, listed
 from ldfi.fit.points import Point
 from ldfi.lineage.classes import RequestClass
+from ldfi.lineage.graph import ROOT
 
 Judged = Sequence[tuple[RequestClass, ClassReport]]
 """Classes, each with what is reported of it."""
@@ -31,17 +41,20 @@ def gist_of(judged: Judged) -> Gist:
     ranking = lost_with(found)
     calls = service_calls(reports, names)
     unexplained = sum(loss.shape.count for loss in found if not loss.blamed)
+    proved = harmless(classes, names)
+    red = red_items(found, [*_clues(asked)], names)
     return Gist(
         headline=_headline(reports, ranking, names),
         lead=_lead(reports, ranking, unexplained, calls),
         missing=_missing(classes),
         masked=tuple(masked(found, classes, names)),
-        harmless=harmless(classes, names),
+        harmless=proved,
         lost=ranking,
         unexplained=unexplained,
-        red=red_items(found, [*_clues(asked)], names),
+        red=red,
         classes=tuple(_line(*pair, names) for pair in asked),
         jobs=sum(report.traces for _, report in judged) - sum(each.traces for each in reports),
+        services=standings(calls, {each.service for each in reports}, ranking, proved, red),
         calls=calls,
     )
 
@@ -52,19 +65,42 @@ def _is_job(report: ClassReport) -> bool:
 
 
 def service_calls(reports: Iterable[ClassReport], names: Names) -> tuple[ServiceCall, ...]:
-    """Count who calls whom, over all classes; calls within a service are left out."""
+    """Count who calls whom, over all classes; calls within a service are left out.
+
+    Where another service than the one that was called goes on calling, it stands between them.
+    """
     calls, failures = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for report in reports:
         for edge in report.edges:
+            above = report.service if edge.above == ROOT else names.service(edge.above)
             caller = Point.parse(edge.point).caller
-            pair = (report.service if caller == "unknown" else caller, names.service(edge.point))
-            calls[pair] += edge.calls
-            failures[pair] += edge.failures
+            caller = above if caller == "unknown" else caller
+            calls[above, caller] += edge.calls
+            calls[caller, names.service(edge.point)] += edge.calls
+            failures[caller, names.service(edge.point)] += edge.failures
     return tuple(
         ServiceCall(above, below, count, failures[above, below])
         for (above, below), count in sorted(calls.items())
         if above != below
     )
+
+
+def standings(
+    calls: Iterable[ServiceCall],
+    entered: Iterable[str],
+    ranking: Iterable[LostWith],
+    proved: Iterable[Proved],
+    red: Iterable[RedItem],
+) -> tuple[ServiceLine, ...]:
+    """Say of each service what is known of its failing: the worst of what holds."""
+    calls = list(calls)
+    known: dict[str, Standing] = dict.fromkeys(entered, "untried")
+    known |= {name: "untried" for call in calls for name in (call.above, call.below)}
+    known |= {call.below: "unclear" for call in calls if call.failures}
+    known |= {name: "harmless" for each in proved for name in each.services}
+    known |= {point: "silent" for each in red for point in each.points if point in known}
+    known |= {each.service: "lost" for each in ranking}
+    return tuple(ServiceLine(name, standing) for name, standing in sorted(known.items()))
 
 
 def _clues(judged: Judged) -> Iterable[Clue]:

@@ -196,6 +196,14 @@ def test_an_address_of_several_services_is_no_name() -> None:
     assert both.service("x>http:GET:p:1/c") == "p"
 
 
+def test_a_service_between_two_others_is_no_gap() -> None:
+    # Given that what driver asks goes out under the name of its client
+    gist = of("hotrod.otlp.jsonl.gz").gist
+    pairs = {(call.above, call.below) for call in gist.calls}
+    assert {("frontend", "driver"), ("driver", "redis-manual"), ("redis-manual", "redis")} <= pairs
+    assert {name for pair in pairs for name in pair} == {each.name for each in gist.services}
+
+
 def test_told_names_are_those_of_services() -> None:
     names = Names({}, {}, {}, frozenset({"visits-service", "a-1", "a-2"}))
     assert names.told("error@visits#0") == "visits-service"
