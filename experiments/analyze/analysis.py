@@ -47,7 +47,7 @@ def analyze(
         skipped=_skipped(collected),
         unread=collected.unread,
         max_size=max_size,
-        gist=gist_of(judged),
+        gist=gist_of(judged, collected.holed if len(collected.shapes) else ()),
         classes=tuple(report for _, report in judged),
         notes=tuple(_notes(collected, shapes)),
     )

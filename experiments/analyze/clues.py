@@ -103,46 +103,6 @@ def fan_outs(shapes: Iterable[Shape], single_points: frozenset[str]) -> Iterator
         )
 
 
-def silent(classes: Iterable[RequestClass]) -> Iterator[Clue]:
-    """Find services that export no spans of the calls they make: the callee's span hangs directly
-    below their own, or their requests fall with others and show no call at all."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    bare: dict[str, Counter[str]] = defaultdict(Counter)
-    for each in classes:
-        for shape in each.shapes:
-            for caller, callee in _unrecorded(shape):
-                found[caller][callee] += shape.count
-        if any(shape.lineage.called for shape in each.shapes):
-            continue
-        if any(shape.told or shape.outcome == "failed" for shape in each.shapes):
-            bare[each.service][each.name] += each.traces
-    for service in sorted(found.keys() | bare.keys()):
-        calls = [
-            f"it exports no client span of its {counted(n, 'call')} to {callee}"
-            for callee, n in sorted(found[service].items())
-        ]
-        ends = [
-            f"{counted(n, 'request')} of {name} show no call at all, and yet fall with others:"
-            " it exports no client spans there, or loses the traceparent header"
-            for name, n in sorted(bare[service].items())
-        ]
-        yield Clue((service,), "; ".join([*calls, *ends]), "Instrument its client.")
-
-
-def _unrecorded(shape: Shape) -> Iterator[tuple[str, str]]:
-    spans = shape.lineage.trace.spans
-    known = {span.span_id: span.operation for span in spans}
-    shared = Counter(span.span_id for span in spans)
-    for span in spans:
-        above = known.get(span.parent_id or "")
-        if above is None or span.operation.kind != "server":
-            continue
-        if shared[span.span_id] > 1 or shared[span.parent_id or ""] > 1:
-            continue  # Zipkin gives both halves of a call one id
-        if above.kind not in {"client", "producer"} and above.service != span.operation.service:
-            yield above.service, span.operation.service
-
-
 def _siblings(calls: tuple[Call, ...]) -> Iterator[list[Call]]:
     pending = [calls]
     while pending:

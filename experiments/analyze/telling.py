@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ldfi.experiments.analyze.clues import Clue, fan_outs, is_probe, probes, retries, silent
+from ldfi.experiments.analyze.clues import Clue, fan_outs, is_probe, probes, retries
 from ldfi.experiments.analyze.gist import (
     ClassLine,
     Gist,
@@ -21,18 +21,20 @@ from ldfi.experiments.analyze.losses import losses, lost_with, masked
 from ldfi.experiments.analyze.names import Names
 from ldfi.experiments.analyze.red import red_items
 from ldfi.experiments.analyze.report import ClassReport
+from ldfi.experiments.analyze.silence import silent
 from ldfi.experiments.analyze.words import counted, listed
 from ldfi.fit.points import Point
 from ldfi.lineage.classes import RequestClass
 from ldfi.lineage.graph import ROOT
+from ldfi.lineage.shapes import Shape
 
 Judged = Sequence[tuple[RequestClass, ClassReport]]
 """Classes, each with what is reported of it."""
 
 
-def gist_of(judged: Judged) -> Gist:
+def gist_of(judged: Judged, gaps: Iterable[Shape] = ()) -> Gist:
     """Say what matters most of all classes. Jobs, consumers and start-ups are left out where there
-    are requests."""
+    are requests. ``gaps``: requests that are in no class, since their traces have gaps."""
     asked = [pair for pair in judged if not _is_job(pair[1])] or judged
     classes = [each for each, _ in asked]
     reports = [report for _, report in asked]
@@ -42,7 +44,7 @@ def gist_of(judged: Judged) -> Gist:
     calls = service_calls(reports, names)
     unexplained = sum(loss.shape.count for loss in found if not loss.blamed)
     proved = harmless(classes, names)
-    red = red_items(found, [*_clues(asked)], names)
+    red = red_items(found, [*_clues(asked, gaps)], names)
     return Gist(
         headline=_headline(reports, ranking, names),
         lead=_lead(reports, ranking, unexplained, calls),
@@ -103,12 +105,12 @@ def standings(
     return tuple(ServiceLine(name, standing) for name, standing in sorted(known.items()))
 
 
-def _clues(judged: Judged) -> Iterable[Clue]:
+def _clues(judged: Judged, gaps: Iterable[Shape]) -> Iterable[Clue]:
     for each, report in judged:
         singles = frozenset(fault.partition("@")[2] for fault in report.single_points)
         yield from probes(each, singles)
     yield from retries(shape for each, _ in judged for shape in each.shapes)
-    yield from silent(each for each, _ in judged)
+    yield from silent((each for each, _ in judged), gaps)
     for each, report in judged:
         if not is_probe(each):
             singles = frozenset(fault.partition("@")[2] for fault in report.single_points)

@@ -17,7 +17,7 @@ NOON = 1_700_000_000_000_000_000
 
 @dataclass(frozen=True)
 class Made:
-    """One span. ``within``: the number of its parent among the request's spans."""
+    """One span. ``within``: the number of its parent among the request's spans, or of none."""
 
     service: str
     within: int | None = None

@@ -78,12 +78,47 @@ def test_a_call_with_both_its_spans_is_not(tmp_path: Path) -> None:
     assert reasons(gist, "api") == ""
 
 
+def _adrift(service: str = "ratings") -> Made:
+    """The span of a callee whose parent never came."""
+    return Made(service, 77, kind=2, path="/titles", start=2, end=4)
+
+
+@pytest.mark.parametrize("whole", [0, 6])
+def test_a_gateway_whose_client_spans_never_come_is_named(whole: int, tmp_path: Path) -> None:
+    # Given a gateway that passes the context on and exports nothing of its calls, alone or beside
+    # requests whose traces are whole
+    other = [Made("shop", kind=2, path="/cart", end=9), Made("shop", 0, host="cards")]
+    gist = analysed(tmp_path, [[entered("/home"), _adrift()]] * 4 + [other] * whole).gist
+    assert reasons(gist, "api") == "it exports no client span of its 4 calls to ratings"
+    assert {each.name: each.standing for each in gist.services}.get("api") in {"silent", None}
+
+
+def test_a_span_lost_on_its_way_makes_nobody_silent(tmp_path: Path) -> None:
+    # Given that the gateway's client spans came in five requests of six
+    served = Made("ratings", 1, kind=2, path="/titles", start=2, end=4)
+    whole = [entered("/home"), asked("ratings", 1, 5), served]
+    gist = analysed(tmp_path, [whole] * 5 + [[entered("/home"), _adrift()]]).gist
+    assert reasons(gist, "api") == ""
+
+
+def test_a_request_of_somebody_else_in_the_trace_is_no_call(tmp_path: Path) -> None:
+    # Given two requests that one client made under a context of its own, which never came
+    first = Made("api", 77, kind=2, path="/home", start=0, end=9)
+    gist = analysed(tmp_path, [[first, _adrift()]] * 4).gist
+    assert reasons(gist, "api") == ""
+
+
 def test_requests_that_fall_without_any_call_say_that_something_is_not_seen(
     tmp_path: Path,
 ) -> None:
     requests = [[entered("/home")]] * 6 + [[entered("/home", failed=True)]]
-    gist = analysed(tmp_path, requests).gist
-    assert "7 requests of GET /home show no call at all" in reasons(gist, "api")
+    said = reasons(analysed(tmp_path, requests).gist, "api")
+    assert "7 requests of GET /home show no call at all, and 1 of them failed" in said
+    assert "it makes none, or exports no client spans" in said
+
+
+def test_requests_that_went_well_without_any_call_say_nothing(tmp_path: Path) -> None:
+    assert analysed(tmp_path, [[entered("/home")]] * 6).gist.red == ()
 
 
 HOSTS = ("ads", "basket", "cards", "deals")
