@@ -60,7 +60,9 @@ def _sentence(key: tuple[str, bool], requests: int, where: list[str], instead: l
 
 
 def _survived(each: RequestClass) -> Iterator[_Survived]:
-    hurt = [(set(points), shape.told) for shape, points in suspected(each)]
+    hurt = [(frozenset(points), shape.told) for shape, points in suspected(each)]
+    blamed = {points for points, _ in hurt if points}
+    to_blame = {told for _, told in hurt if told}
     usual = {p for s in each.shapes if s.teaches for p in s.lineage.called}
     for shape in each.shapes:
         if shape.outcome != "good" or not shape.known:
@@ -68,10 +70,8 @@ def _survived(each: RequestClass) -> Iterator[_Survived]:
         faults, origin = survived_in(shape)
         points = {fault.partition("@")[2] for fault in faults}
         told = origin == "told"
-        denied = any(
-            (lost and lost <= points) or (told and also and also <= set(faults))
-            for lost, also in hurt
-        )
+        denied = any(lost <= points for lost in blamed)
+        denied |= told and any(lost <= set(faults) for lost in to_blame)
         if faults and not denied:
             new = shape.lineage.called - usual - points if usual else frozenset()
             yield _Survived(shape, faults, told, new)
