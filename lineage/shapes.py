@@ -37,6 +37,8 @@ class Shape:
     """When requests of this shape began: nanoseconds since the epoch."""
     traces: tuple[tuple[int, str], ...]
     """The first few: (start, trace id)."""
+    known: int = 0
+    """Of how many of these requests somebody wrote down what their users saw."""
 
     @property
     def features(self) -> Features:
@@ -89,7 +91,8 @@ class Shapes:
             outcome = "refused"
         at = run.start
         hidden = failed and not run.root_error
-        self._take(Shape(run, outcome, hidden, told, 1, at, at, ((at, run.trace_id),)))
+        known = int(success is not None)
+        self._take(Shape(run, outcome, hidden, told, 1, at, at, ((at, run.trace_id),), known))
 
     def merge(self, other: Shapes) -> None:
         """Take everything another collection has seen."""
@@ -137,6 +140,7 @@ def _together(one: Shape, other: Shape) -> Shape:
         first=min(one.first, other.first),
         last=max(one.last, other.last),
         traces=tuple(sorted({*first.traces, *second.traces})[:EXEMPLARS]),
+        known=one.known + other.known,
     )
 
 

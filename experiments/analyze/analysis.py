@@ -13,6 +13,7 @@ from pathlib import Path
 from ldfi.experiments.analyze.collect import Collected, Progress, collect
 from ldfi.experiments.analyze.reasoning import report_on
 from ldfi.experiments.analyze.report import Analysis
+from ldfi.experiments.analyze.telling import gist_of
 from ldfi.experiments.domain.traffic.placing import Placing
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage
@@ -37,7 +38,7 @@ def analyze(
     names = learned_names(points)
     if names:
         shapes = shapes.renamed(lambda run: renamed(run, names))
-    classes = discover(placed(shapes), class_by)
+    judged = [(each, report_on(each, max_size)) for each in discover(placed(shapes), class_by)]
     return Analysis(
         spans=collected.spans,
         traces=collected.traces,
@@ -46,7 +47,8 @@ def analyze(
         skipped=_skipped(collected),
         unread=collected.unread,
         max_size=max_size,
-        classes=tuple(report_on(each, max_size) for each in classes),
+        gist=gist_of(judged, collected.holed if len(collected.shapes) else ()),
+        classes=tuple(report for _, report in judged),
         notes=tuple(_notes(collected, shapes)),
     )
 

@@ -1,117 +1,151 @@
-"""An analysis as one web page that needs nothing from anywhere: to be sent, kept, printed."""
+"""An analysis as one web page that needs nothing from anywhere: to be sent, kept, printed.
+
+It says what the terminal says, in the same words, and holds the exact names behind what it says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
 
-from ldfi.experiments.analyze.picture import picture
-from ldfi.experiments.analyze.report import Analysis, ClassReport
-from ldfi.experiments.analyze.words import counted, fault_in_words, faults_in_words
-
-_STYLE = """
-body{background:#fff;padding:0 1rem}
-body{font:15px/1.5 system-ui,sans-serif;color:#1f2d3a;max-width:1200px;margin:2rem auto}
-h1{font-size:1.5rem}
-h2{font-size:1.2rem;border-top:1px solid #d5dce3;padding-top:1rem;margin-top:2rem}
-h3{font-size:1rem;margin:1rem 0 .2rem}ul{margin:.2rem 0;padding-left:1.2rem}
-code,svg text{font:12px ui-monospace,monospace}svg .dim{fill:#7b8894}
-.dim{color:#687684}.warn{color:#8a5a00}.red{color:#c0392b}.green{color:#27864b}
-.graph{overflow-x:auto;margin:.5rem 0}table{border-collapse:collapse}
-td,th{text-align:left;vertical-align:top;padding:.2rem 1rem .2rem 0}
-"""
+from ldfi.experiments.analyze.exact import exact
+from ldfi.experiments.analyze.gist import Gist, LostWith, RedItem
+from ldfi.experiments.analyze.picture import MEANINGS, picture
+from ldfi.experiments.analyze.report import Analysis
+from ldfi.experiments.analyze.style import POLICY, STYLE
+from ldfi.experiments.analyze.words import counted
 
 
-def page(analysis: Analysis, title: str = "What these traces say") -> str:
+def page(analysis: Analysis, title: str = "What would hurt your users") -> str:
     """Render the page."""
-    body = [
-        f"<h1>{escape(title)}</h1>",
-        f"<p>{counted(analysis.spans, 'span')} in {counted(analysis.traces, 'trace')};"
-        f" outcomes known of {counted(analysis.outcomes, 'request')}.</p>",
-        *_unread(analysis),
-        *_contents(analysis),
-        *(part for i, each in enumerate(analysis.classes) for part in _class(i, each, analysis)),
+    gist = analysis.gist
+    parts = [
+        f'<p class="mast">{escape(title)} · ldfi analyze</p><h1>{escape(gist.headline)}</h1>',
+        *(_text("lead", gist.lead) if analysis.classes else ()),
+        *_text("missing", gist.missing),
+        *(line for each in gist.masked for line in _text("hidden", f"Hidden: {each.says}.")),
+        '<div class="two"><div>',
+        *_harmless(gist),
+        *_lost(gist),
+        *_red(gist),
+        "</div><div>",
+        *_picture(gist),
+        "</div></div>",
+        *_classes(analysis),
+        _read(analysis),
     ]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
-        f"<body>{''.join(body)}</body></html>\n"
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
+        f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
 
 
-def _unread(analysis: Analysis) -> Iterable[str]:
-    lines = [f"Not read: <code>{escape(p)}</code>: {escape(r)}" for p, r in analysis.unread.items()]
-    lines += [f"Left out: {count:,} × {escape(what)}" for what, count in analysis.skipped.items()]
-    lines += [escape(note) for note in analysis.notes]
-    if lines:
-        yield _list("", lines, "warn")
+def _text(style: str, text: str) -> Iterable[str]:
+    if text:
+        yield f'<p class="{style}">{escape(text)}</p>'
 
 
-def _contents(analysis: Analysis) -> Iterable[str]:
-    yield "<table><tr><th>requests</th><th>class</th><th>single points of failure</th></tr>"
-    for i, each in enumerate(analysis.classes):
-        yield (
-            f'<tr><td>{each.traces:,}</td><td><a href="#c{i}">{escape(each.name)}</a>'
-            f' <span class="dim">{escape(each.service)}</span></td>'
-            f"<td>{len(each.single_points)}</td></tr>"
-        )
-    yield "</table>"
+def _card(title: str, note: str, items: Iterable[str], style: str = "") -> Iterable[str]:
+    listing = "".join(f"<li>{item}</li>" for item in items)
+    if listing:
+        yield f'<section class="card {style}"><h2>{escape(title)}</h2>'
+        yield f'<p class="muted">{escape(note)}</p><ul>{listing}</ul></section>'
 
 
-def _class(number: int, each: ClassReport, analysis: Analysis) -> Iterable[str]:
-    service = f'<span class="dim">{escape(each.service)}</span>'
-    yield f'<h2 id="c{number}">{escape(each.name)} {service}</h2>'
-    yield (
-        f"<p>{counted(each.traces, 'request')}: {each.good:,} good, {each.failed:,} failed,"
-        f" {each.refused:,} refused; {each.consistency:.0%} of the good ones in which nothing"
-        f" failed rely on the same points.</p>"
+def _harmless(gist: Gist) -> Iterable[str]:
+    yield from _card(
+        "Your own traffic has proved harmless",
+        "These failed while users got what they asked for. No experiment is needed to know it.",
+        (
+            f'<span class="green" aria-hidden="true">✓</span> {escape(each.says)}'
+            + _exact_names(each.faults)
+            for each in gist.harmless
+        ),
+        "proved",
     )
-    if each.unfit:
-        yield f'<p class="warn">Not fit for exploration: {escape(each.unfit)}.</p>'
-    yield f'<div class="graph">{picture(each)}</div>'
-    yield from _findings(each, analysis.max_size)
-    yield from _supports(each)
 
 
-def _findings(each: ClassReport, max_size: int) -> Iterable[str]:
-    singles = [escape(fault_in_words(fault, each.callees)) for fault in each.single_points]
-    larger = [escape(faults_in_words(h, each.callees)) for h in each.hypotheses if len(h) > 1]
-    if each.more_hypotheses:
-        larger.append("and more")
-    yield _list("Single points of failure, as far as these traces know", singles, "red")
-    yield _list(f"Together they might hurt (at most {max_size})", larger)
-    tolerated = [
-        escape(faults_in_words(t.faults, each.callees))
-        + f' <span class="dim">({t.requests:,} ×, {t.origin})</span>'
-        + (f", {escape(', '.join(t.instead))} stood in" if t.instead else "")
-        for t in each.tolerated
+def _lost(gist: Gist) -> Iterable[str]:
+    most = max((each.lost for each in gist.lost), default=1)
+    items = [
+        f"<b>{escape(each.service)}</b> {escape(each.says)}{_meter(each, most)}"
+        + _exact_names(each.points)
+        for each in gist.lost
     ]
-    yield _list("Already proved tolerated", tolerated, "green")
-    failures = [
-        f"{f.requests:,} × {escape(' and '.join(f.suspects) or 'nothing in the trace')}"
-        + ("; the root span says all was well" if f.hidden else "")
-        + (f' <span class="dim">told: {escape(", ".join(f.told))}</span>' if f.told else "")
-        for f in each.failures
-    ]
-    yield _list("Failed, and what the trace points at", failures)
-    yield _list("Failed and yet succeeded", [escape(point) for point in each.retried])
+    if gist.unexplained:
+        items.append(f"nothing says why: {gist.unexplained:,}")
+    yield from _card(
+        "Requests lost, by service",
+        "Seen (solid): nothing else failed. Suspected (dashed): something else did.",
+        items,
+    )
 
 
-def _supports(each: ClassReport) -> Iterable[str]:
-    yield "<h3>Supports</h3><table><tr><th>requests</th><th>rely on</th><th>without</th></tr>"
-    for support in each.supports:
-        rely, without = ("<br>".join(map(escape, p)) for p in (support.points, support.failed))
-        yield (
-            f"<tr><td>{support.requests:,}</td><td><code>{rely or 'nothing'}</code></td>"
-            f"<td><code>{without}</code></td></tr>"
+def _meter(each: LostWith, most: int) -> str:
+    seen, lost = (round(1000 * n / most, 1) for n in (each.seen, each.lost))
+    return (
+        '<svg class="meter" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="a" width="{seen}" height="10"/>'
+        f'<rect class="b" x="{seen}" width="{round(lost - seen, 1)}" height="10"/></svg>'
+    )
+
+
+def _red(gist: Gist) -> Iterable[str]:
+    yield from _card(
+        "What is red, and why", "Each call once, the worst first.", map(_item, gist.red)
+    )
+
+
+def _item(each: RedItem) -> str:
+    why = "".join(f"<p>{escape(reason)}.</p>" for reason in each.reasons)
+    advice = "".join(f'<p class="do"><b>Do</b> {escape(line)}</p>' for line in each.advice)
+    return f'<b class="red">{escape(each.name)}</b>{why}{advice}{_exact_names(each.points)}'
+
+
+def _exact_names(names: Iterable[str]) -> str:
+    lines = "<br>".join(f"<code>{escape(name)}</code>" for name in names)
+    return f'<details class="exact"><summary>exact names</summary>{lines}</details>'
+
+
+def _picture(gist: Gist) -> Iterable[str]:
+    drawn = picture(gist)
+    if drawn:
+        there = {each.standing for each in gist.services}
+        key = "<br>".join(
+            f"<b>{mark}</b> {said}" for name, (mark, said) in MEANINGS.items() if name in there
         )
-    yield "</table>"
+        yield f'<section class="card"><h2>Your services</h2>{drawn}'
+        yield f'<p class="key muted">{key}</p></section>'
 
 
-def _list(title: str, lines: list[str], style: str = "") -> str:
-    if not lines:
-        return ""
-    heading = f'<h3 class="{style}">{escape(title)}</h3>' if title else ""
-    items = "".join(f"<li>{line}</li>" for line in lines)
-    return f'{heading}<ul class="{style}">{items}</ul>'
+def _classes(analysis: Analysis) -> Iterable[str]:
+    gist = analysis.gist
+    items = [
+        f'<b>{escape(each.name)}</b> <span class="muted">at {escape(each.service)}</span>'
+        f"<p>{escape(each.says)}</p>"
+        for each in gist.classes
+    ]
+    if gist.jobs:
+        items.append(f"{counted(gist.jobs, 'trace')} of jobs, consumers or start-up, no requests")
+    yield from _card("By what users were doing", "As far as these traces know.", items)
+    yield from _card(
+        "Everything known, under exact names",
+        "What each kind of request relies on, survives and fails with.",
+        (exact(each, analysis.max_size) for each in analysis.classes),
+    )
+
+
+def _read(analysis: Analysis) -> str:
+    lines = [
+        f"{counted(analysis.spans, 'span')} in {counted(analysis.traces, 'trace')}"
+        f" from {counted(sum(map(bool, analysis.files.values())), 'file')}; outcomes known of"
+        f" {counted(analysis.outcomes, 'request')}.",
+        *(f"Not read: {path}: {reason}" for path, reason in analysis.unread.items()),
+        *(f"Left out: {count:,} × {what}" for what, count in analysis.skipped.items()),
+        *analysis.notes,
+    ]
+    return "".join(_card("What was read", "", map(escape, lines)))

@@ -1,4 +1,8 @@
-"""The lineage graph of a class as a picture: who is called within what, and what may hurt."""
+"""One picture of the services: who calls whom, in layers from top to bottom.
+
+It is as wide as a phone. A layer is broken into rows of two; what calls stands above what is
+called, but where services call one another in a circle: these share a layer.
+"""
 
 from __future__ import annotations
 
@@ -6,89 +10,108 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from typing import Any, Final
 
-from ldfi.experiments.analyze.report import ClassReport
-from ldfi.lineage.graph import ROOT
+import networkx as nx
+from rich.cells import cell_len, set_cell_size
 
-WIDTH, HEIGHT, GAP_X, GAP_Y = 250, 44, 60, 14
-LETTERS = 38
+from ldfi.experiments.analyze.gist import Gist, ServiceCall, Standing
 
-_COLOURS = {"single": "#c0392b", "tolerated": "#27864b", "plain": "#5b6b7b", ROOT: "#1f2d3a"}
+WIDTH: Final = 360
+ACROSS: Final = 2
+BOX: Final = 170
+HEIGHT: Final = 34
+GAP: Final = 10
+BETWEEN: Final = 34
+"""Between two layers."""
+LETTERS: Final = 19
+"""Letters of a name that a box has room for; Chinese ones count twice."""
+
+MEANINGS: Final[Mapping[Standing, tuple[str, str]]] = {
+    "lost": ("!", "requests were lost with it"),
+    "silent": ("/", "its calls cannot be seen"),
+    "harmless": ("✓", "failed, and nobody noticed"),
+    "unclear": ("~", "failed, and what came of it is not known"),
+    "untried": ("?", "not seen to fail"),
+}
+"""How each standing is marked and said: nobody has to tell colours apart."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
+    """Where a service is drawn: its upper left corner."""
+
     x: int
     y: int
 
 
-def picture(each: ClassReport) -> str:
-    """Draw a class as an SVG element; empty where nothing was called."""
-    if not each.edges:
+def picture(gist: Gist) -> str:
+    """Draw the services as an SVG element; empty where there is but one."""
+    if not gist.calls:
         return ""
-    places = _places(each)
-    width = max(place.x for place in places.values()) + WIDTH + 10
-    height = max(place.y for place in places.values()) + HEIGHT + 10
-    lines = [_line(places[edge.above], places[edge.point]) for edge in each.edges]
-    boxes = [_box(point, place, each) for point, place in places.items()]
+    standing = {each.name: each.standing for each in gist.services}
+    placed = places(gist.calls)
+    height = max(place.y for place in placed.values()) + HEIGHT + 4
+    lines = "".join(_line(placed[each.above], placed[each.below]) for each in gist.calls)
+    boxes = "".join(_box(name, place, standing[name]) for name, place in placed.items())
     return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
-        f' aria-label="calls of {escape(each.name)}">{"".join(lines + boxes)}</svg>'
+        f'<svg class="graph" viewBox="0 0 {WIDTH} {height}" role="img"'
+        f' aria-label="{len(placed)} services, those that call above those that are called">'
+        f"{lines}{boxes}</svg>"
     )
 
 
-def _places(each: ClassReport) -> dict[str, _Place]:
-    """Give each point a place: a column for each depth, in the order in which they are first
-    reached from the left."""
-    below: dict[str, list[str]] = defaultdict(list)
-    for edge in each.edges:
-        below[edge.above].append(edge.point)
-    places: dict[str, _Place] = {}
-    level, depth = [ROOT], 0
-    while level:
-        for row, point in enumerate(level):
-            places[point] = _Place(5 + depth * (WIDTH + GAP_X), 5 + row * (HEIGHT + GAP_Y))
-        following = (point for above in level for point in below[above])
-        level = [point for point in dict.fromkeys(following) if point not in places]
-        depth += 1
-    return places
+def places(calls: tuple[ServiceCall, ...]) -> dict[str, Place]:
+    """Give each service its place; within a layer, below its callers as far as there is room."""
+    above: dict[str, list[str]] = defaultdict(list)
+    for call in calls:
+        above[call.below].append(call.above)
+    placed: dict[str, Place] = {}
+    top = 4
+    for layer in _layers(calls):
+        middle = {name: _middle(placed, above[name]) for name in layer}
+        for number, name in enumerate(sorted(layer, key=lambda each: (middle[each], each))):
+            row, column = divmod(number, ACROSS)
+            in_row = min(ACROSS, len(layer) - row * ACROSS)
+            left = (WIDTH - in_row * BOX - (in_row - 1) * GAP) // 2
+            placed[name] = Place(left + column * (BOX + GAP), top + row * (HEIGHT + GAP))
+        rows = -(-len(layer) // ACROSS)
+        top += rows * (HEIGHT + GAP) - GAP + BETWEEN
+    return placed
 
 
-def _line(above: _Place, place: _Place) -> str:
-    x, y = above.x + WIDTH, above.y + HEIGHT // 2
-    to_x, to_y = place.x, place.y + HEIGHT // 2
-    middle = (x + to_x) // 2
-    path = f"M{x} {y} C{middle} {y} {middle} {to_y} {to_x} {to_y}"
-    return f'<path d="{path}" fill="none" stroke="#9aa7b3" stroke-width="1.5"/>'
+def _layers(calls: tuple[ServiceCall, ...]) -> list[list[str]]:
+    graph: nx.DiGraph[Any] = nx.DiGraph((call.above, call.below) for call in calls)
+    circles = nx.condensation(graph)
+    return [
+        [name for number in layer for name in circles.nodes[number]["members"]]
+        for layer in nx.topological_generations(circles)
+    ]
 
 
-def _box(point: str, place: _Place, each: ClassReport) -> str:
-    colour = _COLOURS[_standing(point, each)]
-    first, second = _words(point, each.callees)
+def _middle(placed: Mapping[str, Place], callers: list[str]) -> float:
+    known = [placed[name].x for name in callers if name in placed]
+    return sum(known) / len(known) if known else 0.0
+
+
+def _line(above: Place, below: Place) -> str:
+    x, y = above.x + BOX // 2, above.y + HEIGHT
+    to_x, to_y = below.x + BOX // 2, below.y
+    bend = (y + to_y) // 2
+    return f'<path class="e" d="M{x} {y}C{x} {bend} {to_x} {bend} {to_x} {to_y}"/>'
+
+
+def _box(name: str, place: Place, standing: Standing) -> str:
+    mark, said = MEANINGS[standing]
     return (
-        f'<g><title>{escape(point)}</title><rect x="{place.x}" y="{place.y}" width="{WIDTH}"'
-        f' height="{HEIGHT}" rx="6" fill="white" stroke="{colour}" stroke-width="2"/>'
-        f'<text x="{place.x + 8}" y="{place.y + 18}" fill="{colour}">{escape(_cut(first))}</text>'
-        f'<text x="{place.x + 8}" y="{place.y + 35}" class="dim">{escape(_cut(second))}</text></g>'
+        f'<g class="{standing}"><title>{escape(name)}: {said}</title>'
+        f'<rect class="s" x="{place.x}" y="{place.y}" width="{BOX}" height="{HEIGHT}" rx="7"/>'
+        f'<text class="m" x="{place.x + 10}" y="{place.y + 22}">{mark}</text>'
+        f'<text x="{place.x + 26}" y="{place.y + 22}">{escape(_cut(name))}</text></g>'
     )
-
-
-def _standing(point: str, each: ClassReport) -> str:
-    if point == ROOT:
-        return ROOT
-    if f"error@{point}" in each.single_points:
-        return "single"
-    if any(tolerated.faults == (f"error@{point}",) for tolerated in each.tolerated):
-        return "tolerated"
-    return "plain"
-
-
-def _words(point: str, callees: Mapping[str, str]) -> tuple[str, str]:
-    if point == ROOT:
-        return "request", ""
-    caller, _, call = point.partition(">")
-    return call, f"{caller} → {callees.get(point) or 'unknown'}"
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"
+    if cell_len(text) <= LETTERS:
+        return text
+    return set_cell_size(text, LETTERS - 1).rstrip() + "…"

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from ldfi.experiments.analyze.report import ClassReport, Failure, GraphEdge, Support, Tolerated
+from ldfi.experiments.analyze.suspects import suspected
 from ldfi.lineage.addresses import AddressBook
-from ldfi.lineage.blame import blame
 from ldfi.lineage.classes import RequestClass
 from ldfi.lineage.clauses import Lessons
 from ldfi.lineage.graph import lineage_graph
@@ -40,7 +40,7 @@ def report_on(each: RequestClass, max_size: int) -> ClassReport:
         hypotheses=hypotheses[:MOST_HYPOTHESES],
         more_hypotheses=len(hypotheses) > MOST_HYPOTHESES,
         tolerated=_tolerated(good),
-        failures=_failures(each, good),
+        failures=_failures(each),
         retried=tuple(sorted({p for s in good for p in s.lineage.failed & s.lineage.support})),
         callees=_callees(each.shapes),
         edges=_edges(each.shapes),
@@ -90,7 +90,7 @@ def _tolerated(good: list[Shape]) -> tuple[Tolerated, ...]:
     usual = {p for s in good if s.unperturbed for p in s.lineage.called}
     groups: dict[tuple[tuple[str, ...], str], list[Shape]] = defaultdict(list)
     for shape in good:
-        faults, origin = _survived(shape)
+        faults, origin = survived_in(shape)
         if faults:
             groups[faults, origin].append(shape)
     found = []
@@ -109,7 +109,8 @@ def _tolerated(good: list[Shape]) -> tuple[Tolerated, ...]:
     return tuple(sorted(found, key=lambda t: (-t.requests, t.faults)))
 
 
-def _survived(shape: Shape) -> tuple[tuple[str, ...], str]:
+def survived_in(shape: Shape) -> tuple[tuple[str, ...], str]:
+    """Name the faults that good requests of one shape got by without, and how that is known."""
     run = shape.lineage
     lost = frozenset(map(_as_error, run.lost))
     if run.fired:
@@ -126,16 +127,11 @@ def _as_error(fault: str) -> str:
     return f"error@{point}" if kind in ("refused", "status:503") else fault
 
 
-def _failures(each: RequestClass, good: list[Shape]) -> tuple[Failure, ...]:
-    bad = [shape for shape in each.shapes if shape.outcome == "failed"]
-    harm = _harm(bad, good)
+def _failures(each: RequestClass) -> tuple[Failure, ...]:
     groups: dict[tuple[tuple[str, ...], bool, tuple[str, ...]], list[Shape]] = defaultdict(list)
-    for shape in bad:
-        suspects = blame(shape.lineage.tree, each.expected)
-        if not suspects:  # the error did not travel up: take what fails when users are hurt
-            suspects = _most_harmful(shape.lineage.failed, harm)
+    for shape, suspects in suspected(each):
         told = tuple(sorted(shape.told))
-        groups[tuple(sorted(suspects)), shape.hidden, told].append(shape)
+        groups[suspects, shape.hidden, told].append(shape)
     found = [
         Failure(
             suspects=suspects,
@@ -147,23 +143,6 @@ def _failures(each: RequestClass, good: list[Shape]) -> tuple[Failure, ...]:
         for (suspects, hidden, told), shapes in groups.items()
     ]
     return tuple(sorted(found, key=lambda f: (-f.requests, f.suspects, f.told)))
-
-
-def _most_harmful(failed: frozenset[str], harm: dict[str, float]) -> frozenset[str]:
-    worst = max((harm[point] for point in failed), default=0.0)
-    return frozenset(point for point in failed if harm[point] == worst > 0.5)
-
-
-def _harm(bad: Iterable[Shape], good: Iterable[Shape]) -> dict[str, float]:
-    """Measure for each point: of the requests in which it failed, the share that failed as a
-    whole."""
-    failed, total = Counter[str](), Counter[str]()
-    for shapes, hurt in ((bad, True), (good, False)):
-        for shape in shapes:
-            for point in shape.lineage.failed:
-                total[point] += shape.count
-                failed[point] += shape.count if hurt else 0
-    return {point: failed[point] / total[point] for point in total}
 
 
 def _callees(shapes: Iterable[Shape]) -> dict[str, str]:

@@ -1,162 +1,102 @@
-"""An analysis for the terminal."""
+"""An analysis for the terminal: the gist, the worst first."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.rule import Rule
-from rich.table import Table
 
-from ldfi.experiments.analyze.report import Analysis, ClassReport
-from ldfi.experiments.analyze.words import counted, fault_in_words, faults_in_words
-
-LINE = 100
-"""Columns of a line between classes, at most: a pipe has no width."""
+from ldfi.experiments.analyze.gist import Gist
+from ldfi.experiments.analyze.report import Analysis
+from ldfi.experiments.analyze.words import counted
 
 SHOWN = 8
-"""Lines of one kind shown for a class; the rest is counted."""
+"""Lines of one kind; the rest is counted."""
+
+FIRST = 3
+"""Lines of one kind among the first ten."""
+
+SEEN = "seen: nothing else failed; suspected: something else did"
 
 
 def render(analysis: Analysis, console: Console) -> None:
-    """Print everything a person wants to know first; ``--json`` has the rest."""
-    console.print(
+    """Print what a person wants to know first."""
+    for line in told(analysis):
+        console.print(line, highlight=False)
+
+
+def told(analysis: Analysis) -> Iterable[str]:
+    """Say an analysis in lines of the console's markup."""
+    gist = analysis.gist
+    yield f"[bold]{escape(gist.headline)}[/]"
+    if analysis.classes:
+        yield escape(gist.lead)
+        if gist.missing:
+            yield f"[yellow]{escape(gist.missing)}[/]"
+        yield from _some([f"Hidden: {escape(each.says)}." for each in gist.masked], FIRST)
+        yield from _harmless(gist)
+        yield from _lost(gist)
+        yield from _red(gist)
+        yield from _classes(gist)
+    yield ""
+    yield from _read(analysis)
+
+
+def _harmless(gist: Gist) -> Iterable[str]:
+    if gist.harmless:
+        yield "[green]Your own traffic has proved harmless:[/]"
+        yield from _some([f"  {escape(each.says)}" for each in gist.harmless], FIRST)
+
+
+def _lost(gist: Gist) -> Iterable[str]:
+    if not gist.lost and not gist.unexplained:
+        return
+    yield f"[bold]Requests lost, by service[/] [dim]({SEEN})[/]"
+    yield from _some([f"  {escape(each.service)} {each.says}" for each in gist.lost], SHOWN)
+    if gist.unexplained:
+        yield f"  nothing says why: {gist.unexplained:,}"
+
+
+def _red(gist: Gist) -> Iterable[str]:
+    if not gist.red:
+        return
+    yield ""
+    yield "[bold]What is red, and why[/]"
+    blocks = []
+    for each in gist.red:
+        lines = [f"  [red]{escape(each.name)}[/]", *(f"    {escape(r)}." for r in each.reasons)]
+        blocks.append("\n".join([*lines, *(f"    Do: {escape(d)}" for d in each.advice)]))
+    yield from _some(blocks, SHOWN)
+
+
+def _classes(gist: Gist) -> Iterable[str]:
+    yield ""
+    yield "[bold]By what users were doing[/]"
+    lines = [
+        f"  {escape(each.name)} [dim]at {escape(each.service)}[/]: {escape(each.says)}"
+        for each in gist.classes
+    ]
+    yield from _some(lines, 2 * SHOWN)
+    if gist.jobs:
+        yield f"  {counted(gist.jobs, 'trace')} of jobs, consumers or start-up, no requests"
+
+
+def _read(analysis: Analysis) -> Iterable[str]:
+    yield (
         f"{counted(analysis.spans, 'span')} in {counted(analysis.traces, 'trace')}"
         f" from {counted(sum(map(bool, analysis.files.values())), 'file')};"
-        f" outcomes known of {counted(analysis.outcomes, 'request')}",
-        highlight=False,
+        f" outcomes known of {counted(analysis.outcomes, 'request')}"
     )
-    _unread(analysis, console)
-    requests = [each for each in analysis.classes if "operation" not in _features(each)]
-    for each in requests:
-        _class(each, analysis.max_size, console)
-    others = [each for each in analysis.classes if each not in requests]
-    if others:
-        _others(others, console)
-    if not analysis.classes:
-        console.print("[yellow]There is no trace in there to learn from.[/]")
-
-
-def _unread(analysis: Analysis, console: Console) -> None:
     for path, reason in analysis.unread.items():
-        console.print(f"[yellow]not read[/] {escape(path)}: {escape(reason)}", highlight=False)
+        yield f"[yellow]not read[/] {escape(path)}: {escape(reason)}"
     for what, count in analysis.skipped.items():
-        console.print(f"[yellow]left out[/] {count:,} × {escape(what)}", highlight=False)
+        yield f"[yellow]left out[/] {count:,} × {escape(what)}"
     for note in analysis.notes:
-        console.print(f"[dim]{escape(note)}[/]", highlight=False)
+        yield f"[dim]{escape(note)}[/]"
 
 
-def _class(each: ClassReport, max_size: int, console: Console) -> None:
-    console.print()
-    rule = Rule(f"[bold]{escape(each.name)}[/] [dim]at {escape(each.service)}[/]", align="left")
-    console.print(rule, width=min(console.width, LINE))
-    counts = [counted(each.traces, "request"), f"{each.good:,} good"]
-    counts += [f"{each.failed:,} failed"] if each.failed else []
-    counts += [f"{each.refused:,} refused (4xx)"] if each.refused else []
-    console.print(
-        f"{', '.join(counts)}; {each.consistency:.0%} rely on the same points", highlight=False
-    )
-    if each.unfit:
-        console.print(f"[yellow]not fit for exploration:[/] {escape(each.unfit)}", highlight=False)
-    _supports(each, console)
-    _hypotheses(each, max_size, console)
-    _tolerated(each, console)
-    _failures(each, console)
-    if each.retried:
-        _list(console, "failed and yet succeeded (retried, or called several times)", each.retried)
-
-
-def _supports(each: ClassReport, console: Console) -> None:
-    if not any(support.points for support in each.supports):
-        console.print("No calls are recorded in the good requests of this class.")
-        return
-    table = Table("requests", box=None, padding=(0, 2, 0, 0))
-    for name in ("rely on", "without"):
-        table.add_column(name, overflow="fold")
-    for support in each.supports[:SHOWN]:
-        table.add_row(
-            f"{support.requests:,}",
-            escape("\n".join(support.points) or "nothing"),
-            escape("\n".join(support.failed)),
-        )
-    console.print(table)
-    _rest(console, len(each.supports), "supports")
-
-
-def _hypotheses(each: ClassReport, max_size: int, console: Console) -> None:
-    seen: Counter[str] = Counter()
-    for failure in each.failures:
-        if len(failure.suspects) == 1:
-            seen[f"error@{failure.suspects[0]}"] += failure.requests
-    lines = [
-        fault_in_words(fault, each.callees)
-        + (f" (suspected in {counted(seen[fault], 'failed request')})" if seen[fault] else "")
-        for fault in each.single_points
-    ]
-    if lines:
-        _list(console, "[bold]single points of failure, as far as these traces know[/]", lines)
-    larger = [h for h in each.hypotheses if len(h) > 1]
-    if larger:
-        _list(
-            console,
-            f"together they might hurt (at most {max_size})",
-            [faults_in_words(h, each.callees) for h in larger],
-        )
-    if each.more_hypotheses:
-        console.print(f"[dim]There are more than {len(each.hypotheses)} such sets.[/]")
-
-
-def _tolerated(each: ClassReport, console: Console) -> None:
-    lines = []
-    for tolerated in each.tolerated:
-        instead = f", {', '.join(tolerated.instead)} stood in" if tolerated.instead else ""
-        origin = {"observed": "by itself", "injected": "injected", "told": "as told"}
-        faults = faults_in_words(tolerated.faults, each.callees)
-        lines.append(f"{faults} ({tolerated.requests:,} ×, {origin[tolerated.origin]}{instead})")
-    if lines:
-        _list(console, "[green]already proved tolerated[/]", lines)
-
-
-def _failures(each: ClassReport, console: Console) -> None:
-    lines = []
-    for failure in each.failures:
-        suspects = " and ".join(failure.suspects) or "nothing in the trace"
-        hidden = "; the root span says all was well" if failure.hidden else ""
-        told = f"; told: {', '.join(failure.told)}" if failure.told else ""
-        lines.append(f"{failure.requests:,} × {suspects}{hidden}{told}")
-    if lines:
-        _list(console, "[red]failed, and what the trace points at[/]", lines)
-
-
-def _others(others: list[ClassReport], console: Console) -> None:
-    traces = sum(each.traces for each in others)
-    console.print()
-    console.print(
-        f"{traces:,} traces are no requests that an edge sees arrive (jobs, consumers, start-up):",
-        highlight=False,
-    )
-    for each in others[:SHOWN]:
-        points = ", ".join(fault.partition("@")[2] for fault in each.single_points[:SHOWN])
-        relying = f", relying on {points}" if points else ""
-        console.print(
-            f"  {each.traces:,} × {escape(each.service)}: {escape(each.name + relying)}",
-            highlight=False,
-        )
-    _rest(console, len(others), "kinds")
-
-
-def _list(console: Console, title: str, lines: list[str] | tuple[str, ...]) -> None:
-    console.print(f"{title}:", highlight=False)
-    for line in lines[:SHOWN]:
-        console.print(f"  {escape(line)}", highlight=False)
-    _rest(console, len(lines), "")
-
-
-def _rest(console: Console, total: int, what: str) -> None:
-    if total > SHOWN:
-        console.print(f"  [dim]and {total - SHOWN} more {what}[/]".rstrip(), highlight=False)
-
-
-def _features(each: ClassReport) -> set[str]:
-    return {str(condition["feature"]) for condition in each.predicate}
+def _some(lines: Sequence[str], most: int) -> Iterable[str]:
+    yield from lines[:most]
+    if len(lines) > most:
+        yield f"  [dim]and {len(lines) - most:,} more[/]"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ldfi.experiments.analyze.gist import Gist
+
 
 @dataclass(frozen=True, slots=True)
 class Support:
@@ -95,6 +97,7 @@ class Analysis:
     skipped: dict[str, int]
     unread: dict[str, str]
     max_size: int
+    gist: Gist
     classes: tuple[ClassReport, ...]
     notes: tuple[str, ...]
 

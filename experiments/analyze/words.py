@@ -49,3 +49,12 @@ def counted(number: int, what: str) -> str:
 def faults_in_words(faults: Iterable[str], callees: Mapping[str, str]) -> str:
     """Say all of them, joined by ``and``."""
     return " and ".join(fault_in_words(fault, callees) for fault in faults)
+
+
+def listed(words: Iterable[str], most: int = 6) -> str:
+    """Join words as ``a``, ``a and b``, ``a, b and 14 more``; empty for none."""
+    found = list(words)
+    if len(found) > most + 1:
+        found = [*found[:most], f"{len(found) - most:,} more"]
+    *first, last = found or [""]
+    return f"{', '.join(first)} and {last}" if first else last

@@ -44,10 +44,14 @@ def analyze(
         typer.Option(help="Request features that tell classes apart, e.g. query.page."),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.")] = None,
+    raw: Annotated[
+        bool, typer.Option(help="Add everything known of each class, under exact names.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read traces; say what each request class relies on and what might still hurt it."""
+    """Read traces; say what lost requests, what proved harmless, and what might still hurt."""
     from ldfi.experiments.analyze.analysis import analyze as analyze_files
+    from ldfi.experiments.analyze.details import render_details
     from ldfi.experiments.analyze.html import page
     from ldfi.experiments.analyze.progress import progress_on
     from ldfi.experiments.analyze.render import render
@@ -71,6 +75,8 @@ def analyze(
         typer.echo(json.dumps(analysis.to_json()))
     else:
         render(analysis, console(markup=True))
+        if raw:
+            render_details(analysis, console(markup=True))
         if html is not None:
             typer.echo(f"Page written to {html}.")
     raise typer.Exit(exits.FINE if analysis.spans else exits.USAGE)

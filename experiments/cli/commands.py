@@ -84,7 +84,7 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
         CommandRow(
             "analyze",
             "analyze:analyze",
-            "Read traces; say what each request class relies on and what might still hurt it.",
+            "Read traces; say what lost requests, what proved harmless, and what might still hurt.",
         ),
         CommandRow(
             "explore",

@@ -1,0 +1,132 @@
+"""What is odd about how calls are made, seen in the call trees alone.
+
+Of each shape of requests one tree is looked at; it stands for all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ldfi.experiments.analyze.suspects import suspected
+from ldfi.experiments.analyze.words import counted
+from ldfi.lineage.classes import RequestClass
+from ldfi.lineage.evidence import walk
+from ldfi.lineage.shapes import Shape
+from ldfi.lineage.tree import Call
+
+MANY = 3
+"""Calls side by side, or requests with retries, from which on something is said about them."""
+
+_PROBE = re.compile(
+    r"(^|/)(ready|readyz|readiness|live|livez|liveness|health|healthz|healthcheck|startupz"
+    r"|grpc\.health\.v1\.Health/Check)(/(ready|readiness|live|liveness|db|full))?/?$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clue:
+    """What is odd about some points, and what to do about it."""
+
+    points: tuple[str, ...]
+    reason: str
+    advice: str
+
+
+def is_probe(each: RequestClass) -> bool:
+    """Tell whether requests of a class ask whether a service is ready or alive."""
+    features = each.shapes[0].features
+    path = features.get("route") or features.get("path") or ""
+    return _PROBE.search(path) is not None
+
+
+def probes(each: RequestClass, single_points: frozenset[str]) -> Iterator[Clue]:
+    """Find leaves of the call tree with which a probe falls: points that it needs, or failed with,
+    and that make no calls themselves."""
+    if not is_probe(each):
+        return
+    calls = [call for shape in each.shapes for call in walk(shape.lineage.tree.calls)]
+    inner = {call.point for call in calls if call.calls}
+    failed: Counter[str] = Counter()
+    for shape, points in suspected(each):
+        failed.update(dict.fromkeys(points, shape.count))
+    for point in sorted({call.point for call in calls} - inner):
+        if point in single_points or failed[point]:
+            seen = f" and failed {failed[point]:,} of {each.traces:,} times with it"
+            yield Clue(
+                (point,),
+                f"the probe {each.name} of {each.service} asks it{seen if failed[point] else ''}:"
+                f" if it falls, every {each.service} is taken out of service",
+                f"Let the probe look at {each.service} alone.",
+            )
+
+
+def retries(shapes: Iterable[Shape]) -> Iterator[Clue]:
+    """Find points that were called again after they had failed, and never with success."""
+    tried, helped = Counter[str](), set[str]()
+    for shape in shapes:
+        again: set[str] = set()
+        for siblings in _siblings(shape.lineage.tree.calls):
+            for call in _after_a_failure(siblings):
+                again.add(call.point)
+                helped.update(() if call.failed else (call.point,))
+        tried.update(dict.fromkeys(again, shape.count))
+    for point, requests in sorted(tried.items()):
+        if point not in helped and requests >= MANY:
+            yield Clue(
+                (point,),
+                f"in {counted(requests, 'request')} it was called again after it had failed,"
+                " and that never helped",
+                "Retry less, or later, or not at all.",
+            )
+
+
+def fan_outs(shapes: Iterable[Shape], single_points: frozenset[str]) -> Iterator[Clue]:
+    """Find calls made side by side of which each is needed: nothing was seen to stand in."""
+    width, points = Counter[str](), defaultdict[str, set[str]](set)
+    for shape in shapes:
+        for siblings in _siblings(shape.lineage.tree.calls):
+            for together in _side_by_side(siblings):
+                needed = [call for call in together if call.point in single_points]
+                if len(needed) >= MANY:
+                    caller = needed[0].service
+                    width[caller] = max(width[caller], len(needed))
+                    points[caller].update(call.point for call in needed)
+    for caller, found in sorted(points.items()):
+        yield Clue(
+            tuple(sorted(found)),
+            f"{caller} makes up to {width[caller]} calls side by side and needs every one:"
+            " nothing was seen to stand in",
+            "Give it a fallback: a default, a cached answer, or a part left out.",
+        )
+
+
+def _siblings(calls: tuple[Call, ...]) -> Iterator[list[Call]]:
+    pending = [calls]
+    while pending:
+        waited = [call for call in pending.pop() if not call.detached]
+        if waited:
+            yield waited
+        pending.extend(call.calls for call in waited)
+
+
+def _after_a_failure(siblings: list[Call]) -> Iterator[Call]:
+    """List calls that began when one to the same point had failed: retries, or a loop going on."""
+    failed: dict[str, int] = {}
+    for call in siblings:
+        if call.failed:
+            failed[call.point] = min(call.end, failed.get(call.point, call.end))
+    return (c for c in siblings if c.point in failed and c.start >= failed[c.point])
+
+
+def _side_by_side(siblings: list[Call]) -> Iterator[list[Call]]:
+    """List the largest groups of calls that were all going on at some moment."""
+    active: list[Call] = []
+    for call in sorted(siblings, key=lambda each: each.start):
+        going_on = [each for each in active if each.end > call.start]
+        if len(going_on) < len(active) and active:
+            yield active
+        active = [*going_on, call]
+    yield active
