@@ -62,6 +62,15 @@ export function before<Request extends IncomingMessage, Response extends ServerR
   handler: (request: Request, response: Response) => unknown,
 ): (request: Request, response: Response) => void
 
+/**
+ * A handler of kafkajs for one message: `consumer.run({ eachMessage: forKafkajs(handler) })`. Its calls are made
+ * under the failure context that the message's headers carry. In `eachBatch`, call it for each message.
+ */
+export function forKafkajs<
+  Payload extends { message: { headers?: Record<string, Buffer | string | (Buffer | string)[] | undefined> } },
+  Answer,
+>(handler: (payload: Payload) => Answer): (payload: Payload) => Answer
+
 /** The verified failure context of the request being served, if it carries one that still holds. */
 export function current(): FailureContext | undefined
 
