@@ -6,16 +6,11 @@
 import { values } from './baggage.js'
 import { ENTRY } from './context.js'
 import { found } from './found.js'
+import { requestSpan } from './proof.js'
 
 const api = found('@opentelemetry/api')
-/** Where OpenTelemetry's own packages keep this; `createContextKey` gives the same key for the same name. */
-const RPC_METADATA = Symbol.for('OpenTelemetry SDK Context Key RPC_METADATA')
+/** Where OpenTelemetry's own packages look for it: `createContextKey` gives the same key for the same name. */
 const SUPPRESS_TRACING = Symbol.for('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
-
-/** The span of the request that is served now; undefined where none was begun. */
-function requestSpan() {
-  return api?.context.active().getValue(RPC_METADATA)?.span ?? api?.trace.getActiveSpan()
-}
 
 /** Whether what is done to this request would be seen: its span is recorded, or begins further in. */
 export function isSeen() {

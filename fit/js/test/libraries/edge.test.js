@@ -214,7 +214,7 @@ test('OpenTelemetry sends on what the edge has stamped, and nothing from outside
 test('the request\'s own span is marked, not one that a framework has begun inside it', () => {
   const inner = (within) => trace.setSpan(within, trace.getTracer('express').startSpan('middleware', {}, within))
   const { attributes } = served(edgeWith(), { 'x-device-id': 'd1' }, inner)
-  assert.equal(attributes['fit.edge'], true)
+  assert.deepEqual(attributes, { 'fit.edge': true, 'fit.experiment': 'e1', 'fit.arm': 'treatment' })
 })
 
 test('a request whose span is not recorded is not stamped, for nothing would prove it', () => {
