@@ -5,6 +5,13 @@
  */
 
 import { ENTRY } from './context.js'
+import { unquoted } from './percent.js'
+
+/** Characters. OpenTelemetry drops the whole of a longer header (W3C Baggage, section 3.3.2). */
+export const MAX_HEADER = 8192
+
+/** What Python takes for white space where a header can have it: there our entry would be seen. */
+const AROUND = /^[\s\x1c-\x1f\x85]+|[\s\x1c-\x1f\x85]+$/g
 
 /**
  * The value of our entry; undefined where there is none, or where there are several: which of them
@@ -13,10 +20,20 @@ import { ENTRY } from './context.js'
  * @returns {string|undefined}
  */
 export function find(header) {
-  const ours = header.split(',').filter(isOurs)
-  if (ours.length !== 1) return undefined
-  const [member] = ours[0].split(';', 1)
-  return member.slice(member.indexOf('=') + 1).trim()
+  const [ours, ...others] = values(header)
+  return others.length ? undefined : ours
+}
+
+/**
+ * The values of our entries, less their properties, in order.
+ * @param {string} header
+ * @returns {string[]}
+ */
+export function values(header) {
+  return header.split(',').filter(isOurs).map((member) => {
+    const [pair] = member.split(';', 1)
+    return trimmed(pair.slice(pair.indexOf('=') + 1))
+  })
 }
 
 /**
@@ -27,18 +44,20 @@ export function without(header) {
   return header.split(',').filter((member) => !isOurs(member)).join(',')
 }
 
-/** @param {string} header */
-export function holdsOurs(header) {
-  return header.split(',').some(isOurs)
+/**
+ * The header with our entry in front of the others, where no limit on entries cuts it off.
+ * @param {string} header @param {string} value
+ */
+export function withEntry(header, value) {
+  return [`${ENTRY}=${value}`, header].filter(Boolean).join(',')
 }
 
 function isOurs(member) {
   let [name] = member.split(/[=;]/, 1)
-  if (/[%+]/.test(name)) name = lenientlyDecoded(name)
-  return name.trim().toLowerCase() === ENTRY
+  if (/[%+]/.test(name)) name = unquoted(name.replaceAll('+', ' '))
+  return trimmed(name).toLowerCase() === ENTRY
 }
 
-function lenientlyDecoded(name) {
-  const hex = (_, digits) => String.fromCharCode(parseInt(digits, 16))
-  return name.replaceAll('+', ' ').replace(/%([0-9a-f]{2})/gi, hex)
+function trimmed(text) {
+  return text.replace(AROUND, '')
 }

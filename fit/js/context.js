@@ -46,11 +46,9 @@ export class ContextError extends Error {
  * @throws {ContextError}
  */
 export function decode(keys, value, now) {
-  const match = value.length <= MAX_LENGTH ? SHAPE.exec(value) : null
-  const readable = match && (match.groups.version === '1' ? LIST : GROUPS).test(match.groups.faults)
-  const listed = readable ? faultsOf(match.groups) : undefined
-  if (!listed) throw new ContextError('malformed', 'not a failure context of version 1 or 2')
-  const { key, experiment, arm, expiry, mac } = match.groups
+  const read = parsed(value)
+  if (!read) throw new ContextError('malformed', 'not a failure context of version 1 or 2')
+  const { key, experiment, arm, expiry, mac } = read.groups
   if (!keys.verify(value.slice(0, -mac.length - 1), key, mac)) {
     throw new ContextError('forged', `failure context of key ${key} does not verify`)
   }
@@ -61,8 +59,19 @@ export function decode(keys, value, now) {
     experiment,
     arm: arm === 't' ? 'treatment' : 'control',
     expires,
-    injections: injectionsOf(listed),
+    injections: injectionsOf(read.listed),
   }
+}
+
+/**
+ * The parts of a failure context, believed or not; undefined for what has not the form of one.
+ * @param {string} value
+ */
+export function parsed(value) {
+  const match = value.length <= MAX_LENGTH ? SHAPE.exec(value) : null
+  const readable = match && (match.groups.version === '1' ? LIST : GROUPS).test(match.groups.faults)
+  const listed = readable ? faultsOf(match.groups) : undefined
+  return listed && { groups: match.groups, listed }
 }
 
 /** Every fault as [hash, injection]; undefined where one is of no kind. */

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 
-import { find, holdsOurs, without } from './baggage.js'
+import { find } from './baggage.js'
 import { hookLoaded } from './late.js'
 import { mark } from './proof.js'
 import { within } from './request.js'
@@ -42,39 +42,4 @@ function servedBy(request) {
 export function scenarioOf(device) {
   const digest = createHash('sha256').update(`ldfi scenario\n${device}`, 'utf8').digest('hex')
   return `s-${digest.slice(0, 24)}`
-}
-
-/**
- * For a Node service that is itself the edge: take out every failure context from outside, but for
- * one that an engineer has signed for this very device (header `x-device-id`); all of the `baggage`
- * header where it cannot be read. It stands before everything that reads baggage. It stamps nothing:
- * experiments are decided by the edge in Python.
- */
-export function edge(request, response, next) {
-  try {
-    const header = request.headers.baggage
-    if (header && holdsOurs(header) && !admits(request, verify(find(header) ?? ''))) {
-      replace(request, without(header))
-    }
-  } catch {
-    replace(request, '')
-  }
-  failureContext(request, response, next) // what was read before is forgotten
-}
-
-function admits(request, context) {
-  const device = request.headers['x-device-id']
-  return Boolean(context && device && context.experiment === scenarioOf(device))
-}
-
-function replace(request, header) {
-  if (header) request.headers.baggage = header
-  else delete request.headers.baggage
-  const raw = request.rawHeaders ?? []
-  const kept = []
-  for (let at = 0; at < raw.length; at += 2) {
-    if (raw[at].toLowerCase() !== 'baggage') kept.push(raw[at], raw[at + 1])
-  }
-  if (header) kept.push('baggage', header)
-  request.rawHeaders = kept
 }

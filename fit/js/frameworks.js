@@ -1,4 +1,6 @@
-/** The middleware of express.js for servers that are put together in another way. */
+/** The middleware of express.js for servers that are put together in another way, and for consumers. */
+
+import { failureContext } from './express.js'
 
 /**
  * A hook for Fastify: `app.addHook('onRequest', forFastify(edge))`.
@@ -31,4 +33,30 @@ export function before(middleware, handler) {
     }
     enter(0)
   }
+}
+
+/**
+ * A handler of kafkajs for one message: `consumer.run({ eachMessage: forKafkajs(handler) })`. What it does is done
+ * in the name of the request that sent the message, by the context in the message's headers.
+ * @param {Function} handler
+ */
+export function forKafkajs(handler) {
+  return (payload) => {
+    let answer
+    const run = () => {
+      answer = handler(payload)
+    }
+    failureContext({ headers: headersOf(payload) }, undefined, run)
+    return answer
+  }
+}
+
+/** The headers of a message that tell of its request; of none where they cannot be read. */
+function headersOf(payload) {
+  const headers = {}
+  for (const name of ['baggage', 'traceparent']) {
+    const given = payload?.message?.headers?.[name]
+    if (given) headers[name] = [given].flat().map(String).join(',')
+  }
+  return headers
 }

@@ -25,7 +25,7 @@ export interface FaultMessage {
 
 /** Middleware of Express, Connect, or any server of (request, response, next). */
 export type Middleware = (
-  request: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>,
+  request: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders' | 'method' | 'url'>>,
   response: unknown,
   next: () => void,
 ) => void
@@ -40,8 +40,9 @@ export function install(service?: string): boolean
 export const failureContext: Middleware
 
 /**
- * For a service that is itself the edge: take out every failure context from outside, but for one that
- * an engineer has signed for this very device (header `x-device-id`).
+ * For a service that is itself the edge: takes out every failure context from outside, but for one that
+ * an engineer has signed for this very device (header `x-device-id`), and stamps requests by the rules of the
+ * service at LDFI_URL, which it asks with LDFI_TOKEN from the first request on. Without the two it stamps nothing.
  */
 export const edge: Middleware
 
@@ -61,6 +62,15 @@ export function before<Request extends IncomingMessage, Response extends ServerR
   handler: (request: Request, response: Response) => unknown,
 ): (request: Request, response: Response) => void
 
+/**
+ * A handler of kafkajs for one message: `consumer.run({ eachMessage: forKafkajs(handler) })`. Its calls are made
+ * under the failure context that the message's headers carry. In `eachBatch`, call it for each message.
+ */
+export function forKafkajs<
+  Payload extends { message: { headers?: Record<string, Buffer | string | (Buffer | string)[] | undefined> } },
+  Answer,
+>(handler: (payload: Payload) => Answer): (payload: Payload) => Answer
+
 /** The verified failure context of the request being served, if it carries one that still holds. */
 export function current(): FailureContext | undefined
 
@@ -71,7 +81,9 @@ export function scenarioOf(device: string): string
 export class Keys {
   constructor(secrets: Map<string, string>)
   get ids(): string[]
+  get signingId(): string
   static parse(text: string): Keys
+  sign(payload: string): string
   verify(payload: string, id: string, mac: string): boolean
 }
 

@@ -23,6 +23,11 @@ export class Keys {
     return [...this.#secrets.keys()]
   }
 
+  /** The id of the key that signs. */
+  get signingId() {
+    return this.ids[0]
+  }
+
   /**
    * Read the value of FIT_KEYS: ID:SECRET pairs, separated by commas.
    * @param {string} text
@@ -49,6 +54,14 @@ export class Keys {
   }
 
   /**
+   * The MAC of `payload` under the key that signs.
+   * @param {string} payload
+   */
+  sign(payload) {
+    return macOf(this.#secrets.get(this.signingId), payload)
+  }
+
+  /**
    * Whether `mac` signs `payload` under the named key. Constant time in `mac`.
    * @param {string} payload
    * @param {string} id
@@ -57,9 +70,13 @@ export class Keys {
   verify(payload, id, mac) {
     const secret = this.#secrets.get(id)
     if (secret === undefined) return false
-    const digest = createHmac('sha256', secret).update(payload).digest()
-    const expected = Buffer.from(digest.subarray(0, MAC_BYTES).toString('base64url'))
+    const expected = Buffer.from(macOf(secret, payload))
     const given = Buffer.from(mac)
     return given.length === expected.length && timingSafeEqual(given, expected)
   }
+}
+
+function macOf(secret, payload) {
+  const digest = createHmac('sha256', secret).update(payload).digest()
+  return digest.subarray(0, MAC_BYTES).toString('base64url')
 }

@@ -1,5 +1,7 @@
 /** The kinds of fault, as ldfi/kinds.py has them: how a call fails, as its caller sees it. */
 
+import { lengthsOf } from './lengths.js'
+
 const ALONE = new Set([
   'error', 'delay', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt',
 ])
@@ -38,4 +40,36 @@ export function injectionOf(how) {
   }
   if (rest.length > 1 || (rest.length && !COUNT.test(rest[0]))) return undefined
   return { kind, delayMs, first: rest.length ? Number(rest[0].slice(1)) : 0 }
+}
+
+/**
+ * Whether a text names a kind as rules do, for instance `status:503` or `delay:0.5..2`.
+ * @param {string} text
+ */
+export function isKind(text) {
+  const word = familyOf(text)
+  const argument = text.slice(word.length + 1)
+  if (takesArgument(word)) return FORMS[word].test(argument)
+  if (word === text) return ALONE.has(word)
+  return word === 'delay' && lengthsOf(argument) !== undefined
+}
+
+/** The word with which a kind begins. */
+export function familyOf(kind) {
+  return kind.split(':', 1)[0]
+}
+
+/** Whether a kind that begins with this word always says more after a colon. */
+export function takesArgument(word) {
+  return Object.hasOwn(FORMS, word)
+}
+
+/** Whether a kind takes its time. */
+export function isLate(kind) {
+  return ['delay', 'timeout'].includes(familyOf(kind))
+}
+
+/** By what the length of a delay is drawn; empty where it is not. */
+export function drawnBy(kind) {
+  return familyOf(kind) === 'delay' ? kind.slice('delay:'.length) : ''
 }

@@ -129,6 +129,11 @@ export function messagePoint(caller, operation, system, destination) {
   return point(caller, 'message', operation, system, asPath(templateWords(destination)))
 }
 
+/** The order of Python's texts: by code points, where ours go by halves of them. */
+export function byCodePoints(a, b) {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
 /** A name made of words and paths, with the identifiers in it replaced by `*`. */
 export function templateWords(text) {
   return text.split(/\s+/).filter(Boolean).map(templateWord).join(' ')

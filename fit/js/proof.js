@@ -49,7 +49,15 @@ function begun(point) {
 
 /** Write on the span of the request being served which experiment it belongs to. */
 export function mark({ experiment, arm }) {
-  api?.trace.getActiveSpan()?.setAttributes({ 'fit.experiment': experiment, 'fit.arm': arm })
+  requestSpan()?.setAttributes({ 'fit.experiment': experiment, 'fit.arm': arm })
+}
+
+/** Where OpenTelemetry's instrumentation of http keeps a request's span, whatever is begun inside it. */
+const RPC_METADATA = Symbol.for('OpenTelemetry SDK Context Key RPC_METADATA')
+
+/** The span of the request being served; undefined where none was begun. */
+export function requestSpan() {
+  return api?.context.active().getValue(RPC_METADATA)?.span ?? api?.trace.getActiveSpan()
 }
 
 /** The service's name in the resource of the tracer provider; undefined where there is none. */

@@ -32,6 +32,11 @@ export function service() {
   return runtime.service ?? 'unknown_service'
 }
 
+/** The keys that this process trusts; undefined where `fit` is not installed or has no key. */
+export function signingKeys() {
+  return runtime?.keys
+}
+
 /**
  * Verify once, remember, and look at the expiry every time.
  * @param {string} value

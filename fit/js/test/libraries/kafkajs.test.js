@@ -1,11 +1,12 @@
 /** kafkajs over real sockets: what callers see of a failure is what they see when a broker is gone, or silent. */
 
 import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
 import { after, before, test } from 'node:test'
 
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 
-import { current } from '../../index.js'
+import { current, forKafkajs } from '../../index.js'
 import { hookLoaded } from '../../late.js'
 import { within } from '../../request.js'
 import { verify } from '../../runtime.js'
@@ -115,4 +116,51 @@ test('of many requests with one producer those with a context fail, and no other
       for (let i = 0; i < 3; i++) assert.equal((await seen(send)).offset, at % 2 ? undefined : '7')
       assert.equal(current()?.experiment, at % 2 ? 'e7c1' : undefined)
     })))
+})
+
+/** A message as a consumer of kafkajs is given it. */
+function received(headers) {
+  const require = createRequire(import.meta.url)
+  const [encoded, Decoder, decoded] = ['record/v0', '../decoder', 'record/v0/decoder']
+    .map((file) => require(`kafkajs/src/protocol/recordBatch/${file}`))
+  const bytes = encoded({ value: Buffer.from('x'), headers }).buffer
+  const decoder = new Decoder(bytes)
+  decoder.readVarInt() // its length
+  return decoded(decoder, { firstOffset: '0', firstTimestamp: '0', magicByte: 2 })
+}
+
+test('what a consumer does with a message is under the context that the message carries', async () => {
+  const { send, told } = await connected({ retry: { retries: 0 } })
+  const handle = forKafkajs(async ({ message }) => {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    return [current()?.experiment, message.value.toString(), await seen(send)]
+  })
+  heard = []
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+  const once = { baggage: `a=b,fit=${kinds('refused-n1')}`, traceparent }
+  const [experiment, value, first] = await handle({ topic: 'orders', partition: 0, message: received(once) })
+  assert.deepEqual([experiment, value, first.kind], ['e7c1', 'x', 'KafkaJSNumberOfRetriesExceeded'])
+  // The same message again, after its consumer has failed: the first call of its request has been
+  assert.deepEqual((await handle({ message: received(once) }))[2], FINE)
+  assert.deepEqual(heard, ['fired refused', 'let_through refused'])
+  const several = received({ baggage: ['a=b', `fit=${kinds('refused')}`] })
+  assert.equal((await handle({ message: several }))[0], 'e7c1')
+  for (const headers of [{}, { baggage: 'a=b' }, { baggage: 'fit=x' }, { baggage: `fit=${kinds('refused')}x` }]) {
+    assert.deepEqual(await handle({ message: received(headers) }), [undefined, 'x', FINE])
+  }
+  assert.deepEqual(await handle({ message: { value: 'x', headers: { baggage: null } } }), [undefined, 'x', FINE])
+  assert.deepEqual(await handle({ message: { value: 'x' } }), [undefined, 'x', FINE])
+  assert.ok(told.produced)
+})
+
+test('messages side by side are each under their own context', async () => {
+  const handle = forKafkajs(async () => {
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
+    return current()?.experiment
+  })
+  const found = await Promise.all(Array.from({ length: 20 }, (_, at) => handle({
+    message: received(at % 2 ? { baggage: `fit=${contextOf([['e', POINT]], { experiment: `e${at}` })}` } : {}),
+  })))
+  found.forEach((experiment, at) => assert.equal(experiment, at % 2 ? `e${at}` : undefined))
+  assert.throws(forKafkajs(() => { throw new RangeError('its own') }).bind(undefined, { message: {} }), RangeError)
 })

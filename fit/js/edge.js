@@ -1,0 +1,156 @@
+/**
+ * The edge: decides once per request which experiment it is in, and stamps it; what fit/edge.py does.
+ *
+ * A failure context from outside is taken out, unless an engineer has signed it for this very device. A request of
+ * an armed class, from a device in one of the experiment's arms, is stamped, as long as the allowance lasts.
+ * Whatever fails in here, the request goes on, unstamped.
+ */
+
+import { markOf } from './allocation.js'
+import { contextWith, isSeen, markArrival, runIn } from './arrival.js'
+import { MAX_HEADER, values, withEntry, without } from './baggage.js'
+import { chosen } from './chosen.js'
+import { steady } from './clock.js'
+import { failureContext, scenarioOf } from './express.js'
+import { chosenFeatures, featuresOf } from './features.js'
+import { LocalHalt } from './halt.js'
+import { RulesPoll } from './poll.js'
+import { chosenOf } from './rules.js'
+import { signingKeys, verify } from './runtime.js'
+import { encode } from './signing.js'
+
+const DEVICE = 'x-device-id'
+const REMEMBERED = 1000
+
+/** Decides by the rules that `poll` holds; without it, contexts are only taken out. */
+export class Edge {
+  #signed = { held: undefined, contexts: new Map() }
+  #lots = 0
+
+  /** @param {RulesPoll | undefined} poll */
+  constructor(poll, environ = process.env) {
+    this.poll = poll
+    this.halt = new LocalHalt(environ)
+    this.told = environ.FIT_FEATURES === undefined ? new Set() : chosen(environ.FIT_FEATURES)
+  }
+
+  /**
+   * The `baggage` header with which a request goes on, empty for none. `again`: its device was stamped for the
+   * same experiment before. Where not even that can be read which came in, nothing of it is left.
+   * @param {string} inbound
+   * @param {string} device
+   * @param {(wanted: Set<string>) => Map<string, string>} features called only for devices that are claimed
+   * @returns {{header: string, again: boolean}}
+   */
+  onward(inbound, device, features) {
+    const [header, ours] = screened(inbound, device)
+    try {
+      return (ours ? undefined : this.#stamped(header, device, features)) ?? { header, again: false }
+    } catch {
+      return { header, again: false }
+    }
+  }
+
+  #stamped(header, device, features) {
+    const { poll } = this
+    const keys = signingKeys()
+    if (!poll || !keys) return undefined
+    poll.start()
+    const held = poll.held()
+    if (!held.lease.rules.length || !device || this.halt.holds()) return undefined
+    const mark = markOf(device)
+    const claims = held.lease.claims(mark)
+    const [rule, arm] = (claims.length && isSeen() && chosenOf(claims, features(held.lease.wanted))) || []
+    if (!rule) return undefined
+    const stamped = withEntry(header, this.#stamp(keys, held, rule, arm, device))
+    if (stamped.length > MAX_HEADER) return undefined
+    const again = poll.allowances.knows(rule.experiment, arm, mark)
+    return poll.allowances.admit(rule.experiment, arm, mark) ? { header: stamped, again } : undefined
+  }
+
+  /**
+   * Sign once per experiment, arm and lease; once per request only where lengths are drawn. A context expires by
+   * the wall clock, for it is read on other machines; what is left of the lease is measured by the steady one.
+   */
+  #stamp(keys, held, rule, arm, device) {
+    const { experiment, faults, delayMs, salt } = rule
+    const expires = Math.ceil(Date.now() / 1000 + held.ends - steady())
+    const what = { experiment, arm, expires, faults, delayMs }
+    if (rule.draws) return encode(keys, { ...what, lot: `${salt}\n${device}\n${this.#lots++}` })
+    if (this.#signed.held !== held || this.#signed.contexts.size >= REMEMBERED) {
+      this.#signed = { held, contexts: new Map() }
+    }
+    const { contexts } = this.#signed
+    const key = [experiment, arm, expires, keys.signingId].join(' ')
+    if (!contexts.has(key)) contexts.set(key, encode(keys, what))
+    return contexts.get(key)
+  }
+}
+
+/** The header less what is foreign, and whether a scenario of this very device is left in it. */
+function screened(inbound, device) {
+  const found = values(inbound)
+  if (!found.length) return [inbound, false]
+  const cleaned = without(inbound)
+  const ours = found.find((each) => admits(verify(each), device))
+  return ours ? [withEntry(cleaned, ours), true] : [cleaned, false]
+}
+
+function admits(context, device) {
+  return Boolean(context && device && context.experiment === scenarioOf(device))
+}
+
+/**
+ * Middleware of an edge.
+ * @param {() => Edge} edgeOf
+ */
+export function standing(edgeOf) {
+  return (request, response, next) => {
+    let around
+    try {
+      admit(edgeOf(), request)
+      around = contextWith(request.headers.baggage ?? '')
+    } catch {
+      replace(request, '')
+    }
+    runIn(around, () => failureContext(request, response, next)) // what was read before is forgotten
+  }
+}
+
+/** @type {Edge | undefined} */
+let own
+
+/**
+ * For a Node service that is itself the edge, before everything that reads baggage. Where the rules come from:
+ * LDFI_URL and LDFI_TOKEN; without them contexts from outside are taken out and nothing is stamped.
+ */
+export const edge = standing(() => (own ??= new Edge(RulesPoll.fromEnvironment())))
+
+function admit(edge, request) {
+  const { baggage: inbound = '', [DEVICE]: device = '' } = request.headers
+  const { header, again } = edge.onward(inbound, device, (wanted) => featuresOf(described(request), wanted))
+  if (header !== inbound) replace(request, header)
+  if (signingKeys()) {
+    markArrival(edge.told.size ? chosenFeatures(Object.entries(request.headers), edge.told) : [], again)
+  }
+}
+
+/** What a request says of itself: its path as it was sent, for classes are learned from that. */
+function described({ method, url, originalUrl = url, headers }) {
+  const target = originalUrl.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+  const [path] = target.split(/[?#]/, 1)
+  const [query] = target.slice(path.length).replace(/^\?/, '').split('#', 1)
+  return { method, path: path || '/', query, headers: Object.entries(headers) }
+}
+
+function replace(request, header) {
+  if (header) request.headers.baggage = header
+  else delete request.headers.baggage
+  const raw = request.rawHeaders ?? []
+  const kept = []
+  for (let at = 0; at < raw.length; at += 2) {
+    if (raw[at].toLowerCase() !== 'baggage') kept.push(raw[at], raw[at + 1])
+  }
+  if (header) kept.push('baggage', header)
+  request.rawHeaders = kept
+}

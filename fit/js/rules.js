@@ -1,0 +1,151 @@
+/**
+ * Rules: what an edge has been told to do, and the lease on which it was told. Read as fit/rules.py reads
+ * them, all or nothing.
+ */
+
+import { armOf, bitsOf, claimOf } from './allocation.js'
+import { faultOf } from './faults.js'
+import { drawnBy } from './kinds.js'
+import { holds, predicateOf } from './predicate.js'
+
+/** A longer lease is cut to this: it is how long injection may outlive the control plane. */
+export const MAX_LEASE_SECONDS = 60
+
+const EXPERIMENT = /^[A-Za-z0-9_-]{1,64}$/
+const MAX_VERSION = 64
+const MAX_DELAY_MS = 9_999_999
+
+/** An answer of the control plane that is not understood. */
+export class MalformedRules extends Error {}
+
+/**
+ * One armed experiment. `members`: how many distinct devices this edge may treat, in all; null is no limit.
+ * `draws`: a length is drawn anew for each request.
+ * @typedef {{experiment: string, salt: string, predicate: import('./predicate.js').Condition[],
+ *   claim: import('./allocation.js').Claim, faults: import('./faults.js').Fault[], delayMs: number,
+ *   members: number | null, yieldsTo: import('./allocation.js').Claim[], draws: boolean}} Rule
+ */
+
+/** Rules, how long they hold in seconds, and the features that they ask for. The empty lease arms nothing. */
+export class Lease {
+  /** @param {Rule[]} rules @param {number} seconds @param {string} version */
+  constructor(rules = [], seconds = 0, version = '') {
+    this.rules = rules
+    this.seconds = seconds
+    this.version = version
+    this.wanted = new Set(rules.flatMap(({ predicate }) => predicate.map(({ feature }) => feature)))
+  }
+
+  /**
+   * The rules that claim a device, each with the arm, whatever the request asks for. There are several only
+   * where it is in control of all of them; where they do not yield as they should, the first one has it.
+   * @param {bigint} mark
+   * @returns {[Rule, 'treatment' | 'control'][]}
+   */
+  claims(mark) {
+    const bits = bitsOf(mark)
+    const found = []
+    for (const rule of this.rules) {
+      const arm = armOf(rule.claim, bits)
+      if (!arm || !keeps(rule, bits, arm) || (found.length && arm === 'treatment')) continue
+      found.push([rule, arm])
+      if (arm === 'treatment') break
+    }
+    return found
+  }
+}
+
+/**
+ * The first of these claims whose class the request is of.
+ * @param {[Rule, 'treatment' | 'control'][]} claims
+ * @param {Map<string, string>} features
+ */
+export function chosenOf(claims, features) {
+  return claims.find(([{ predicate }]) => holds(predicate, features))
+}
+
+/** Whether those that a rule yields to leave it a device that falls in this arm. */
+function keeps({ yieldsTo }, bits, arm) {
+  return yieldsTo.every((claim) => {
+    const theirs = armOf(claim, bits)
+    return theirs !== 'treatment' && !(theirs === 'control' && arm === 'treatment')
+  })
+}
+
+/**
+ * Read the control plane's answer.
+ * @param {string} text
+ * @returns {Lease}
+ * @throws {MalformedRules} where any part is not understood
+ */
+export function leaseOf(text) {
+  let document
+  try {
+    document = JSON.parse(text)
+  } catch (error) {
+    throw new MalformedRules(`rules not understood: ${error.message}`)
+  }
+  check(isObject(document) && Array.isArray(document.rules), 'they are no list')
+  const rules = document.rules.map(ruleOf)
+  const { version, lease_seconds: seconds } = document
+  check(isNumber(seconds, Infinity), 'lease_seconds')
+  check(typeof version === 'string' && [...version].length <= MAX_VERSION, 'version')
+  check(new Set(rules.map(({ experiment }) => experiment)).size === rules.length, 'two of one experiment')
+  return new Lease(rules, Math.min(seconds, MAX_LEASE_SECONDS), version)
+}
+
+function ruleOf(data) {
+  check(isObject(data), 'a rule')
+  const { experiment, predicate, faults, delay_ms: delayMs, members = null } = data
+  check(typeof experiment === 'string' && EXPERIMENT.test(experiment), 'experiment')
+  check(Array.isArray(predicate) && predicate.every(isObject), 'predicate')
+  check(Array.isArray(faults) && faults.every((each) => typeof each === 'string'), 'faults')
+  check(isCount(delayMs, MAX_DELAY_MS), 'delay_ms')
+  check(members === null || isCount(members, Infinity), 'members')
+  const named = faults.map(faultOf)
+  check(!named.includes(undefined), 'a fault')
+  const yieldsTo = data.yields_to ?? []
+  check(Array.isArray(yieldsTo), 'yields_to')
+  return {
+    experiment,
+    salt: data.salt,
+    predicate: conditionsOf(predicate),
+    claim: sharesOf(data),
+    faults: named,
+    delayMs,
+    members,
+    yieldsTo: yieldsTo.map(sharesOf),
+    draws: named.some(({ kind }) => drawnBy(kind)),
+  }
+}
+
+function conditionsOf(data) {
+  try {
+    return predicateOf(data)
+  } catch (error) {
+    throw new MalformedRules(`rules not understood: ${error.message}`)
+  }
+}
+
+function sharesOf(data) {
+  check(isObject(data) && typeof data.salt === 'string', 'salt')
+  const { salt, treatment, control } = data
+  check(isNumber(treatment, 1) && isNumber(control, 1) && treatment + control <= 1 + 1e-9, 'shares')
+  return claimOf(salt, treatment, control)
+}
+
+function isObject(value) {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isNumber(value, largest) {
+  return typeof value === 'number' && value >= 0 && value <= largest
+}
+
+function isCount(value, largest) {
+  return Number.isInteger(value) && isNumber(value, largest)
+}
+
+function check(understood, what) {
+  if (!understood) throw new MalformedRules(`rules not understood: ${what}`)
+}
