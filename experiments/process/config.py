@@ -280,6 +280,20 @@ class Config(BaseSettings):
         le=9,
         description="Replicas of the topics, when they are made; 0: as the brokers do.",
     )
+    kafka_keep_traffic_hours: int = Field(
+        24,
+        ge=1,
+        le=8_760,
+        description="Hours for which the topics of spans, device metrics and observations keep "
+        "what is written to them, when they are made: longer than workers or schedulers are ever "
+        "down.",
+    )
+    kafka_keep_events_days: int = Field(
+        30, ge=1, le=3_650, description="Days, the same for the topic of events."
+    )
+    kafka_keep_dead_letters_days: int = Field(
+        14, ge=1, le=3_650, description="Days, the same for the topic of dead letters."
+    )
     kafka_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
         "PLAINTEXT", description="How to speak with the brokers; use `SASL_SSL` over any network."
     )
