@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,6 +34,13 @@ def collector() -> Path:
         return installed()
     except Missing as error:
         _missing(str(error))
+
+
+def helm() -> str:
+    """Helm as deploy/helm/build leaves it in the cache."""
+    asked = [str(DEPLOY / "helm" / "build"), "--where"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return found if Path(found).exists() else _missing("Helm is not built: deploy/helm/build")
 
 
 def _missing(why: str) -> NoReturn:
