@@ -36,6 +36,7 @@ from ldfi.experiments.api.decoding import Decoding
 from ldfi.experiments.api.forward import Forwarder
 from ldfi.experiments.api.halt_door import HaltDoor
 from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.api.request_ids import NameRequests
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.errors import Conflict
@@ -113,6 +114,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.streams = set()
     app.state.counts_outcomes = service.prometheus is not None
     problems.install(app)
+    app.add_middleware(NameRequests)
     openapi.install(app, (*ROUTERS, *_about(app)))
     for pages in entry_points(group=PAGES):
         pages.load()(app)

@@ -247,7 +247,12 @@ def _incident(kind: str, request: Request, error: Exception) -> Response:
     """Give the caller a number, and the log the details under the same number."""
     incident = secrets.token_hex(8)
     _log.error(
-        "incident %s: %s %s failed", incident, request.method, request.url.path, exc_info=error
+        "incident %s: %s %s failed",
+        incident,
+        request.method,
+        request.url.path,
+        exc_info=error,
+        extra={"incident": incident},
     )
     return _answer(kind, KINDS[kind].meaning, incident=incident)
 

@@ -10,6 +10,7 @@ from ldfi.experiments.api import problems
 from ldfi.experiments.api.auth import Metrics
 from ldfi.experiments.api.metrics import CountRequests
 from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.api.request_ids import NameRequests
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.process.ingest import Ingest
 from ldfi.experiments.process.measured import of_worker
@@ -25,6 +26,7 @@ def worker_app(ingest: Ingest, tokens: Tokens) -> FastAPI:
     app.state.rate_limiter = RateLimiter()
     app.add_middleware(CountRequests)
     problems.install(app)
+    app.add_middleware(NameRequests)
     router = APIRouter(route_class=GuardedRoute)
 
     @router.get("/metrics")

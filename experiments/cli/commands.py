@@ -166,6 +166,7 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
             "prune:prune",
             "Drop what is old: audit, notifications, details of experiments. No lesson, no run.",
         ),
+        CommandRow("streams", "streams:app", "The topics of Kafka: more partitions for them."),
     ),
 }
 """The commands as `ldfi --help` shows them, in panels."""

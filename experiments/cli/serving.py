@@ -32,6 +32,7 @@ from ldfi.experiments.process.role import ProcessRole
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.streams.stream import Stream, Topics
+from ldfi.experiments.telemetry.logs import set_up
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.experiments.telemetry.tracing import traced, wanted
 from ldfi.proof.errors import Unreadable
@@ -49,11 +50,8 @@ def run(config: Config, role: ProcessRole) -> None:
     Raises InvalidConfig for a role that lacks something, ModuleNotFoundError without an extra that
     the configuration needs.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs URLs, and Slack's is a secret
+    set_up(config.log_format, config.log_level)
     end_with_parent()
-    logging.getLogger("kafka").setLevel(logging.WARNING)  # each rebalance is a page otherwise
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # a new database is six lines otherwise
     check_role(role, config)
     check_extras(config)
     if config.hasty():
@@ -100,6 +98,7 @@ def _answer(app: ASGIApp, config: Config, told: Told) -> None:
         ws="none",
         host=config.host,
         port=config.port,
+        log_config=None,  # its lines are ours
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=3,  # long polls and event streams never end by themselves

@@ -61,11 +61,12 @@ async def watch(prometheus: Prometheus, state: State) -> None:
     """Keep every active experiment that wants it informed, until cancelled."""
     while True:
         started = time.monotonic()
-        for _, experiment in list(state.active()):
+        for campaign, experiment in list(state.active()):
+            about = {"campaign": campaign.id, "experiment": experiment.id}
             try:
                 await ask(prometheus, experiment)
             except ExperimentsError as error:
-                _log.warning("no counts for experiment %s: %s", experiment.id, error)
+                _log.warning("no counts for experiment %s: %s", experiment.id, error, extra=about)
             except Exception:  # noqa: BLE001 - one experiment's trouble is not the others'
-                _log.exception("no counts for experiment %s", experiment.id)
+                _log.exception("no counts for experiment %s", experiment.id, extra=about)
         await asyncio.sleep(max(0.0, LOOK_SECONDS - (time.monotonic() - started)))

@@ -181,7 +181,8 @@ class Engine:
                 self._learn(trace, now)
             except Exception:  # noqa: BLE001 - one bad trace must not stop the watch
                 self.dropped["trace_unreadable"] += 1
-                _log.exception("nothing can be learned from trace %s", trace.trace_id)
+                about = {"trace": trace.trace_id}
+                _log.exception("nothing can be learned from trace %s", trace.trace_id, extra=about)
         self._name_late()
         self._join.expire(now)
         self.scheduler.advance(now)

@@ -70,7 +70,8 @@ class Passes:
             except SQLAlchemyError:
                 raise
             except Exception as error:  # noqa: BLE001 - of this experiment's, whatever it is
-                _log.exception("experiment %s is called off", experiment.id)
+                about = {"campaign": campaign.id, "experiment": experiment.id}
+                _log.exception("experiment %s is called off", experiment.id, extra=about)
                 reason = f"it could not be followed: {type(error).__name__}: {error}"
                 self._arming.abort(campaign, experiment, reason, now)
             out = self._board.out_of_force(experiment.id, now)

@@ -141,7 +141,8 @@ class Record:
         try:
             lesson, changes, runs = campaign.close(experiment)
         except Exception as error:  # noqa: BLE001 - of this experiment's, whatever it is
-            _log.exception("experiment %s taught nothing", experiment.id)
+            about = {"campaign": campaign.id, "experiment": experiment.id}
+            _log.exception("experiment %s taught nothing", experiment.id, extra=about)
             experiment.fail(f"nothing could be learned: {type(error).__name__}: {error}", now)
             lesson, changes, runs = None, [], Runs()
         self._endings.append(_Ending(campaign, experiment, spent, lesson, changes, runs, began))

@@ -24,7 +24,6 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic.fields import FieldInfo
@@ -37,6 +36,7 @@ from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
 from ldfi.experiments.errors import InvalidConfig, InvalidGuardrail
 from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.telemetry.logs import LogFormat, LogLevel
 from ldfi.experiments.telemetry.prometheus import check_guardrail
 
 PREFIX: Final = "LDFI_"
@@ -82,10 +82,48 @@ def _secret_http(url: SecretStr | None) -> SecretStr | None:
     return url
 
 
+def _known_database(url: SecretStr) -> SecretStr:
+    try:
+        driver = make_url(url.get_secret_value()).drivername
+    except ArgumentError:
+        driver = ""
+    if not (driver.partition("+")[0] == "sqlite" or driver == "postgresql+psycopg"):
+        raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
+    return url
+
+
+def _short_enough(key: SecretStr | None) -> SecretStr | None:
+    if key is not None and len(key.get_secret_value().encode()) > _MAX_MEMBER_KEY:
+        raise ValueError(f"must have {_MAX_MEMBER_KEY} bytes at most")
+    return key
+
+
+def _readable_tokens(tokens: SecretStr) -> SecretStr:
+    Tokens(tokens.get_secret_value())
+    return tokens
+
+
+def _conditions(guardrails: tuple[str, ...]) -> tuple[str, ...]:
+    for promql in guardrails:
+        try:
+            check_guardrail(promql)
+        except InvalidGuardrail as error:
+            raise ValueError(str(error)) from error
+    return guardrails
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
 Lines = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_lines)]
 Url = Annotated[str | None, AfterValidator(_http)]
 TraceUrl = Annotated[str | None, AfterValidator(_trace_url)]
 SecretUrl = Annotated[SecretStr | None, AfterValidator(_secret_http)]
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_known_database)]
+MemberKey = Annotated[SecretStr | None, AfterValidator(_short_enough)]
+TokenList = Annotated[SecretStr, AfterValidator(_readable_tokens)]
+Conditions = Annotated[Lines, AfterValidator(_conditions)]
 
 
 class Config(BaseSettings):
@@ -100,7 +138,7 @@ class Config(BaseSettings):
         validate_default=False,
     )
 
-    database_url: SecretStr = Field(
+    database_url: DatabaseUrl = Field(
         SecretStr("sqlite:///ldfi.sqlite3"),
         description="Where the state is kept: `sqlite:///FILE` or "
         "`postgresql+psycopg://USER:PASSWORD@HOST/DATABASE` (the extra `ldfi[postgresql]`).",
@@ -127,13 +165,13 @@ class Config(BaseSettings):
         description="Where a trace can be looked at, with `{trace_id}` where its id goes; for "
         "Jaeger `https://jaeger.example.com/trace/{trace_id}`. Pages then link to it.",
     )
-    tokens: SecretStr = Field(
+    tokens: TokenList = Field(
         SecretStr(""),
         description="Bearer tokens, `ROLE:TOKEN` or `NAME@ROLE:TOKEN`, separated by commas; roles "
         "viewer, operator, admin, ingest, devices, edge, metrics. More can be made with "
         "`ldfi token`.",
     )
-    member_key: SecretStr | None = Field(
+    member_key: MemberKey = Field(
         None,
         min_length=16,
         description="Key with which members and devices are hashed at the door. Without one a new "
@@ -145,6 +183,13 @@ class Config(BaseSettings):
         description="Private key of Ed25519 in PEM with which the head of the chain of runs is "
         "signed (docs/certificates.md); while one key takes over from another, both. Needs "
         "`ldfi[signing]`. Without one, certificates are unsigned.",
+    )
+    log_format: Annotated[LogFormat, BeforeValidator(_lower)] = Field(
+        "text",
+        description="Lines of the log: `text` for people, `json` for programs (docs/logs.md).",
+    )
+    log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field(
+        "info", description="From where on is logged: `debug`, `info`, `warning` or `error`."
     )
     lease: float = Field(
         10.0, ge=3, le=60, description="Seconds for which an edge may inject without news from us."
@@ -207,7 +252,7 @@ class Config(BaseSettings):
         None, description="Prometheus, which guardrails and outcomes counted elsewhere ask."
     )
     prometheus_token: SecretStr | None = Field(None, description="Bearer token for Prometheus.")
-    guardrails: Lines = Field(
+    guardrails: Conditions = Field(
         (),
         description="PromQL conditions that must hold; a breach disarms everything. "
         "Needs `prometheus_url`.",
@@ -238,6 +283,20 @@ class Config(BaseSettings):
         le=9,
         description="Replicas of the topics, when they are made; 0: as the brokers do.",
     )
+    kafka_keep_traffic_hours: int = Field(
+        24,
+        ge=1,
+        le=8_760,
+        description="Hours for which the topics of spans, device metrics and observations keep "
+        "what is written to them, when they are made: longer than workers or schedulers are ever "
+        "down.",
+    )
+    kafka_keep_events_days: int = Field(
+        30, ge=1, le=3_650, description="Days, the same for the topic of events."
+    )
+    kafka_keep_dead_letters_days: int = Field(
+        14, ge=1, le=3_650, description="Days, the same for the topic of dead letters."
+    )
     kafka_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
         "PLAINTEXT", description="How to speak with the brokers; use `SASL_SSL` over any network."
     )
@@ -251,40 +310,6 @@ class Config(BaseSettings):
     )
     kafka_cert_file: str | None = Field(None, description="PEM file of our own certificate.")
     kafka_key_file: str | None = Field(None, description="PEM file of its key.")
-
-    @field_validator("database_url")
-    @classmethod
-    def _known_database(cls, url: SecretStr) -> SecretStr:
-        try:
-            driver = make_url(url.get_secret_value()).drivername
-        except ArgumentError:
-            driver = ""
-        if not (driver.partition("+")[0] == "sqlite" or driver == "postgresql+psycopg"):
-            raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
-        return url
-
-    @field_validator("member_key")
-    @classmethod
-    def _short_enough(cls, key: SecretStr | None) -> SecretStr | None:
-        if key is not None and len(key.get_secret_value().encode()) > _MAX_MEMBER_KEY:
-            raise ValueError(f"must have {_MAX_MEMBER_KEY} bytes at most")
-        return key
-
-    @field_validator("tokens")
-    @classmethod
-    def _readable_tokens(cls, tokens: SecretStr) -> SecretStr:
-        Tokens(tokens.get_secret_value())
-        return tokens
-
-    @field_validator("guardrails")
-    @classmethod
-    def _conditions(cls, guardrails: tuple[str, ...]) -> tuple[str, ...]:
-        for promql in guardrails:
-            try:
-                check_guardrail(promql)
-            except InvalidGuardrail as error:
-                raise ValueError(str(error)) from error
-        return guardrails
 
     @model_validator(mode="after")
     def _together(self) -> Self:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ldfi.experiments.errors import InvalidConfig
 from ldfi.experiments.process.config import Config
 from ldfi.experiments.streams.kafka import KafkaStream, Security
-from ldfi.experiments.streams.stream import Stream
+from ldfi.experiments.streams.stream import Topics
 
 
-def stream_of(config: Config, client: str = "ldfi") -> Stream:
+def stream_of(config: Config, client: str = "ldfi") -> KafkaStream:
     """Open the stream that a configuration names. Raises InvalidConfig where it names none."""
     if not config.kafka:
         raise InvalidConfig("there are no brokers: set LDFI_KAFKA to HOST:PORT")
@@ -23,4 +23,11 @@ def stream_of(config: Config, client: str = "ldfi") -> Stream:
         config.kafka_key_file,
     )
     replicas = config.kafka_replicas or -1
-    return KafkaStream(config.kafka, security, client=client, replicas=replicas)
+    retention = Topics(config.kafka_prefix).retention(
+        traffic=config.kafka_keep_traffic_hours * 3_600.0,
+        events=config.kafka_keep_events_days * 86_400.0,
+        dead_letters=config.kafka_keep_dead_letters_days * 86_400.0,
+    )
+    return KafkaStream(
+        config.kafka, security, client=client, replicas=replicas, retention=retention
+    )

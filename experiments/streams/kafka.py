@@ -82,7 +82,8 @@ class Security:
 
 class KafkaStream:
     """``bootstrap``: addresses of brokers. ``replicas``: of each topic that is made here; -1 leaves
-    that to the brokers, as does ``retention`` (seconds) if it is None."""
+    that to the brokers. ``retention``: for how many seconds topics that are made here keep what is
+    written to them; the brokers say it for those that are not named."""
 
     def __init__(
         self,
@@ -91,11 +92,11 @@ class KafkaStream:
         *,
         client: str = "ldfi",
         replicas: int = -1,
-        retention: float | None = None,
+        retention: Mapping[str, float] | None = None,
     ) -> None:
         self._replicas = replicas
-        self._retention = retention
-        self._options = {
+        self._retention = retention or {}
+        self.options = {
             "bootstrap_servers": list(bootstrap),
             "client_id": client,
             **_RECONNECT,
@@ -104,18 +105,15 @@ class KafkaStream:
 
     def ensure(self, topics: Mapping[str, int]) -> None:
         """See :class:`ldfi.experiments.streams.stream.Stream`."""
-        configs: dict[str, str] = {"message.timestamp.type": "LogAppendTime"}
-        if self._retention is not None:
-            configs["retention.ms"] = str(int(self._retention * 1000))
-        with _failing("topics cannot be made"):
-            admin = KafkaAdminClient(**self._options)
+        with failing("topics cannot be made"):
+            admin = KafkaAdminClient(**self.options)
             try:
                 there = set(admin.list_topics())
                 new = {
                     topic: {
                         "num_partitions": count,
                         "replication_factor": self._replicas,
-                        "configs": configs,
+                        "configs": self._configs(topic),
                     }
                     for topic, count in topics.items()
                     if topic not in there
@@ -127,21 +125,28 @@ class KafkaStream:
             finally:
                 admin.close()
         for each in known:
-            topic, count = _described(each)
+            topic, count = described(each)
             if count != topics[topic]:
                 raise StreamError(
                     f"topic {topic} has {count} partitions, wanted {topics[topic]}: spans, metrics "
-                    "and observations must have the same number"
+                    "and observations must have the same number. LDFI_KAFKA_PARTITIONS says it, "
+                    "and `ldfi streams grow` adds some"
                 )
+
+    def _configs(self, topic: str) -> dict[str, str]:
+        configs = {"message.timestamp.type": "LogAppendTime"}
+        if topic in self._retention:
+            configs["retention.ms"] = str(int(self._retention[topic] * 1000))
+        return configs
 
     def producer(self) -> KafkaWriter:
         """See :class:`ldfi.experiments.streams.stream.Stream`."""
-        with _failing("no producer"):
+        with failing("no producer"):
             return KafkaWriter(self._producer)
 
     def _producer(self) -> Any:
         return KafkaProducer(
-            **self._options,
+            **self.options,
             acks="all",
             enable_idempotence=True,
             linger_ms=5,
@@ -154,7 +159,7 @@ class KafkaStream:
 
     def group(self, name: str, topics: Sequence[str], listener: Listener) -> KafkaReader:
         """See :class:`ldfi.experiments.streams.stream.Stream`."""
-        with _failing("no consumer"):
+        with failing("no consumer"):
             consumer = self._consumer(
                 group_id=name,
                 session_timeout_ms=SESSION_MS,
@@ -167,7 +172,7 @@ class KafkaStream:
 
     def reader(self, topic: str, starts: Mapping[int, int]) -> KafkaReader:
         """See :class:`ldfi.experiments.streams.stream.Stream`."""
-        with _failing("no consumer"):
+        with failing("no consumer"):
             consumer = self._consumer(group_id=None)
             numbers = consumer.partitions_for_topic(topic)
             if not numbers:
@@ -180,7 +185,7 @@ class KafkaStream:
 
     def _consumer(self, **options: Any) -> Any:
         return KafkaConsumer(
-            **self._options,
+            **self.options,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             max_poll_records=2_000,
@@ -207,7 +212,7 @@ class KafkaWriter:
         self, topic: str, key: bytes | None, value: bytes, headers: Sequence[Header] = ()
     ) -> None:
         """See :class:`ldfi.experiments.streams.stream.Producer`."""
-        with _failing(f"{topic} cannot be written to"):
+        with failing(f"{topic} cannot be written to"):
             if self._producer is None:
                 self._producer = self._make()
             self._sent.append(self._producer.send(topic, value, key, list(headers)))
@@ -217,7 +222,7 @@ class KafkaWriter:
         if not self._sent:
             return
         sent, self._sent = self._sent, []
-        with _failing("not everything was acknowledged"):
+        with failing("not everything was acknowledged"):
             try:
                 self._producer.flush(timeout=DELIVERY_MS / 1000 + 2)
                 for future in sent:
@@ -262,7 +267,7 @@ class KafkaReader:
     def poll(self, seconds: float) -> list[Message]:
         """See :class:`ldfi.experiments.streams.stream.Consumer`. While the partitions are dealt
         anew it takes up to ``ANSWER_MS`` longer."""
-        with _failing("nothing can be read"):
+        with failing("nothing can be read"):
             batches = self._consumer.poll(timeout_ms=int(seconds * 1000))
             end = time.monotonic() + ANSWER_MS / 1000
             while self.joining and time.monotonic() < end:
@@ -296,7 +301,7 @@ class KafkaReader:
         found: dict[Place, int] = {}
         if self.moved:
             return found
-        with _failing("positions are not known"):
+        with failing("positions are not known"):
             for place in self._consumer.assignment():
                 at = self._consumer.position(place, timeout_ms=ANSWER_MS)
                 if at is not None:
@@ -308,7 +313,7 @@ class KafkaReader:
         places = list(self._consumer.assignment())
         if not places or self.moved:
             return {}
-        with _failing("the broker does not say how far its partitions go"):
+        with failing("the broker does not say how far its partitions go"):
             ends = self._consumer.end_offsets(places, timeout_ms=ANSWER_MS)
         return {(place.topic, place.partition): end for place, end in ends.items()}
 
@@ -316,7 +321,7 @@ class KafkaReader:
         """See :class:`ldfi.experiments.streams.stream.Consumer`."""
         if self.moved:
             raise StreamError("not committed: the partitions have changed hands")
-        with _failing("not committed"):
+        with failing("not committed"):
             self._consumer.commit(
                 {
                     TopicPartition(*place): OffsetAndMetadata(offset, "", -1)
@@ -327,7 +332,7 @@ class KafkaReader:
 
     def close(self) -> None:
         """See :class:`ldfi.experiments.streams.stream.Consumer`."""
-        with _failing("the group was not left"):
+        with failing("the group was not left"):
             self._consumer.close(autocommit=False, timeout_ms=ANSWER_MS)
 
     def _begin_at_committed(self) -> None:
@@ -361,14 +366,15 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python
         self._listener.forget()
 
 
-def _described(topic: Any) -> tuple[str, int]:
+def described(topic: Any) -> tuple[str, int]:
+    """Read of a topic's description its name and how many partitions it has."""
     name = topic["name"] if isinstance(topic, dict) else topic.name
     partitions = topic["partitions"] if isinstance(topic, dict) else topic.partitions
     return str(name), len(partitions)
 
 
 @contextmanager
-def _failing(what: str) -> Iterator[None]:
+def failing(what: str) -> Iterator[None]:
     """Turn errors of kafka-python into ours."""
     try:
         yield

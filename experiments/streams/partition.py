@@ -178,7 +178,8 @@ class PartitionWork:
                 self._take_trace(trace)
             except Exception:  # noqa: BLE001 - one bad trace must not hold up the others
                 self.dropped["trace_unreadable"] += 1
-                _log.exception("nothing can be learned from trace %s", trace.trace_id)
+                about = {"trace": trace.trace_id}
+                _log.exception("nothing can be learned from trace %s", trace.trace_id, extra=about)
         self._expire()
 
     def joined(self) -> list[tuple[Observation, Halves]]:

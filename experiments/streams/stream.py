@@ -61,6 +61,16 @@ class Topics:
         """What could not be read, with the reason as a header."""
         return f"{self.prefix}.dead-letters"
 
+    def group(self, name: str) -> str:
+        """Name a group of readers."""
+        return f"{self.prefix}.{name}"
+
+    def retention(self, *, traffic: float, events: float, dead_letters: float) -> dict[str, float]:
+        """Say for how many seconds each topic keeps what is written to it. Spans, metrics and
+        observations go together: each is of use only with the others."""
+        keyed = dict.fromkeys((self.spans, self.metrics, self.observations), traffic)
+        return {**keyed, self.events: events, self.dead_letters: dead_letters}
+
     def partitions(self, count: int) -> dict[str, int]:
         """Say how many partitions each topic has. The halves of a request must meet in one
         worker, so spans and metrics have the same number; observations too, which keeps them in

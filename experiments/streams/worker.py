@@ -92,9 +92,7 @@ class Worker:
         self._read_at = self._settled_at = clock()
         self._producer = stream.producer()
         try:
-            self._consumer = stream.group(
-                f"{topics.prefix}.{GROUP}", [topics.spans, topics.metrics], self
-            )
+            self._consumer = stream.group(topics.group(GROUP), [topics.spans, topics.metrics], self)
         except BaseException:
             self._producer.close()
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,6 +34,14 @@ def collector() -> Path:
         return installed()
     except Missing as error:
         _missing(str(error))
+
+
+def helm() -> str:
+    """Helm as deploy/helm/build leaves it in the cache; skipped in CI as well where it could not be
+    built: that takes some hundred modules from the network, and no other test hangs on them."""
+    asked = [str(DEPLOY / "helm" / "build"), "--where"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return found if Path(found).exists() else pytest.skip("Helm is not built: deploy/helm/build")
 
 
 def _missing(why: str) -> NoReturn:

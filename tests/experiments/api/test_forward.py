@@ -51,6 +51,8 @@ def test_what_needs_the_engine_is_answered_by_the_leader(
             there, direct = api.get(path), here.get(path)
             assert (there.status_code, there.json()) == (direct.status_code, direct.json())
             assert there.headers["content-type"] == direct.headers["content-type"]
+        named = api.get("/api/v1/status", headers={"X-Request-ID": "mine"}).headers
+        assert named.get_list("x-request-id") == ["mine"]
         # What is wrong with a request is found out before it is passed on
         assert problem(api.get("/api/v1/classes", params={"typo": 1})) == "invalid"
         stranger = httpx.get(f"{api.base_url}/api/v1/status", trust_env=False)
