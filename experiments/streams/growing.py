@@ -17,7 +17,7 @@ from ldfi.experiments.streams.stream import Place, Topics
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TopicsSeen:
     """How topics stand. ``partitions``: of each that is there. ``members``: of the group of
     workers. ``ends``: the offset that the next message written will have. ``committed``: up to
     where the group has finished, where it has ever said so."""
@@ -44,14 +44,14 @@ class Growth:
 class TopicKeeper(Protocol):
     """Whoever may look at topics and change them."""
 
-    def standing(self, topics: Topics) -> Standing:
+    def standing(self, topics: Topics) -> TopicsSeen:
         """Look how they stand. Raises StreamError."""
 
     def grow(self, topic: str, partitions: int) -> None:
         """Give a topic so many partitions. Raises StreamError."""
 
 
-def plan(topics: Topics, standing: Standing, partitions: int) -> list[Growth]:
+def plan(topics: Topics, standing: TopicsSeen, partitions: int) -> list[Growth]:
     """Say what grows, in order: first what workers write to, last what they find requests in. Asked
     again after it broke off, the rest. Raises Conflict where it would not be safe."""
     keyed = (topics.observations, topics.metrics, topics.spans)
@@ -84,7 +84,7 @@ def plan(topics: Topics, standing: Standing, partitions: int) -> list[Growth]:
     return grown
 
 
-def grow(keeper: TopicKeeper, topics: Topics, planned: list[Growth], before: Standing) -> int:
+def grow(keeper: TopicKeeper, topics: Topics, planned: list[Growth], before: TopicsSeen) -> int:
     """Do what was planned; how many messages were written meanwhile, which should be none: their
     requests may be cut in two. Raises StreamError."""
     for each in planned:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
-from ldfi.experiments.streams.growing import Standing
+from ldfi.experiments.streams.growing import TopicsSeen
 from ldfi.experiments.streams.kafka import ANSWER_MS, KafkaStream, described, failing
 from ldfi.experiments.streams.stream import Place, Topics
 from ldfi.experiments.streams.worker import GROUP
@@ -20,17 +20,17 @@ class KafkaTopics:
     def __init__(self, stream: KafkaStream) -> None:
         self._options = stream.options
 
-    def standing(self, topics: Topics) -> Standing:
+    def standing(self, topics: Topics) -> TopicsSeen:
         """See :class:`ldfi.experiments.streams.growing.TopicKeeper`."""
         group = topics.group(GROUP)
         with failing("topics cannot be looked at"), self._open(KafkaAdminClient) as admin:
             there = {*admin.list_topics()} & topics.partitions(1).keys()
             if not there:
-                return Standing({}, 0, {}, {})
+                return TopicsSeen({}, 0, {}, {})
             partitions = dict(map(described, admin.describe_topics(sorted(there))))
             read = {name: partitions.get(name, 0) for name in (topics.spans, topics.metrics)}
             ends, committed = self._offsets(group, read)  # a consumer waits for a coordinator
-            return Standing(partitions, _members(admin, group), ends, committed)
+            return TopicsSeen(partitions, _members(admin, group), ends, committed)
 
     def _offsets(
         self, group: str, partitions: Mapping[str, int]

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.errors import Conflict, StreamError
-from ldfi.experiments.streams.growing import Growth, Standing, grow, plan
+from ldfi.experiments.streams.growing import Growth, TopicsSeen, grow, plan
 from ldfi.experiments.streams.stream import Topics
 
 TOPICS = Topics("t")
 KEYED = (TOPICS.observations, TOPICS.metrics, TOPICS.spans)
 
 
-def standing(**more: Any) -> Standing:
-    quiet = Standing(dict.fromkeys(KEYED, 4), 0, {}, {})
+def standing(**more: Any) -> TopicsSeen:
+    quiet = TopicsSeen(dict.fromkeys(KEYED, 4), 0, {}, {})
     return replace(quiet, **more)
 
 
@@ -30,8 +30,8 @@ class Keeper:
     patience: int = 100
     done: list[str] = field(default_factory=list)
 
-    def standing(self, _: Topics) -> Standing:
-        return Standing(dict(self.partitions), 0, {}, {})
+    def standing(self, _: Topics) -> TopicsSeen:
+        return TopicsSeen(dict(self.partitions), 0, {}, {})
 
     def grow(self, topic: str, partitions: int) -> None:
         if len(self.done) >= self.patience:
@@ -94,9 +94,9 @@ def test_topics_are_made_by_the_service_only() -> None:
 
 def test_what_was_written_meanwhile_is_counted() -> None:
     class Busy(Keeper):
-        def standing(self, _: Topics) -> Standing:
+        def standing(self, _: Topics) -> TopicsSeen:
             place = (TOPICS.spans, 0)
-            return Standing(dict(self.partitions), 0, {place: 5 + len(self.done)}, {place: 5})
+            return TopicsSeen(dict(self.partitions), 0, {place: 5 + len(self.done)}, {place: 5})
 
     keeper = Busy(dict.fromkeys(KEYED, 1))
     before = keeper.standing(TOPICS)
