@@ -13,6 +13,13 @@ import { Connection, SecureConnection } from './socket.js'
 /** Between an answer and the end of the connection that cuts it: a moment, as over a network. */
 const BETWEEN = 5 // milliseconds
 
+/**
+ * Those that undici has. Of a socket the system knows, of ours nobody: were one collected before it is closed, the
+ * timer of undici that closes it would find nothing, and end the process.
+ * @type {Set<Connection>}
+ */
+const open = new Set()
+
 /** Whether a call of HTTP can fail in this way at all; of a `timeout` the caller's patience decides. */
 export function possible(kind, method) {
   if (method === 'CONNECT' || (method === 'HEAD' && lacksBody(kind))) return false
@@ -73,7 +80,11 @@ export function connector(firing, method, real) {
     }
     const release = (connection) => real(options, (error, socket) => connection.join(error, socket))
     const connection = standIn(act(firing, method, release), secure)
-    connection.once('close', () => firing.proof.end({ type: 'aborted' }))
+    open.add(connection)
+    connection.once('close', () => {
+      open.delete(connection)
+      firing.proof.end({ type: 'aborted' })
+    })
     process.nextTick(done, null, connection)
   }
 }
