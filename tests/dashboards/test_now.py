@@ -273,6 +273,15 @@ def test_a_halt_says_who_and_since_when(seeded_url: str, seeded: Seeded, tmp_pat
         assert "has to resume “player”, which is paused" in said
 
 
+def test_rows_of_the_audit_name_class_and_fault(harbour: tuple[FastAPI, Site]) -> None:
+    viewer = harbour[1].logged_in("viewer")
+    for kind in ("experiment", "finding"):
+        said = text_of(viewer.get(f"/audit?kind={kind}"))
+        assert "GET /locks : pump's call to tank (PUT /levels/*)" in said or (
+            "GET /locks: pump's call to tank (PUT /levels/*)" in said
+        )
+
+
 def test_the_link_is_whole() -> None:
     assert to_was_it_us(0, 900, "GET /a?b&c") == (
         "/was-it-us?since=1970-01-01T00:00:00Z&until=1970-01-01T00:15:00Z&request_class=GET+%2Fa%3Fb%26c"
