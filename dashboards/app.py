@@ -24,10 +24,11 @@ from ldfi.dashboards.pages import (
     live,
     maintenance,
     new_campaign,
-    overview,
+    now,
     replays,
     safety,
     tokens,
+    was_it_us,
     what_if,
 )
 from ldfi.dashboards.render import error_page
@@ -38,7 +39,8 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     login.router,
     login.api,
     live.router,
-    overview.router,
+    now.router,
+    was_it_us.router,
     new_campaign.router,  # before /campaigns/{id}
     campaigns.router,
     calendar.router,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 _OURS: Final = re.compile(r"/(?![/\\])[^\x00-\x20\x7f\\]*")
 
@@ -34,6 +35,12 @@ def to_certificate(campaign_id: str) -> str:
     return f"/certificates/{quote(campaign_id, safe='')}"
 
 
+def to_was_it_us(since: float, until: float, request_class: str | None = None) -> str:
+    """Link to what was armed in a window of time: for anybody, wherever their clock is."""
+    window = {"since": _stamp(since), "until": _stamp(until), "request_class": request_class}
+    return f"/was-it-us?{urlencode({k: v for k, v in window.items() if v}, safe=':')}"
+
+
 def to_trace(template: str, trace_id: str) -> str | None:
     """Link to where a trace can be looked at (``LDFI_TRACE_URL``); None where nobody has said."""
     return web(template.replace("{trace_id}", quote(trace_id, safe="")))
@@ -60,3 +67,7 @@ def to_subject(what: str, subject: str) -> str | None:
 def ours(path: str) -> str:
     """Keep ``path`` where it is one of this site, else the overview: nobody is sent elsewhere."""
     return path if _OURS.fullmatch(path) else "/"
+
+
+def _stamp(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -21,7 +21,7 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 THEMES: Final = ("light", "dark")
 
 NAVIGATION: Final = (
-    ("/", "Overview"),
+    ("/", "Now"),
     ("/findings", "Findings"),
     ("/classes", "Request classes"),
     ("/campaigns", "Campaigns"),
@@ -60,6 +60,7 @@ def environment() -> Environment:
         web=links.web,
         interval_bar=curves.interval_bar,
         to_subject=links.to_subject,
+        to_was_it_us=links.to_was_it_us,
     )
     return made
 

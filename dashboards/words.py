@@ -1,6 +1,7 @@
 """How templates say times, shares and names: their filters.
 
-Times are written in UTC, and a script puts them in the viewer's zone.
+Times are written in UTC, with 24 hours and as the command line has them, and a script puts them in
+the viewer's zone.
 """
 
 from __future__ import annotations
@@ -16,22 +17,28 @@ from ldfi.experiments.analyze.words import happens
 
 _PARTS: Final = re.compile(r"[^@>:/]*[@>:/]+|[^@>:/]+")
 _RAISED: Final = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_MINUTE: Final = "%Y-%m-%d %H:%M"
 _KINDS: Final = {"error": "fails", "delay": "is too slow", "down": "is down"}
 
 
 def moment(at: float | None) -> Markup:
     """Show a time (Unix seconds) to the minute."""
-    return _time(at, "%d %b %Y, %H:%M", "minute")
+    return _time(at, _MINUTE, "minute")
+
+
+def clock(at: float | None) -> Markup:
+    """Show the time of day (Unix seconds) to the minute, where the day goes without saying."""
+    return _time(at, "%H:%M", "clock")
 
 
 def second(at: float | None) -> Markup:
     """Show a time (Unix seconds) to the second."""
-    return _time(at, "%d %b %Y, %H:%M:%S", "second")
+    return _time(at, f"{_MINUTE}:%S", "second")
 
 
 def ago(at: float | None) -> Markup:
     """Show a time (Unix seconds); with the script, how long ago that is."""
-    return _time(at, "%d %b %Y, %H:%M", "ago")
+    return _time(at, _MINUTE, "ago")
 
 
 def _time(at: float | None, form: str, show: str) -> Markup:
@@ -112,6 +119,7 @@ def listed(words: Iterable[str]) -> str:
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "moment": moment,
+    "clock": clock,
     "second": second,
     "ago": ago,
     "duration": duration,

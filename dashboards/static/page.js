@@ -12,10 +12,16 @@
   };
   remember("ldfi_zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
 
-  // Times are UTC in the page: without this script they stay so.
-  const minute = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
-  const withYear = { ...minute, year: "numeric" };
-  const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+  // Times are UTC in the page: without this script they stay so. 24 hours and a zone, always.
+  const parts = new Intl.DateTimeFormat("en-GB", {
+    year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
+    hourCycle: "h23", timeZoneName: "short",
+  });
+  const written = (at, shown) => {
+    const of = Object.fromEntries(parts.formatToParts(at).map((part) => [part.type, part.value]));
+    const day = shown === "clock" ? "" : `${of.year}-${of.month}-${of.day} `;
+    return `${day}${of.hour}:${of.minute}${shown === "second" ? `:${of.second}` : ""} ${of.timeZoneName}`;
+  };
   const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
   const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 
@@ -28,12 +34,9 @@
 
   const say = (time) => {
     const at = new Date(time.dateTime);
-    const options = at.getFullYear() === new Date().getFullYear() ? minute : withYear;
     const shown = time.dataset.show;
-    if (shown === "ago") time.textContent = ago((at - Date.now()) / 1000);
-    else if (shown === "second") time.textContent = at.toLocaleString(undefined, { ...options, second: "2-digit" });
-    else time.textContent = at.toLocaleString(undefined, options);
-    time.title = full.format(at);
+    time.textContent = shown === "ago" ? ago((at - Date.now()) / 1000) : written(at, shown);
+    time.title = written(at, "second");
   };
 
   const sayAll = (within) => within.querySelectorAll("time[data-show]").forEach(say);

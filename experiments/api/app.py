@@ -31,6 +31,7 @@ from ldfi.experiments.api import (
     replays,
     safety,
     tokens,
+    was_it_us,
 )
 from ldfi.experiments.api.decoding import Decoding
 from ldfi.experiments.api.forward import Forwarder
@@ -61,6 +62,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     replays.router,
     classes.router,
     safety.router,
+    was_it_us.router,
     events.router,
     ids.router,
     tokens.router,

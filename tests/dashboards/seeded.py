@@ -241,7 +241,8 @@ def crowd(url: str, experiments: int, others: int = 100, now: float | None = Non
     database = Database(url)
     with database.change(now) as change:
         decided, finished = ExperimentRow.state == "decided", CampaignRow.state == "finished"
-        _copy(change, ExperimentRow, experiments, now, "created_at", "ended_at", where=decided)
+        times = ("created_at", "armed_at", "ended_at", "lease_until")
+        _copy(change, ExperimentRow, experiments, now, *times, where=decided)
         _copy(change, CampaignRow, others, now, "created_at", "run_started_at", where=finished)
         _copy(change, FindingRow, others, now, "found_at")
         _copy(change, MaintenanceRow, others, now, "opened_at")

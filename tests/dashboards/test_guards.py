@@ -29,6 +29,7 @@ ALLOWED: dict[tuple[str, str], set[Role]] = {
     ("GET", "/"): LOOK,
     ("GET", "/live"): LOOK,
     ("GET", "/now"): LOOK,
+    ("GET", "/was-it-us"): LOOK,
     ("GET", "/campaigns"): LOOK,
     ("GET", "/campaigns/{campaign_id}"): LOOK,
     ("GET", "/calendar"): LOOK,

@@ -26,7 +26,7 @@ from ldfi.dashboards.words import (
 def test_a_time_is_utc_and_carries_itself_for_the_script() -> None:
     said = moment(1_767_225_600.0)
     assert said == (
-        '<time datetime="2026-01-01T00:00:00Z" data-show="minute">01 Jan 2026, 00:00 UTC</time>'
+        '<time datetime="2026-01-01T00:00:00Z" data-show="minute">2026-01-01 00:00 UTC</time>'
     )
     assert 'data-show="ago"' in ago(0)
     assert "00:00:01 UTC" in second(1)

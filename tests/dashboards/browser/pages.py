@@ -14,7 +14,8 @@ OPEN: Final[Mapping[str, Where]] = {"login": lambda _: "/login"}
 """Pages for whoever is not logged in."""
 
 PAGES: Final[Mapping[str, Where]] = {
-    "overview": lambda _: "/",
+    "now": lambda _: "/",
+    "was-it-us": lambda _: "/was-it-us?since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z",
     "classes": lambda _: "/classes",
     "class": lambda _: f"/classes/{quote('GET /boot', safe='')}",
     "point": lambda _: (

@@ -108,7 +108,7 @@ def test_a_file_needs_nothing_but_itself(
     name: str,
     scheme: Scheme,
 ) -> None:
-    visitor = visitors.visit("overview")
+    visitor = visitors.visit("now")
     got = visitor.page.request.get(f"{site.url}{FILES[name](site.known)}")
     assert "attachment" in got.headers["content-disposition"]
     (tmp_path / "file.html").write_bytes(got.body())

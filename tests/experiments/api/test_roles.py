@@ -31,6 +31,7 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/v1/status"): LOOK,
     ("GET", "/api/v1/classes"): LOOK,
     ("GET", "/api/v1/audit"): LOOK,
+    ("GET", "/api/v1/was-it-us"): LOOK,
     ("GET", "/api/v1/ids"): LOOK,
     ("GET", "/api/v1/whatif"): LOOK,
     ("POST", "/api/v1/forecast"): LOOK,

@@ -1,4 +1,5 @@
-"""The first page: what is armed now, what it may still cost, what goes on and what was found."""
+"""The first page, *Now*: how things stand, what was injected today, what hurts most and who must
+act; below it what is armed, what it may still cost, what goes on and what was found."""
 
 from __future__ import annotations
 
@@ -8,8 +9,11 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 
+from ldfi.dashboards import strip, windows
+from ldfi.dashboards.now_story import ACTS, now_story
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.zones import viewers_zone
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.service import Db, Running, live_campaign
 from ldfi.experiments.api.views import AuditView, CampaignView, ExperimentView, finding_view
@@ -48,11 +52,13 @@ class OpenClass:
 
 
 @router.get("/")
-async def overview(request: Request, engine: Running, db: Db, _caller: Viewer) -> Response:
+async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> Response:
     """Show everything at a glance."""
     now = time.time()
     limits = engine.scheduler.state.limits
+    tz = viewers_zone(request)
     with db.read() as session:
+        story = now_story(session, engine, tz, now)
         hour = arming.charged(session, arming.within(now - arming.HOUR))
         day = arming.charged(session, arming.within(now - arming.DAY))
         newest = select(CampaignRow).order_by(CampaignRow.created_at.desc(), CampaignRow.id.desc())
@@ -67,7 +73,14 @@ async def overview(request: Request, engine: Running, db: Db, _caller: Viewer) -
         audit = [AuditView.of(row) for row in session.scalars(done)]
     return rendered(
         request,
-        "overview.html",
+        "now_page.html",
+        story=story,
+        axis=strip.axis(story.hours),
+        kinds=strip.KINDS,
+        most_acts=ACTS,
+        zone=tz.key,
+        class_names=sorted(engine.catalogue.classes),
+        written=windows.written,
         armed=_armed(engine),
         budgets=[
             Budget("hour", hour, limits.members_per_hour),

@@ -1,0 +1,226 @@
+"""What the first page tells before anybody scrolls: is anything injected, was it us, what hurts
+most, and who must act?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from ldfi.dashboards import strip
+from ldfi.dashboards.must_act import Act, acts
+from ldfi.dashboards.phrases import said_together
+from ldfi.dashboards.standing import Standing
+from ldfi.dashboards.worst import SHOWN, CalleesOf, Weakness, ranked, sentence
+from ldfi.experiments.api.service import live_experiments
+from ldfi.experiments.api.was_it_us import LAST, live_exposure, with_live
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.lifecycle import HURTING
+from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.judging.injected import Exposure, Injected
+from ldfi.experiments.store import injected as stored
+from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
+
+DAY: Final = 86_400.0
+ROWS, FOLDED, LISTED, ACTS = 4, 30, 40, 4
+FINDINGS: Final = 1_000
+"""Findings that are ranked, the newest: nobody has more, and a page has to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An experiment that may be injecting, for people. ``ends``: by itself, at the latest."""
+
+    experiment: Experiment
+    said: str
+    ends: float
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An experiment of the past, in words."""
+
+    injected: Injected
+    kind: strip.Kind
+    said: str
+    came: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hurting:
+    """A weakness as a sentence, and what came of it when it was tried."""
+
+    weakness: Weakness
+    sentence: str
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class NowStory:
+    """``rows``: shown at once; ``folded``: below them; ``classes``: how many there are in all.
+    ``newest``: marks of the strip with their classes, to be read.
+    ``recent``: what was armed since ``recently``."""
+
+    now: float
+    standing: Standing
+    running: list[Running]
+    day: Exposure
+    rows: list[strip.Row]
+    folded: list[strip.Row]
+    classes: int
+    hours: list[strip.Hour]
+    newest: list[tuple[str, strip.Mark]]
+    recently: float
+    recent: Exposure
+    armed: list[Told]
+    worst: list[Hurting]
+    hurting: int
+    acts: list[Act]
+
+
+def now_story(session: Session, engine: Engine, tz: ZoneInfo, now: float | None = None) -> NowStory:
+    """Tell it, with one question to the database for all of the last 24 hours."""
+    now = time.time() if now is None else now
+    callees_of = callees(engine)
+    day = strip.by_class(stored.bunches(session, now - DAY, now, strip.STEPS))
+    alone = [each.first for _, some, _ in day[:ROWS] for each in some if each.alone]
+    looked_at = or_(ExperimentRow.id.in_(alone), stored.within(now - LAST, now))
+    injected = with_live(engine, stored.injected(session, looked_at))
+    recent = [each for each in injected if each.within(now - LAST, now)]
+    findings = _findings(session)
+    state = engine.scheduler.state
+    campaigns = list(state.campaigns.values())
+    edges = len(engine.board.edges(now))
+    must = acts(
+        findings, campaigns, state.halted, _halt(session, state.halted), state.breach, edges,
+        callees_of,
+    )  # fmt: skip
+    rates = {name: known.rate(now) for name, known in engine.catalogue.classes.items()}
+    weak = ranked(findings, rates)
+    said = {each.id: _titled(each, callees_of) for each in injected}
+    made = strip.rows(day[: ROWS + FOLDED], now - DAY, now, said)
+    marks = [(row.request_class, mark) for row in made[:ROWS] for mark in row.marks]
+    return NowStory(
+        now=now,
+        standing=_standing(engine, edges, len(must)),
+        running=_running(engine, callees_of),
+        day=sum((exposure for _, _, exposure in day), live_exposure(engine)),
+        rows=made[:ROWS],
+        folded=made[ROWS:],
+        classes=len(day),
+        hours=strip.hours(now - DAY, now, tz),
+        newest=sorted(marks, key=lambda one: -one[1].since)[:LISTED],
+        recently=now - LAST,
+        recent=Exposure.of(recent),
+        armed=[told(each, callees_of) for each in recent[::-1]],
+        worst=_worst(session, weak[:SHOWN], callees_of),
+        hurting=len(weak),
+        acts=must,
+    )
+
+
+def callees(engine: Engine) -> CalleesOf:
+    """Tell what the points of a class reach, while the class is known."""
+
+    def of(request_class: str) -> Mapping[str, str]:
+        known = engine.catalogue.classes.get(request_class)
+        return known.traffic.topology.callees if known is not None else {}
+
+    return of
+
+
+def told(injected: Injected, callees_of: CalleesOf) -> Told:
+    """Say what was tried and what came of it."""
+    said = said_together(injected.hypothesis, callees_of(injected.request_class))
+    kind = strip.kind_of(injected.verdict, running=injected.running)
+    return Told(injected, kind, said, came_of(injected))
+
+
+def came_of(injected: Injected) -> str:
+    """Say how many devices were hurt. What the edges have not said yet is a limit."""
+    if injected.lost:
+        return f"nobody knows what came of it, on {_devices(injected.treated)} at most"
+    most = " at most" if injected.running else ""
+    if not injected.treated:
+        return "no device was treated"
+    hurt = f"{injected.hurt:,}" if injected.hurt else "none"
+    return f"{hurt} of {_devices(injected.treated)}{most} hurt"
+
+
+def _devices(count: int) -> str:
+    return "1 device" if count == 1 else f"{count:,} devices"
+
+
+def _titled(injected: Injected, callees_of: CalleesOf) -> str:
+    each = told(injected, callees_of)
+    return f"{each.said}: {each.came}"
+
+
+def _findings(session: Session) -> list[FindingRow]:
+    query = select(FindingRow).where(FindingRow.state.in_([*HURTING, "suspected"]))
+    return list(session.scalars(query.order_by(FindingRow.found_at.desc()).limit(FINDINGS)))
+
+
+def _halt(session: Session, halted: str | None) -> AuditRow | None:
+    """Find who halted, where anything is."""
+    if halted is None:
+        return None
+    query = select(AuditRow).where(AuditRow.what == "halt").order_by(AuditRow.id.desc())
+    return session.scalars(query.limit(1)).first()
+
+
+def _active(engine: Engine) -> list[Experiment]:
+    return [each for each in live_experiments(engine).values() if each.active]
+
+
+def _standing(engine: Engine, edges: int, waiting: int) -> Standing:
+    state = engine.scheduler.state
+    active = _active(engine)
+    injecting = [each for each in active if each.state != "settling"]
+    going = any(campaign.state == "running" for campaign in state.campaigns.values())
+    return Standing(
+        hurt=[len(each.hurt) for each in injecting],
+        counting=len(active) - len(injecting),
+        halted=state.halted is not None,
+        breach=state.breach is not None,
+        stuck=going and not edges,
+        waiting=waiting,
+    )
+
+
+def _running(engine: Engine, callees_of: CalleesOf) -> list[Running]:
+    found = [each for each in _active(engine) if each.state != "settling"]
+    return [
+        Running(
+            each,
+            said_together(sorted(each.hypothesis), callees_of(each.request_class)),
+            (each.armed_at or 0.0) + each.settings.window,
+        )
+        for each in sorted(found, key=lambda each: each.armed_at or 0.0)
+    ]
+
+
+def _worst(
+    session: Session, weak: Sequence[Weakness], callees_of: Callable[[str], Mapping[str, str]]
+) -> list[Hurting]:
+    found_by = [each.finding.experiment_id for each in weak]
+    query = select(ExperimentRow.id, ExperimentRow.comparison).where(ExperimentRow.id.in_(found_by))
+    counts: dict[str, Any] = dict(session.execute(query).tuples().all())
+    found = []
+    for each in weak:
+        row = each.finding
+        seen = counts.get(row.experiment_id) or {}
+        said = sentence(row, seen, callees_of(row.request_class))
+        arm = seen.get("treatment") or {"devices": 0, "failures": 0}
+        of = (
+            f"{arm['failures']:,} of {_devices(arm['devices'])} that met it"
+            if arm["devices"]
+            else ""
+        )
+        found.append(Hurting(each, said, of))
+    return found

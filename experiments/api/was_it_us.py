@@ -1,0 +1,146 @@
+"""Was it us? What was armed in a window of time, what came of it, and who halted meanwhile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.documents import Filter
+from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
+from ldfi.experiments.api.problems import Problem
+from ldfi.experiments.api.routes import GuardedRoute
+from ldfi.experiments.api.service import Db, Running, live_experiments
+from ldfi.experiments.api.views import AuditView, View
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.judging.injected import Exposure, Injected, WasIt
+from ldfi.experiments.store import injected as stored
+from ldfi.experiments.store.schema import AuditRow, ExperimentRow
+from ldfi.experiments.telemetry import clock
+
+router = APIRouter(prefix="/api/v1/was-it-us", tags=["safety"], route_class=GuardedRoute)
+
+LAST: Final = 900.0
+"""Seconds that are looked back where nobody says how far."""
+
+ENDED_BY: Final = ("halt", "resume", "disarmed", "experiment called off")
+"""What is done to everything, or to an experiment, by somebody who wants it to end or go on."""
+
+DONE: Final = 50
+_LATEST: Final = 2.0**40
+
+Moment = Annotated[float | SkipJsonSchema[None], Query(ge=0, le=_LATEST, allow_inf_nan=False)]
+
+
+class InjectedView(View):
+    """An experiment that was armed in the window."""
+
+    id: str
+    campaign_id: str
+    request_class: str = Field(examples=["GET /boot"])
+    hypothesis: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
+    state: str = Field(examples=["observing", "decided", "aborted"])
+    verdict: str | None = Field(examples=["harmful", "tolerated", "inconclusive"])
+    reason: str
+    since: float = Field(description="When it was armed.")
+    until: float | None = Field(description="After which nothing of it was injected, for sure.")
+    treated: int = Field(description="Members treated; until it has ended, at most.")
+    hurt: int = Field(description="Those of them whose devices reported a failure.")
+    lost: bool = Field(description="Nobody knows what it did: whoever ran it was gone.")
+
+
+class WasItUsView(Page[InjectedView]):
+    """The answer, and what it rests on: the experiments, newest first, and who intervened."""
+
+    since: float
+    until: float
+    answer: WasIt = Field(description="`no` is certain; that it was is never said for certain.")
+    words: str = Field(examples=["Perhaps: 2 of 4 experiments hurt 32 devices."])
+    experiments: int = Field(description="All that were armed in the window.")
+    hurt: int = Field(description="Members whose devices failed under them.")
+    done: list[AuditView] = Field(description="Halts, resumes and experiments called off.")
+
+
+@router.get("")
+async def was_it_us(
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    links: Links,
+    since: Annotated[Moment, Query(description="Unix seconds; 15 minutes ago.")] = None,
+    until: Annotated[Moment, Query(description="Unix seconds; now.")] = None,
+    request_class: Annotated[Filter, Query(description="Only on this class.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> WasItUsView:
+    """Say whether anything was injected in a window of time, and what came of it."""
+    until = clock.now() if until is None else until
+    since = max(0.0, until - LAST) if since is None else since
+    if since > until:
+        raise Problem(422, "invalid", "since: the window ends before it begins")
+    with db.read() as session:
+        exposure = exposure_of(session, engine, since, until, request_class)
+        query = select(ExperimentRow).where(stored.within(since, until, request_class))
+        found = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor, limit)
+        rows = with_live(engine, [stored.injected_of(row) for row in found.items])
+        done = [AuditView.of(row) for row in interventions(session, since, until)]
+    if found.next is not None:
+        links.following(found.next)
+    return WasItUsView(
+        items=[InjectedView.model_validate(each) for each in rows],
+        next=found.next,
+        since=since,
+        until=until,
+        answer=exposure.answer,
+        words=exposure.words,
+        experiments=exposure.experiments,
+        hurt=exposure.hurt,
+        done=done,
+    )
+
+
+def exposure_of(
+    session: Session, engine: Engine, since: float, until: float, request_class: str | None
+) -> Exposure:
+    """Sum up what a window's experiments did, those that still run included."""
+    recorded = stored.exposure(session, since, until, request_class)
+    return (
+        recorded if since > clock.now() else recorded + live_exposure(engine, until, request_class)
+    )
+
+
+def live_exposure(
+    engine: Engine, until: float = math.inf, request_class: str | None = None
+) -> Exposure:
+    """Sum up what is not on record yet of those that still run: whom they have hurt so far."""
+    hurt = [
+        len(each.hurt)
+        for each in live_experiments(engine).values()
+        if each.active
+        and (each.armed_at or 0.0) <= until
+        and request_class in {None, each.request_class}
+    ]
+    return Exposure(harmful=sum(map(bool, hurt)), hurt=sum(hurt))
+
+
+def with_live(engine: Engine, injected: Sequence[Injected]) -> list[Injected]:
+    """Count devices that failed under what still runs: that is on record only afterwards."""
+    live = live_experiments(engine)
+    return [
+        replace(each, hurt=len(live[each.id].hurt)) if each.id in live else each
+        for each in injected
+    ]
+
+
+def interventions(session: Session, since: float, until: float) -> list[AuditRow]:
+    """List who halted, resumed or called something off in a window, oldest first."""
+    query = select(AuditRow).where(AuditRow.at.between(since, until), AuditRow.what.in_(ENDED_BY))
+    return list(session.scalars(query.order_by(AuditRow.at, AuditRow.id).limit(DONE)))

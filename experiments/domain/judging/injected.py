@@ -1,0 +1,139 @@
+"""What was injected, as one asks afterwards: was it us?
+
+Who asks has an incident and a window of time. The answer is never "yes": that devices were hurt in
+it is known, that this was the incident is not. "No" is said only where it is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from ldfi.experiments.domain.judging.experiment import ACTIVE, ExperimentState
+from ldfi.experiments.domain.judging.verdict import Verdict
+
+WasIt = Literal["no", "perhaps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """An experiment that was armed.
+
+    ``until``: after which nothing of it is injected, for sure: its end, or that of its lease; None
+    where neither is known. ``treated``: devices, at most. ``hurt``: those of them that failed.
+    ``lost``: nobody knows what it did, since it was abandoned.
+    """
+
+    id: str
+    campaign_id: str
+    request_class: str
+    hypothesis: tuple[str, ...]
+    state: ExperimentState
+    verdict: Verdict | None
+    reason: str
+    since: float
+    until: float | None
+    treated: int
+    hurt: int
+    lost: bool
+
+    @property
+    def running(self) -> bool:
+        """Whether it may still be injected somewhere."""
+        return self.state in ACTIVE
+
+    @property
+    def harmful(self) -> bool:
+        """Whether anybody is known to have been hurt under it, by its verdict or by chance."""
+        return self.hurt > 0 or self.verdict == "harmful"
+
+    def within(self, since: float, until: float) -> bool:
+        """Say whether it may have been injected at some time of this window."""
+        return self.since <= until and (self.until is None or self.until >= since)
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What all experiments of a window did together."""
+
+    experiments: int = 0
+    harmful: int = 0
+    hurt: int = 0
+    running: int = 0
+    lost: int = 0
+
+    @classmethod
+    def of(cls, injected: Iterable[Injected]) -> Exposure:
+        """Sum it up."""
+        found = list(injected)
+        return cls(
+            experiments=len(found),
+            harmful=sum(each.harmful for each in found),
+            hurt=sum(each.hurt for each in found),
+            running=sum(each.running for each in found),
+            lost=sum(each.lost for each in found),
+        )
+
+    def __add__(self, other: Exposure) -> Exposure:
+        """Take both together."""
+        return Exposure(
+            self.experiments + other.experiments,
+            self.harmful + other.harmful,
+            self.hurt + other.hurt,
+            self.running + other.running,
+            self.lost + other.lost,
+        )
+
+    @property
+    def answer(self) -> WasIt:
+        """Answer *was it us?* A running one has not said yet."""
+        return "perhaps" if self.harmful or self.running or self.lost else "no"
+
+    @property
+    def words(self) -> str:
+        """Say the same in a sentence."""
+        if not self.experiments:
+            return "No: nothing was injected."
+        if self.answer == "no":
+            ran = "one experiment" if self.experiments == 1 else f"{self.experiments:,} experiments"
+            return f"No: {ran} ran, and hurt nobody."
+        said = [self._harm()] if self.harmful else []
+        if self.running:
+            said.append(f"{_of(self.running, self.experiments)} may still be injecting")
+        if self.lost:
+            said.append(f"of {self.lost:,} nobody knows what came of it")
+        return f"Perhaps: {', and '.join(said)}."
+
+    def _harm(self) -> str:
+        which = _of(self.harmful, self.experiments)
+        if not self.hurt:
+            return f"{which} was harmful" if self.harmful == 1 else f"{which} were harmful"
+        return f"{which} hurt {'one device' if self.hurt == 1 else f'{self.hurt:,} devices'}"
+
+
+def _of(some: int, every: int) -> str:
+    if every == 1:
+        return "the one experiment"
+    return f"{some:,} of {every:,} experiments"
+
+
+@dataclass(frozen=True, slots=True)
+class Bunch:
+    """Experiments of one class and one verdict that were armed at about the same time.
+
+    Within step number ``step`` of a window, which is none of its own for what was armed before.
+    ``first``: the id of one of them; ``since``: when the first was armed.
+    """
+
+    request_class: str
+    step: int
+    verdict: Verdict | None
+    first: str
+    since: float
+    exposure: Exposure
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is one experiment."""
+        return self.exposure.experiments == 1
