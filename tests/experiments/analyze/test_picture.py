@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
+from typing import Any
 from xml.etree import ElementTree
 
 import networkx as nx
@@ -41,7 +42,7 @@ def test_each_service_has_a_place_of_its_own_on_a_phone(calls: tuple[ServiceCall
 @given(CALLS)
 def test_callers_stand_above_what_they_call(calls: tuple[ServiceCall, ...]) -> None:
     placed = places(calls)
-    graph = nx.DiGraph((call.above, call.below) for call in calls)
+    graph: nx.DiGraph[Any] = nx.DiGraph((call.above, call.below) for call in calls)
     for call in calls:
         if not nx.has_path(graph, call.below, call.above):  # no circle
             assert placed[call.above].y + HEIGHT < placed[call.below].y
