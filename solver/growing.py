@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import operator
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from ldfi.solver.bits import members
 from ldfi.solver.hypotheses import Hypotheses
@@ -98,8 +99,26 @@ def groups(suspected: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def full(union: int, limits: Iterable[tuple[int, int]]) -> Iterator[int]:
-    """List the groups of which no more may be taken into this union."""
-    for mask, most in limits:
-        if (union & mask).bit_count() >= most:
-            yield mask
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Of these sets of point faults ``most`` may come about in one union, however it brings them
+    about: a system that is down, or a delay that is an error too, stands for what it causes."""
+
+    together: tuple[int, ...]
+    most: int
+
+    def crossed(self, before: int, after: int) -> bool:
+        """Tell whether more than that come about with what is added to a union's point faults."""
+        count = self._within(after)
+        return count > self.most and count > self._within(before)
+
+    def _within(self, points: int) -> int:
+        return sum(not each & ~points for each in self.together)
+
+
+def limits(suspected: Iterable[int], now: Hypotheses) -> list[Limit]:
+    """Tell what may be together, of what was blamed for failures and is larger than the bound."""
+    return [
+        Limit(tuple(now.expand(1 << each) for each in members(mask)), most)
+        for mask, most in groups(suspected)
+    ]

@@ -12,7 +12,7 @@ from collections import Counter
 
 from ldfi.solver.bits import mask_of, members
 from ldfi.solver.design import design
-from ldfi.solver.growing import BitCounts, Ranking, full, groups
+from ldfi.solver.growing import BitCounts, Ranking, limits
 from ldfi.solver.odds import Odds
 from ldfi.solver.pairs import Pairs
 from ldfi.solver.search import SOME, Search
@@ -117,14 +117,10 @@ def _grow(
     """
     now, union = search.now, seed
     left = now.selectable & ~seed & ~search.interacting
-    limits = groups(search.suspected)
+    crowds = limits(search.suspected, now)
     growing.begin(seed)
     expansion = now.expand(union)
     while left and (cap is None or union.bit_count() < cap) and not search.filled_by(expansion):
-        for group in full(union, limits):
-            left &= ~group
-        if not left:
-            break
         if first is not None:
             first &= left
         variable = growing.best(first or left)
@@ -132,8 +128,10 @@ def _grow(
         if now.language.expansions[variable] & ~expansion:
             grown = union | 1 << variable
             if search.carries(grown) and now.allowed(grown) and growing.likely(variable):
-                union, expansion = grown, now.expand(grown)
-                growing.take(variable)
+                wider = now.expand(grown)
+                if not any(each.crossed(expansion, wider) for each in crowds):
+                    union, expansion = grown, wider
+                    growing.take(variable)
     return union
 
 

@@ -100,6 +100,35 @@ def test_a_quorum_is_learned_from_blame_and_left_in_peace() -> None:
     assert explorer.certificate().complete
 
 
+def test_a_quorum_is_left_in_peace_by_what_brings_the_blamed_faults_about_too() -> None:
+    """A demo found no end: unions with delays failed again and again as the errors they cause."""
+    # Given the same, where a late answer is an error too, and it is the error that is blamed
+    places = [f"{shard}{replica}" for shard in "abcde" for replica in range(5)]
+    points = [f"{kind}@{each}" for kind in ("delay", "error") for each in places]
+    explorer = Explorer(max_size=2, seed=1)
+    for each in places:
+        explorer.imply(f"delay@{each}", f"error@{each}")
+    explorer.observe(points)
+    failed = 0
+    while (proposal := explorer.propose()) is not None and failed <= 15:
+        faults = {str(each) for each in proposal}
+        fired = faults | {each.replace("delay", "error") for each in faults}
+        broken = {each.partition("@")[2] for each in fired}
+        shards = [{each for each in broken if each[0] == shard} for shard in "abcde"]
+        down = next((each for each in shards if len(each) >= 3), None)
+        failed += down is not None
+        explorer.record(
+            injected=faults,
+            succeeded=down is None,
+            support=set(points) - fired if down is None else None,
+            blame=down and {f"error@{each}" for each in down},
+        )
+    # Then each costs three failed experiments, as without delays
+    assert failed <= 15
+    assert explorer.experiments <= 40
+    assert explorer.certificate().complete
+
+
 def test_no_union_brings_about_more_than_it_may() -> None:
     points = [f"p{number:03}" for number in range(120)]
     domains = {f"down{number}": set(points[number * 10 : number * 10 + 10]) for number in range(4)}
