@@ -1,9 +1,7 @@
 /** An edge that stamps, in node:http, Fastify and Koa, and beside OpenTelemetry. */
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, get } from 'node:http'
-import { after, before as atFirst, test } from 'node:test'
+import { after, before, test } from 'node:test'
 
 import { context, propagation, SpanKind, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
@@ -11,17 +9,16 @@ import { RPCType, setRPCMetadata, W3CBaggagePropagator } from '@opentelemetry/co
 import {
   BasicTracerProvider, InMemorySpanExporter, SamplingDecision, SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
-import fastify from 'fastify'
-import Koa from 'koa'
 
 import { find } from '../../baggage.js'
 import { steady } from '../../clock.js'
 import { decode } from '../../context.js'
 import { Edge, standing } from '../../edge.js'
-import { before, current, forFastify, forKoa, install, Keys, pointHash } from '../../index.js'
+import { current, install, Keys, pointHash } from '../../index.js'
 import { RulesPoll } from '../../poll.js'
 import { leaseOf } from '../../rules.js'
 import { contextOf, FIT_KEYS } from '../support/sign.js'
+import { ask, closeAll, serversOf } from './frameworks.js'
 
 const POINT = 'api>http:GET:ratings/titles/*'
 const TITLES = [
@@ -29,7 +26,6 @@ const TITLES = [
   { feature: 'route', value: '/titles/*', negated: false },
 ]
 const exporter = new InMemorySpanExporter()
-const closing = []
 let sampled = true
 
 /** Rules that were given, not fetched. */
@@ -49,7 +45,7 @@ function edgeWith(more = {}, environ = {}) {
   return standing(() => edge)
 }
 
-atFirst(() => {
+before(() => {
   process.env.FIT_KEYS = FIT_KEYS
   install('node')
   context.setGlobalContextManager(new AsyncLocalStorageContextManager())
@@ -61,57 +57,19 @@ atFirst(() => {
     },
   }))
 })
-after(() => closing.forEach((server) => server.close()))
+after(closeAll)
 
 function read(header) {
   const value = find(header ?? '')
   return value && decode(Keys.parse(FIT_KEYS), value, Date.now() / 1000)
 }
 
-async function listening(server) {
-  if (!server.listening) await once(server.listen(0, '127.0.0.1'), 'listening')
-  closing.push(server)
-  return `http://127.0.0.1:${server.address().port}`
-}
-
 const told = ({ headers, rawHeaders }) => (
   { baggage: headers.baggage, raw: rawHeaders.includes(headers.baggage), experiment: current()?.experiment })
 
-/** Name → a server with this edge, which answers with what a handler is told. */
-const SERVERS = {
-  'node:http': (edge) => listening(createServer(
-    before([edge], (request, response) => response.end(JSON.stringify(told(request)))))),
-  Fastify: async (edge) => {
-    const app = fastify()
-    app.addHook('onRequest', forFastify(edge))
-    app.get('/*', async ({ raw }) => told(raw))
-    await app.listen({ port: 0, host: '127.0.0.1' })
-    return listening(app.server)
-  },
-  Koa: (edge) => {
-    const app = new Koa()
-    app.use(forKoa(edge))
-    app.use(async (here) => {
-      await new Promise((resolve) => setTimeout(resolve, 1))
-      here.body = told(here.req)
-    })
-    return listening(createServer(app.callback()))
-  },
-}
-
-function ask(url, headers) {
-  return new Promise((resolve, reject) => {
-    get(url, { headers, agent: false }, async (response) => {
-      let text = ''
-      for await (const chunk of response.setEncoding('utf8')) text += chunk
-      resolve(JSON.parse(text))
-    }).on('error', reject)
-  })
-}
-
-for (const [name, serve] of Object.entries(SERVERS)) {
+for (const [name, serve] of Object.entries(serversOf(told))) {
   test(`${name}: a request of the class is stamped, and its own calls are under the experiment`, async () => {
-    const url = await serve(edgeWith())
+    const url = await serve([edgeWith()])
     const device = { 'x-device-id': 'd1' }
     const treated = await ask(`${url}/titles/17?page=2`, { ...device, baggage: `a=b,fit=${contextOf([['e', 'p']])}` })
     const { experiment, arm, injections } = read(treated.baggage)
