@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ldfi.experiments.cli.control import HERE, AsJson, Html, OptionalToken, Url
 from ldfi.experiments.cli.durations import seconds as length_of
+
+if TYPE_CHECKING:
+    from ldfi.experiments.replays.measurement import Measurement
 
 Tolerance = Annotated[
     float,
@@ -121,9 +125,18 @@ def compare(
 
     service = _service(url, token) if keep else None
     measurements = [read_measurement(file) for file in files]
+    _told_apart(measurements, files)
     raise typer.Exit(
         told(measurements, tolerance / 100, html, service, as_json=as_json, comparing=True)
     )
+
+
+def _told_apart(measurements: Sequence[Measurement], files: Sequence[Path]) -> None:
+    """Call two versions that bear one name by their files, or nobody knows which is the worse."""
+    targets = [target for each in measurements for target in each.targets]
+    if len(targets) == len(files) and len({each.name for each in targets}) < len(targets):
+        for target, file in zip(targets, files, strict=True):
+            target.name = str(file) if len({each.stem for each in files}) < 2 else file.stem
 
 
 def _service(url: str, token: str | None) -> tuple[str, str]:

@@ -60,6 +60,15 @@ def test_two_versions_are_compared_in_turns_and_again_from_the_file(
     assert json.loads(again.stdout)["verdict"] == document["verdict"]
 
 
+def test_two_runs_of_one_name_are_told_apart_by_their_files(recording: str, tmp_path: Path) -> None:
+    before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+    with target() as to:
+        for out in (before, after):
+            called("run", recording, "--target", to.url, *SHORT, "--out", str(out))
+    document = json.loads(called("compare", str(before), str(after), "--json").stdout)
+    assert (document["old"]["name"], document["new"]["name"]) == ("before", "after")
+
+
 def test_nothing_listening_names_and_more_than_two_targets(recording: str) -> None:
     nobody = called("run", recording, "--target", "http://127.0.0.1:9", *SHORT)
     assert isinstance(nobody.exception, Unreachable)
