@@ -99,7 +99,7 @@ def cases() -> list[Case]:
     execution = SimpleNamespace(root_connection=SimpleNamespace(engine=engine), dialect=dialect)
     statement = "SELECT name FROM titles WHERE id = %s"
     callee = SimpleNamespace(_method="/shop.Prices/Get")
-    details = SimpleNamespace(method="/shop.Prices/Get", timeout=1)
+    details = SimpleNamespace(method="/shop.Prices/Get", timeout=1, metadata=None)
     info = SimpleNamespace(dbname="records")
     cursor = SimpleNamespace(connection=SimpleNamespace(info=info))
     connection = SimpleNamespace(_params=SimpleNamespace(database="records"))
