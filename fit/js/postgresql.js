@@ -44,7 +44,7 @@ export function hookPostgresql({ Client, Pool }) {
     if (statement && !statement[LOOKED_AT]) lookAt(this, statement)
     return _pulseQueryQueue.call(this)
   }
-  waitInContext(Pool.prototype)
+  if (Pool) waitInContext(Pool.prototype)
 }
 
 /** A pool calls who waited for a connection in the name of whoever gave it back. */

@@ -134,6 +134,20 @@ def test_a_bad_line_among_good_ones_is_counted() -> None:
     assert [batch.rejected for batch in batches] == [0, 1, 0]
 
 
+@pytest.mark.parametrize("size", [91, 123])
+def test_protobuf_that_begins_like_json_is_read(size: int) -> None:
+    request = ExportTraceServiceRequest()
+    group = request.resource_spans.add()
+    made = group.scope_spans.add().spans.add()
+    made.trace_id, made.span_id = b"t" * 16, b"s" * 8
+    made.start_time_unix_nano, made.end_time_unix_nano = 10**18, 10**18 + 1
+    made.name = "n" * (size - group.ByteSize() - 2)
+    assert group.ByteSize() == size
+    raw = request.SerializeToString()
+    assert raw[:2] == bytes([0x0A, size])
+    assert [span.span_id for span in spans_of(raw)] == [(b"s" * 8).hex()]
+
+
 def test_protobuf_messages_behind_their_lengths_are_read() -> None:
     (body, *_) = _members(unzipped(DATA / "hotrod.otlp-protobuf.tar.gz"))
     framed = len(body).to_bytes(4, "big") + body
