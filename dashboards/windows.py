@@ -15,7 +15,7 @@ from ldfi.experiments.errors import InvalidCalendar
 HINT: Final = "02:10, 2026-11-23 02:10 or 2026-11-23T02:10Z"
 
 _WRITTEN: Final = re.compile(
-    r"(?:(?P<day>\d{4}-\d{2}-\d{2})[T ]+)?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)"
+    r"(?:(?P<day>\d{4}-\d{2}-\d{2})[T ]+)?(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?:\.\d{1,9})?"
     r"\s*(?P<zone>[A-Za-z+\-\d:/_]*)"
 )
 _OFFSET: Final = re.compile(r"[+-]\d{2}:\d{2}")

@@ -314,4 +314,5 @@ DASHBOARD = board(
     "Whether the service itself is well: its engine, what it receives, its edges, its API.",
     "now-1h",
     ROWS,
+    folded=True,
 )

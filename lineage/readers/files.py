@@ -60,9 +60,9 @@ def _read(raw: IO[bytes]) -> Iterator[Batch]:
 
 
 def _is_json(start: bytes) -> bool:
-    """Tell JSON from protobuf, which may begin with a line feed and a bracket as well: a group of 91
-    or 123 bytes. JSON has no other control characters, and protobuf cannot do without: they are
-    its tags."""
+    """Tell JSON from protobuf, which may begin with a line feed and a bracket as well: a group of
+    91 or 123 bytes. JSON has no other control characters, and protobuf cannot do without: they
+    are its tags."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
     return text[:1] in (b"{", b"[") and not any(
         byte < 0x20 and byte not in b"\t\r\n" for byte in text

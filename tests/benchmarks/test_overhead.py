@@ -1,4 +1,4 @@
-"""The cases of ``benchmarks.overhead`` are calls that the clients take, with a context or without."""
+"""The cases of ``benchmarks.overhead`` are calls that clients take, with a context or without."""
 
 from __future__ import annotations
 

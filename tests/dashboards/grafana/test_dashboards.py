@@ -8,13 +8,17 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
 
 from ldfi.dashboards.grafana import __main__ as grafana
 from ldfi.dashboards.grafana import service
+from ldfi.dashboards.grafana.annotations import ANNOTATIONS
 from ldfi.dashboards.grafana.board import as_json
+from ldfi.dashboards.windows import window_of
 from ldfi.experiments.api.metrics import METRICS
 from tests.dashboards.grafana.scraped import Prometheus, scraped
 from tests.deploy.programs import DEPLOY
@@ -38,9 +42,16 @@ def panels() -> list[tuple[str, dict[str, Any]]]:
     return [
         (name, panel)
         for name, board in boards().items()
-        for panel in board["panels"]
+        for panel in all_of(board)
         if panel["type"] != "row"
     ]
+
+
+def all_of(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows and panels, those of folded rows included."""
+    for each in board["panels"]:
+        yield each
+        yield from each.get("panels", [])
 
 
 def test_the_committed_json_is_what_the_code_says() -> None:
@@ -54,13 +65,13 @@ def test_no_two_dashboards_and_no_two_panels_of_one_are_confused() -> None:
     assert len(uids) == len(set(uids))
     for name, board in boards().items():
         for what in ("id", "title"):
-            values = [panel[what] for panel in board["panels"]]
+            values = [panel[what] for panel in all_of(board)]
             assert len(values) == len(set(values)), (name, what)
 
 
 def test_panels_lie_side_by_side_within_the_page() -> None:
     for name, board in boards().items():
-        places = [panel["gridPos"] for panel in board["panels"]]
+        places = [panel["gridPos"] for panel in all_of(board)]
         for place in places:
             assert place["x"] + place["w"] <= 24, (name, place)
         for one, other in combinations(places, 2):
@@ -101,6 +112,29 @@ def test_every_query_is_answered_by_a_prometheus_that_scrapes_the_service(
             found = beside.series(target["expr"])
             if panel["title"] not in EMPTY_WHERE_ALL_IS_WELL | WITHOUT_KAFKA:
                 assert any(_has_a_number(series) for series in found), (name, target["expr"])
+
+
+@pytest.mark.timeout(240)
+def test_what_ldfi_did_is_marked_on_every_dashboard(beside: Prometheus) -> None:
+    for name, board in boards().items():
+        marks = {each["name"]: each["expr"] for each in board["annotations"]["list"]}
+        assert set(marks) == {each.name for each in ANNOTATIONS}, name
+    for each in ANNOTATIONS:
+        assert beside.series(each.expr), (each.name, "a campaign was run and halted")
+
+
+def test_a_dashboard_leads_to_what_was_armed_in_the_time_that_it_shows() -> None:
+    for board in boards().values():
+        (link,) = [each for each in board["links"] if each["title"] == "Was it us?"]
+        shown = {"${pages}": "", "${__from:date:iso}": "2026-11-23T02:10:00.254Z"}
+        shown |= {"${__to:date:iso}": "2026-11-23T02:25:00.000Z"}
+        url = link["url"]
+        for variable, value in shown.items():
+            url = url.replace(variable, value)
+        asked = dict(parse_qsl(urlsplit(url).query))
+        window = window_of(asked["since"], asked["until"], ZoneInfo("UTC"), 2e9, 900)
+        assert window.until - window.since == 15 * 60
+        assert {each["name"] for each in board["templating"]["list"]} == {"source", "pages"}
 
 
 def _has_a_number(series: dict[str, Any]) -> bool:
