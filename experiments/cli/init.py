@@ -103,18 +103,17 @@ def as_file(values: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in values.items())
 
 
-def as_shell(file: Path, told: Mapping[str, Mapping[str, str]]) -> str:
-    """Write the blocks for shells in which the file was read."""
+def as_shell(file: Path, told: Mapping[str, Mapping[str, str]], *, serving: bool = True) -> str:
+    """Write the blocks for shells in which the file was read. ``serving``: the service's, too."""
     own = [each for each in told["edge"].items() if each not in told["services"].items()]
     path = str(file) if os.sep in str(file) else f"./{file}"  # or a shell looks for it in PATH
+    service = ["# The service. It says where its pages are.", "ldfi serve", ""]
     return "\n".join(
         [
             "# In every shell that starts one of these, first:",
             f"set -a; . {shlex.quote(path)}; set +a",
             "",
-            "# The service. It says where its pages are.",
-            "ldfi serve",
-            "",
+            *(service if serving else []),
             "# Each service under test, the edge too:",
             *(_export(*each) for each in told["services"].items()),
             "# and in Python, so that requests under experiment are kept:",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ldfi.experiments.cli.control import HERE
 from ldfi.experiments.process.role import ProcessRole
 
 
@@ -31,12 +32,35 @@ def serve(
             "There may be any number of each."
         ),
     ] = "all",
+    dev: Annotated[
+        bool,
+        typer.Option(
+            "--dev",
+            help="On your own machine: keys and tokens from `ldfi.env`, made where there is none; "
+            "the root span says how a request went; prints what your services must be told.",
+        ),
+    ] = False,
 ) -> None:
     """Run the service. It needs no other server. Everything else is set as `ldfi config` says."""
     from ldfi.experiments.cli.serving import run
     from ldfi.experiments.process.config import Config
 
-    run(Config.load(host=host, port=port, database_url=_url(database)), role)
+    if not dev:
+        run(Config.load(host=host, port=port, database_url=_url(database)), role)
+        return
+    from ldfi.experiments.cli import development
+    from ldfi.experiments.errors import Invalid
+
+    if port == 0:
+        raise Invalid("--dev tells your services a port: --port 0 would be another each time")
+    development.take_in(HERE if port is None else _here(port))
+    config = Config.load(host=host, port=port, database_url=_url(database))
+    typer.echo(development.told(config.public_url or _here(config.port)))
+    run(config, role)
+
+
+def _here(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
 
 
 def _url(database: str | None) -> str | None:
