@@ -128,6 +128,12 @@ def test_nothing_listens_beyond_this_machine_and_every_image_has_a_version(
         assert "build" in what or re.search(r":v?\d", what["image"]), service
 
 
+def test_no_container_can_take_the_machine(stack: dict[str, Any]) -> None:
+    for name, service in stack["services"].items():
+        assert service.get("mem_limit"), name
+        assert service.get("pids_limit"), name
+
+
 def test_our_own_containers_are_read_only_and_without_rights(stack: dict[str, Any]) -> None:
     for service in (*OURS, "demo"):
         assert stack["services"][service]["read_only"] is True
