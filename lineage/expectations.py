@@ -9,8 +9,10 @@ Nobody announces what belongs to a trace, but systems repeat themselves. Two thi
 - **Calls.** Nothing is learned of these: of a request under experiment ``fit`` writes on each span
   how many calls were begun inside it.
 - **Answers.** A call whose callee usually writes a SERVER or CONSUMER span waits for it. Calls that
-  failed are counted apart: what was refused was never served. A consumer that nobody waited for,
-  and one with a trace of its own, is no answer: it may come minutes later, or elsewhere.
+  failed are counted apart: what was refused was never served. What a fault of ours has stopped is
+  not waited for, be it in the caller or in a proxy, whose span then stands below the caller's. A
+  consumer that nobody waited for, and one with a trace of its own, is no answer: it may come
+  minutes later, or elsewhere.
 
 What goes on when the request is over, and nobody waited for (:func:`ldfi.lineage.tree.beyond`), is
 neither waited for here nor missed: not its parent, nor its calls, nor their answers. What ended in
@@ -141,7 +143,7 @@ class Expectations:
                 continue
             answered = call[1] in in_time
             known = waited or call[1] in parts.answered
-            if answered or (known and not _stopped(call[5])):
+            if answered or (known and call[1] not in parts.stopped):
                 counts = self._answers.add((call[5].point or "", call[5].failed), answered)
                 if sum(counts) > RECENT:
                     counts[:] = [count // 2 for count in counts]
@@ -158,7 +160,7 @@ class Expectations:
         unsure = False
         for call in parts.calls:
             what = call[5]
-            if call[1] in parts.answered or _stopped(what):
+            if call[1] in parts.answered or call[1] in parts.stopped:
                 continue
             if request is not None and call[1] in apart and outlasts(call[4], request):
                 continue
@@ -184,6 +186,7 @@ class Parts:
         "roots",
         "serving",
         "spans",
+        "stopped",
     )
 
     def __init__(self, spans: Iterable[Span]) -> None:
@@ -218,6 +221,7 @@ class Parts:
             elif what.point is not None:
                 self.made[above] += 1
         self.answered = _answered(self.serving)
+        self.stopped = _stopped(self.calls)
 
 
 def _answered(serving: Iterable[Span]) -> set[str | None]:
@@ -257,9 +261,14 @@ def _remote(point: str) -> bool:
     return point.startswith(_REMOTE, point.find(">") + 1)
 
 
-def _stopped(what: Operation) -> bool:
-    """Tell whether a fault of ours has kept a call from its callee, as far as the span says."""
-    return bool(what.fired) and what.failed is not False
+def _stopped(calls: Iterable[Span]) -> set[str]:
+    """List the calls that a fault of ours has kept from their callee, as far as spans say."""
+    calls = [span for span in calls if span[5].failed is not False]
+    fired = [span for span in calls if span[5].fired]
+    beneath = {(span[2], span[5].point) for span in fired}
+    return {span[1] for span in fired} | {
+        span[1] for span in calls if beneath and (span[1], span[5].point) in beneath
+    }
 
 
 def _began(span: Span) -> tuple[int, str]:

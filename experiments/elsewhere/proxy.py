@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ldfi.experiments.elsewhere.assertions import AnswerAssertion
+from ldfi.experiments.elsewhere.bodies import body_of
 from ldfi.experiments.elsewhere.receiver import InvalidAddress, split
 from ldfi.experiments.elsewhere.requests import Sent
 from ldfi.experiments.elsewhere.stamp import DEVICE_HEADER, Stamp
@@ -148,9 +149,7 @@ class Proxy:
             protocol_version = "HTTP/1.1"
 
             def handle_request(self) -> None:
-                length = int(self.headers.get("content-length") or 0)
-                chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
-                body = _chunks(self.rfile) if chunked else self.rfile.read(length)
+                body = body_of(self.headers, self.rfile) or b""
                 status, headers, content = proxy.handed_on(
                     self.command, self.path, self.headers.items(), body
                 )
@@ -176,14 +175,3 @@ class Proxy:
                     super().handle()
 
         return Handler
-
-
-def _chunks(stream: Any) -> bytes:
-    """Read a body that comes in chunks (RFC 9112, section 7.1)."""
-    found = bytearray()
-    while size := int(stream.readline().partition(b";")[0].strip() or b"0", 16):
-        found += stream.read(size)
-        stream.readline()
-    while stream.readline().strip():
-        pass
-    return bytes(found)

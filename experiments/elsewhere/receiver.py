@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from ldfi.experiments.elsewhere import over_grpc
+from ldfi.experiments.elsewhere.bodies import body_of
 from ldfi.experiments.elsewhere.over_grpc import OverGrpc
 from ldfi.experiments.errors import Invalid
 from ldfi.lineage.errors import UnreadableTraces
@@ -112,16 +113,14 @@ class Receiver:
             protocol_version = "HTTP/1.1"  # exporters keep their connection
 
             def do_POST(self) -> None:
-                length = int(self.headers.get("content-length") or 0)
-                if length > MAX_BODY:
-                    self.close_connection = True
-                body = self.rfile.read(length) if length <= MAX_BODY else b""
+                body = body_of(self.headers, self.rfile, MAX_BODY)
+                self.close_connection = self.close_connection or body is None
                 kind = self.headers.get("content-type", "").partition(";")[0].strip()
                 given = self.headers.get
                 status = 200  # metrics and logs are let go: nobody should log errors for them
                 if self.path.endswith("/v1/traces"):
                     status = receiver.receive(
-                        kind, given("content-encoding", ""), given("authorization", ""), body
+                        kind, given("content-encoding", ""), given("authorization", ""), body or b""
                     )
                 answer = b"{}" if kind == _JSON else b""
                 self.send_response(status)

@@ -21,15 +21,18 @@ func FindEntry(header string) (value string, found bool) {
 	return value, count == 1
 }
 
+// isOurs is asked of each entry of every request, so it looks at each letter of the name just once.
 func isOurs(member string) bool {
-	name := member
-	if end := strings.IndexAny(member, "=;"); end >= 0 {
-		name = member[:end]
+	end, encoded := 0, false
+	for ; end < len(member) && member[end] != '=' && member[end] != ';'; end++ {
+		encoded = encoded || member[end] == '%' || member[end] == '+'
 	}
-	if strings.ContainsAny(name, "%+") {
+	name := member[:end]
+	if encoded {
 		name = leniently(name)
 	}
-	return strings.EqualFold(strings.TrimSpace(name), Entry)
+	name = strings.TrimSpace(name)
+	return len(name) == len(Entry) && strings.EqualFold(name, Entry)
 }
 
 // leniently decodes percent-encoding and leaves what is none, as SDKs do.

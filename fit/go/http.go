@@ -274,6 +274,9 @@ func (i *Injector) arrived(request *http.Request, headers []string) *http.Reques
 	if value != carried(ctx) {
 		request = request.WithContext(withEntry(ctx, value))
 	}
+	if value == "" {
+		return request
+	}
 	if found, ok := i.Verify(value); ok {
 		trace.SpanFromContext(ctx).SetAttributes(
 			attributeExperiment.String(found.Experiment), attributeArm.String(string(found.Arm)))

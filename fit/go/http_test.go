@@ -362,9 +362,7 @@ func TestANilInjectorDoesNothing(t *testing.T) {
 
 func BenchmarkUnarmed(b *testing.B) {
 	service := fittest.New(b, "api")
-	member, _ := baggage.NewMemberRaw("user", "u1")
-	held, _ := baggage.New(member)
-	ctx, span := service.Provider.Tracer("test").Start(baggage.ContextWithBaggage(context.Background(), held), "GET")
+	ctx, span := service.Provider.Tracer("test").Start(fittest.OfUser(context.Background()), "GET")
 	defer span.End()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -381,9 +379,28 @@ func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, ni
 func BenchmarkRoundTripUnarmed(b *testing.B) {
 	service := fittest.New(b, "api")
 	transport := service.Transport(nowhere{})
-	request, _ := http.NewRequest(http.MethodGet, "http://ratings/titles/17", nil)
+	for name, ctx := range map[string]context.Context{
+		"alone": context.Background(), "baggage": fittest.OfUser(context.Background()),
+	} {
+		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://ratings/titles/17", nil)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = transport.RoundTrip(request)
+			}
+		})
+	}
+}
+
+func BenchmarkHandlerUnarmed(b *testing.B) {
+	service := fittest.New(b, "api")
+	handler := service.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	request := httptest.NewRequest(http.MethodGet, "/titles/17", nil)
+	request = request.WithContext(fittest.OfUser(context.Background()))
+	request.Header.Set("Baggage", "user=u1,tier=gold")
+	writer := httptest.NewRecorder()
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = transport.RoundTrip(request)
+		handler.ServeHTTP(writer, request)
 	}
 }

@@ -168,6 +168,31 @@ def test_a_call_that_our_fault_kept_from_its_callee_needs_no_answer() -> None:
     assert handed_over(given, 30.0) == [(QUIET, "")]
 
 
+def by_a_proxy(point: str = POINT, failed: bool = True) -> list[Span]:
+    call = span("call", "root", "client", "api", failed, (1, 2), point=POINT)
+    proof = span("proof", "call", "client", "api", True, (1, 2), point=point, fired="refused")
+    return [WHOLE[0], call, proof]
+
+
+def test_a_call_that_a_proxy_kept_from_its_callee_needs_no_answer() -> None:
+    for expected in (Expectations(), taught(20)):
+        given = assembler(expected)
+        given.add(by_a_proxy(), 0.0)
+        assert handed_over(given, 30.0) == [(QUIET, "")]
+
+
+@pytest.mark.parametrize(
+    "spans", [by_a_proxy("api>http:GET:else/titles"), by_a_proxy(failed=False)]
+)
+def test_a_fault_at_another_point_or_of_an_attempt_before_does_not_excuse_the_callee(
+    spans: list[Span],
+) -> None:
+    given = assembler(taught(20))
+    given.add(spans, 0.0)
+    ((when, _),) = handed_over(given, 30.0)
+    assert when == PATIENCE
+
+
 def test_a_delay_that_was_outlasted_does_not_excuse_the_callee() -> None:
     given = assembler(taught(20))
     given.add([WHOLE[0], calling("call", "root", fired="delay")], 0.0)

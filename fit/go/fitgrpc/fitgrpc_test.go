@@ -137,3 +137,18 @@ func TestStreamsFailAndTheControlArmRecords(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkUnaryUnarmed(b *testing.B) {
+	intercept := fitgrpc.Unary(fittest.New(b, "api").Injector)
+	channel, err := grpc.NewClient("127.0.0.1:1", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = channel.Close() }()
+	invoker := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
+	ctx := fittest.OfUser(context.Background())
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = intercept(ctx, "/shop.Prices/Get", nil, nil, channel, invoker)
+	}
+}

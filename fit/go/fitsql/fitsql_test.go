@@ -163,3 +163,29 @@ func TestAStatementThatItsDriverWantsPreparedIsOneCall(t *testing.T) {
 		t.Errorf("%d would fire, %d were let through", would, through)
 	}
 }
+
+// atOnce is a driver that has nothing to do.
+type atOnce struct{ connection }
+
+func (atOnce) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
+	return nil, nil
+}
+
+type toAtOnce struct{ *database }
+
+func (toAtOnce) Connect(context.Context) (driver.Conn, error) { return &atOnce{}, nil }
+
+func BenchmarkQueryUnarmed(b *testing.B) {
+	of := fitsql.Database{Name: "recordsdb", System: "postgresql"}
+	connector := fitsql.Connector(fittest.New(b, "bookmarks").Injector, toAtOnce{&database{}}, of)
+	ctx := fittest.OfUser(context.Background())
+	connection, err := connector.Connect(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	queried := connection.(driver.QueryerContext)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = queried.QueryContext(ctx, "select name from marks", nil)
+	}
+}

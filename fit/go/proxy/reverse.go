@@ -64,7 +64,7 @@ func (p *Reverse) handler(quiet *log.Logger) http.Handler {
 					}
 				}
 			},
-			Transport: transport, ErrorHandler: failed, ErrorLog: quiet, FlushInterval: -1, BufferPool: &buffers{},
+			Transport: transport, ErrorHandler: failed, ErrorLog: quiet, FlushInterval: longestHeld, BufferPool: &buffers{},
 		}
 	}
 	first, second := onward(plain), onward(multiplexed)
@@ -79,6 +79,10 @@ func (p *Reverse) handler(quiet *log.Logger) http.Handler {
 		first.ServeHTTP(writer, r)
 	})
 }
+
+// longestHeld is how long a part of a body is held back in case that more of it comes. What has no length, as
+// streams of gRPC, goes on at once.
+const longestHeld = 10 * time.Millisecond
 
 func newTransport(multiplexed bool) *http.Transport {
 	protocols := new(http.Protocols)

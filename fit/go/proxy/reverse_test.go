@@ -298,3 +298,29 @@ func TestGRPCFailsWithItsOwnStatus(t *testing.T) {
 		t.Errorf("a stream does not pass: %v", err)
 	}
 }
+
+func TestABodyThatTricklesIsPassedOnAsItComes(t *testing.T) {
+	over := make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		_, _ = io.WriteString(w, "first")
+		_ = http.NewResponseController(w).Flush()
+		<-over
+		_, _ = io.WriteString(w, " last")
+	}))
+	t.Cleanup(upstream.Close)
+	client := http.Client{Timeout: 5 * time.Second}
+	response, err := client.Get("http://" + stand(t, upstream.URL).address)
+	if err != nil {
+		close(over)
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	first := make([]byte, 5)
+	_, err = io.ReadFull(response.Body, first)
+	close(over)
+	rest, _ := io.ReadAll(response.Body)
+	if err != nil || string(first) != "first" || string(rest) != " last" {
+		t.Errorf("%q and %q, %v", first, rest, err)
+	}
+}

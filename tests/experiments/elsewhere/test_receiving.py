@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import json
 import threading
 import time
@@ -68,6 +69,23 @@ def test_it_takes_spans_plain_and_packed_and_says_what_it_cannot_read() -> None:
 
     assert [span.operation.service for span in taken] == ["page", "page"]
     assert receiver.counts["unreadable"] == 2
+
+
+def test_exports_come_in_chunks_as_nodes_exporter_sends_them_and_the_connection_goes_on() -> None:
+    taken: list[Span] = []
+    receiver = Receiver("127.0.0.1:0", "", taken.extend)
+    connection = http.client.HTTPConnection(receiver.address, timeout=5)
+    try:
+        for _ in range(2):
+            chunks = iter([body()[:40], body()[40:]])  # an iterable is sent in chunks
+            connection.request("POST", "/v1/traces", chunks, {"content-type": "application/json"})
+            answer = connection.getresponse()
+            assert (answer.status, answer.read()) == (200, b"{}")
+    finally:
+        connection.close()
+        receiver.close()
+
+    assert [span.operation.service for span in taken] == ["page", "page"]
 
 
 def test_beyond_loopback_a_token_is_asked_for() -> None:

@@ -58,7 +58,10 @@ def test_envoy_gets_one_filter_and_one_cluster() -> None:
     assert yaml.safe_load(written.stdout) == document["config"]
     (http_filter,) = document["config"]["http_filters"]
     (cluster,) = document["config"]["clusters"]
-    settings = http_filter["typed_config"]["extension_config"]["typed_config"]
+    assert http_filter["typed_config"]["extension_config"]["name"] == "envoy.filters.http.composite"
+    (matcher,) = http_filter["typed_config"]["xds_matcher"]["matcher_list"]["matchers"]
+    (action,) = matcher["on_match"].values()
+    settings = action["typed_config"]["typed_config"]["typed_config"]
     assert settings["failure_mode_allow"] is True
     assert settings["message_timeout"] == "0.050s"
     assert settings["grpc_service"]["initial_metadata"] == [

@@ -54,6 +54,15 @@ func Carrying(ctx context.Context, value string) context.Context {
 	return baggage.ContextWithBaggage(ctx, held)
 }
 
+// OfUser puts baggage of others into a request that carries no context.
+func OfUser(ctx context.Context) context.Context {
+	held, err := baggage.Parse("user=u1,tier=gold")
+	if err != nil {
+		panic(err)
+	}
+	return baggage.ContextWithBaggage(ctx, held)
+}
+
 // Service is an injector whose spans can be looked at.
 type Service struct {
 	*fit.Injector
