@@ -213,6 +213,18 @@ func TestAFileHalts(t *testing.T) {
 	}
 }
 
+func TestAFileThatCannotBeThereHaltsNobody(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range []string{filepath.Join(file, "below"), "\x00"} {
+		if stops := (&halt{file: each}); stops.holds() {
+			t.Errorf("%q halts", each)
+		}
+	}
+}
+
 func TestLengthsAreDrawnAnewForEachRequest(t *testing.T) {
 	e := given(t, Config{}, map[string]any{"faults": []string{"delay:0.1..0.9@" + point}})
 	seen := map[time.Duration]bool{}

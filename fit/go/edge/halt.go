@@ -25,7 +25,7 @@ func (h *halt) holds() bool {
 	now, next := int64(steady()), h.next.Load()
 	if now >= next && h.next.CompareAndSwap(next, now+int64(lookEvery)) {
 		_, err := os.Lstat(h.file)
-		h.halted.Store(!os.IsNotExist(err))
+		h.halted.Store(err == nil)
 	}
 	return h.halted.Load()
 }

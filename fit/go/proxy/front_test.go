@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -129,17 +130,28 @@ func TestAFrontsOwnCallsAreInjectionPoints(t *testing.T) {
 	spans, upstream := tracetest.NewInMemoryExporter(), headersOf(t)
 	point := "front>http:GET:" + strings.TrimPrefix(upstream, "http://") + "/titles/*"
 	address := front(t, armed(t, "status:404@"+point).URL, spans, upstream)
-	deadline := time.Now().Add(5 * time.Second)
-	for {
+	deadline := time.Now().Add(9 * time.Second)
+	for proof := ""; proof != "status:404 "+point+" "+upstream+"/titles/17?page=2"; proof = proofOf(spans) {
 		status, body := visit(t, address, "d1")
-		if status == http.StatusNotFound && body == "fault injected" {
-			return
+		if time.Now().After(deadline) || (status == http.StatusNotFound) != (body == "fault injected") {
+			t.Fatalf("%d %s, proof %q", status, body, proof)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d %s", status, body)
-		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// proofOf returns what fired at which point, and by what the lineage names that call: its URL.
+func proofOf(spans *tracetest.InMemoryExporter) string {
+	for _, span := range spans.GetSpans() {
+		told := map[attribute.Key]string{}
+		for _, each := range span.Attributes {
+			told[each.Key] = each.Value.String()
+		}
+		if span.SpanKind == trace.SpanKindClient && told["fit.fired"] != "" {
+			return told["fit.fired"] + " " + told["fit.point"] + " " + told["url.full"]
+		}
+	}
+	return ""
 }
 
 func TestAFrontThatCanProveNothingOnlyTakesContextsOut(t *testing.T) {
