@@ -9,18 +9,41 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
-from ldfi.fit.conformance.checks import CHECKS
+from ldfi.fit.conformance.checks import CHECKS, Check
+from ldfi.fit.conformance.edges import EDGE_CHECKS
 from ldfi.fit.conformance.host import Host, met
+from ldfi.fit.errors import FitError
 
 _SHOWN = 5
 """Problems of one check: the first tell enough."""
+_AT_ONCE = 4
+"""Edges that are asked at once."""
 
 
 def problems(host: Host) -> dict[str, list[str]]:
-    """Ask everything: check → what is wrong."""
-    return {check.__name__.replace("_", " "): list(islice(check(host), _SHOWN)) for check in CHECKS}
+    """Ask everything: check → what is wrong. Edges wait a lot, so some are asked at once."""
+    found = {_name(check): _wrong(check, host) for check in CHECKS}
+    if host.is_edge:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            wrong = list(pool.map(lambda check: _wrong(check, host), EDGE_CHECKS))
+        found |= {f"edge: {_name(c)}": each for c, each in zip(EDGE_CHECKS, wrong, strict=True)}
+    return found
+
+
+def _name(check: Check) -> str:
+    return check.__name__.replace("_", " ")
+
+
+def _wrong(check: Check, host: Host) -> list[str]:
+    found: list[str] = []
+    try:
+        found += islice(check(host), _SHOWN)
+    except (TimeoutError, FitError) as error:  # nothing happens, or nobody would obey what does
+        found.append(f"{type(error).__name__}: {error}")
+    return found
 
 
 def _lines(found: Mapping[str, Sequence[str]]) -> str:

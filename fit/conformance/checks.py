@@ -36,6 +36,7 @@ _SEEN: Final[Mapping[str, Mapping[str, Any]]] = {
 """Word of a kind → what its caller sees, as far as every language sees the same."""
 
 Problems = Iterator[str]
+Check = Callable[[Host], Problems]
 
 
 def contexts_are_read(host: Host) -> Problems:
@@ -173,7 +174,7 @@ def requests_at_once_are_kept_apart(host: Host) -> Problems:
                 yield f"request {number}: {run.seen}"
 
 
-CHECKS: Final[tuple[Callable[[Host], Problems], ...]] = (
+CHECKS: Final[tuple[Check, ...]] = (
     contexts_are_read,
     points_are_named,
     forgeries_are_refused,

@@ -39,6 +39,8 @@ class Host:
     reads: str
     """``header``: it reads the raw header; ``sdk``: what OpenTelemetry's SDK made of it."""
     implementation: str
+    is_edge: bool = False
+    """Whether it can set up edges, too."""
 
     def point(self, rest: str = "/titles/*") -> str:
         """Name the point of the calls that :meth:`run` makes."""
@@ -61,6 +63,10 @@ class Host:
     def name(self, cases: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         """Have it name points, each by its ``kind`` and what is known of it."""
         return list(ask(f"{self.url}/name", {"cases": cases}))
+
+    def edge(self, environment: Mapping[str, str]) -> str:
+        """Have it set up an edge, as in a process with these variables; returns its URL."""
+        return str(ask(f"{self.url}/edge", {"environment": environment})["url"])
 
 
 def ask(url: str, body: object = None) -> Any:
@@ -89,6 +95,7 @@ def met(url: str) -> Iterator[Host]:
             frozenset(about["names"]),
             about["reads"],
             about["implementation"],
+            bool(about.get("edge")),
         )
 
 

@@ -1,6 +1,10 @@
 package fit
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // FindEntry reads our entry in a raw baggage header, less its properties. Where it occurs more than once
 // none is obeyed: which of them counts is not defined. An entry is ours by its decoded name, as an SDK
@@ -14,11 +18,29 @@ func FindEntry(header string) (value string, found bool) {
 		if count++; count > 1 {
 			return "", false
 		}
-		member, _, _ = strings.Cut(member, ";")
-		_, value, _ = strings.Cut(member, "=")
-		value = strings.TrimSpace(value)
+		value = valueOf(member)
 	}
 	return value, count == 1
+}
+
+// Entries takes a raw baggage header apart, as edges do: the values of our entries, less their
+// properties, and the header without them.
+func Entries(header string) (values []string, others string) {
+	var kept []string
+	for member := range strings.SplitSeq(header, ",") {
+		if isOurs(member) {
+			values = append(values, valueOf(member))
+		} else {
+			kept = append(kept, member)
+		}
+	}
+	return values, strings.Join(kept, ",")
+}
+
+func valueOf(member string) string {
+	member, _, _ = strings.Cut(member, ";")
+	_, value, _ := strings.Cut(member, "=")
+	return trimmed(value)
 }
 
 // isOurs is asked of each entry of every request, so it looks at each letter of the name just once.
@@ -31,7 +53,7 @@ func isOurs(member string) bool {
 	if encoded {
 		name = leniently(name)
 	}
-	name = strings.TrimSpace(name)
+	name = trimmed(name)
 	return len(name) == len(Entry) && strings.EqualFold(name, Entry)
 }
 
@@ -51,4 +73,31 @@ func nibble(c byte) byte {
 		return c - 'A' + 10
 	}
 	return c - '0'
+}
+
+// trimmed takes off what any SDK takes for white space. A header is bytes: what is no UTF-8 some read as
+// Latin-1.
+func trimmed(text string) string {
+	for text != "" {
+		first, size := utf8.DecodeRuneInString(text)
+		if !isSpace(first, text[0]) {
+			break
+		}
+		text = text[size:]
+	}
+	for text != "" {
+		last, size := utf8.DecodeLastRuneInString(text)
+		if !isSpace(last, text[len(text)-1]) {
+			break
+		}
+		text = text[:len(text)-size]
+	}
+	return text
+}
+
+func isSpace(letter rune, first byte) bool {
+	if letter == utf8.RuneError {
+		letter = rune(first)
+	}
+	return unicode.IsSpace(letter) || (letter >= 0x1c && letter <= 0x1f)
 }

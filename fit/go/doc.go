@@ -16,5 +16,7 @@
 // that fires is written on the call's span; where spans are not recorded nothing is injected, since
 // what cannot be seen afterwards proves nothing.
 //
+// Requests are stamped at the edge, which package edge is.
+//
 // The failure context is specified in docs/failure-context.md and held against fit/vectors.
 package fit

@@ -272,7 +272,7 @@ func (i *Injector) arrived(request *http.Request, headers []string) *http.Reques
 	ctx := request.Context()
 	value := soleEntry(headers)
 	if value != carried(ctx) {
-		request = request.WithContext(withEntry(ctx, value))
+		request = request.WithContext(Carry(ctx, value))
 	}
 	if value == "" {
 		return request
@@ -294,8 +294,9 @@ func soleEntry(headers []string) string {
 	return value
 }
 
-// withEntry puts our entry in the baggage of ctx, or takes it out.
-func withEntry(ctx context.Context, value string) context.Context {
+// Carry returns a context in whose baggage this is the failure context, and no other; none where value is
+// empty. It is for edges, and for whoever reads contexts from elsewhere than headers.
+func Carry(ctx context.Context, value string) context.Context {
 	held := baggage.FromContext(ctx).DeleteMember(Entry)
 	if member, err := baggage.NewMemberRaw(Entry, value); err == nil && value != "" {
 		if with, err := held.SetMember(member); err == nil {

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,16 @@ const (
 	sqlStates   = " deadlock serialization lost readonly "
 	redisStates = " loading readonly lost "
 )
+
+// ParseKind reads a kind as rules and marks write it, "refused" or "status:503".
+func ParseKind(text string) (Kind, error) {
+	kind := Kind(text)
+	word, argument := kind.Family()
+	if kind == Delay || kind == Timeout || standsAlone(kind) || takes(word, argument) {
+		return kind, nil
+	}
+	return "", fmt.Errorf("%q is no kind of fault", text)
+}
 
 // injectionOf reads how a group of points fails in version 2, as in "status-503-n2".
 func injectionOf(how string) (Injection, bool) {

@@ -20,6 +20,9 @@ const (
 	attributeExperiment = attribute.Key("fit.experiment")
 	attributeArm        = attribute.Key("fit.arm")
 	attributeCalls      = attribute.Key("fit.calls")
+	attributeEdge       = attribute.Key("fit.edge")
+	attributeAgain      = attribute.Key("fit.again")
+	attributeFeature    = "fit.feature."
 	eventFault          = "fit.fault"
 )
 

@@ -50,7 +50,7 @@ func HTTPPoint(caller, method, host string, port int, path, template string) str
 	if template != "" {
 		route = templateRoute(template)
 	} else {
-		route = templatePath(path)
+		route = TemplatePath(path)
 	}
 	return point(caller, "http", strings.ToUpper(method), address(host, port), route)
 }
@@ -147,8 +147,8 @@ func asPath(text string) string {
 	return templated("/"+strings.TrimLeft(text, "/"), isIdentifier)
 }
 
-// templatePath replaces the identifiers in a URL's path with "*"; it drops query and fragment.
-func templatePath(path string) string {
+// TemplatePath replaces the identifiers in a URL's path with "*"; it drops query and fragment.
+func TemplatePath(path string) string {
 	return templated(path, func(segment string) bool { return !isASCII(segment) || isIdentifier(segment) })
 }
 
@@ -225,7 +225,7 @@ func templateWords(text string) string {
 	words := strings.Fields(text)
 	for i, word := range words {
 		if strings.Contains(word, "/") {
-			words[i] = templatePath(word)
+			words[i] = TemplatePath(word)
 			continue
 		}
 		parts := strings.Split(word, ".")

@@ -6,12 +6,15 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/ldfi-dev/ldfi/fit/go/internal/arrival"
 )
 
 // Sampler keeps every request under experiment, whatever inner says: an experiment whose traces were
 // sampled away proves nothing. The first span of such a request in this service also says which
 // experiment and which arm it belongs to, and every span how many calls were begun right inside it, so
-// that a trace in which one of them is missing is known to have a hole.
+// that a trace in which one of them is missing is known to have a hole. The first span behind an edge says
+// that it is one.
 func (i *Injector) Sampler(inner sdk.Sampler) sdk.Sampler {
 	if i == nil {
 		return inner
@@ -27,6 +30,7 @@ type sampler struct {
 
 func (s *sampler) ShouldSample(parameters sdk.SamplingParameters) sdk.SamplingResult {
 	result := s.inner.ShouldSample(parameters)
+	result.Attributes = append(result.Attributes, atTheEdge(parameters)...)
 	found, ok := s.injector.Current(parameters.ParentContext)
 	if !ok {
 		return result
@@ -40,6 +44,29 @@ func (s *sampler) ShouldSample(parameters sdk.SamplingParameters) sdk.SamplingRe
 		s.announce(parent)
 	}
 	return result
+}
+
+// atTheEdge says what the span of a request shall carry that has just come in at an edge.
+func atTheEdge(parameters sdk.SamplingParameters) []attribute.KeyValue {
+	if parent := trace.SpanContextFromContext(parameters.ParentContext); parameters.Kind != trace.SpanKindServer ||
+		(parent.IsValid() && !parent.IsRemote()) {
+		return nil
+	}
+	word := arrival.Take(parameters.ParentContext)
+	if word == nil {
+		return nil
+	}
+	told := []attribute.KeyValue{attributeEdge.Bool(true)}
+	if word.Query != "" {
+		told = append(told, attribute.String("url.query", word.Query))
+	}
+	for name, value := range word.Features {
+		told = append(told, attribute.String(attributeFeature+name, value))
+	}
+	if word.Again {
+		told = append(told, attributeAgain.Bool(true))
+	}
+	return told
 }
 
 func (s *sampler) Description() string { return "fit.Sampler(" + s.inner.Description() + ")" }

@@ -1,10 +1,13 @@
-"""The Python implementation as a host of the conformance test: `fit` under requests."""
+"""The Python implementation as a host of the conformance test: `fit` under requests, and edges over
+ASGI, or with ``--wsgi`` over WSGI."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
+from contextlib import AbstractContextManager, ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -23,6 +26,8 @@ from ldfi.fit import points
 from ldfi.fit.context import decode, point_hash
 from ldfi.fit.errors import ContextError
 from ldfi.fit.keys import Keys
+from ldfi.testing.serving import served
+from tests.fit.edges import wsgi_served
 
 KINDS = ["error", "delay", "refused", "reset", "timeout", "status", "empty", "truncated", "corrupt"]
 SPANS = InMemorySpanExporter()
@@ -37,6 +42,7 @@ def about() -> dict[str, Any]:
         "reads": "sdk",
         "kinds": KINDS,
         "names": names,
+        "edge": True,
     }
 
 
@@ -109,6 +115,37 @@ def marks(of: int) -> list[dict[str, str]]:
     return found
 
 
+EDGES = ExitStack()
+ONE_BY_ONE = threading.Lock()
+
+
+def edge(environment: dict[str, str]) -> dict[str, str]:
+    """Set up an edge, as in a process with these variables."""
+    with ONE_BY_ONE:
+        for name in ("LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE"):
+            os.environ.pop(name, None)
+        os.environ.update(environment)
+        front: AbstractContextManager[str]
+        if "--wsgi" in sys.argv:
+            front = wsgi_served(fit.WSGIEdgeMiddleware(wsgi_echo))
+        else:
+            front = served(fit.EdgeMiddleware(asgi_echo))
+        return {"url": EDGES.enter_context(front)}
+
+
+async def asgi_echo(scope: Any, receive: Any, send: Any) -> None:
+    body = dict(scope.get("headers", ())).get(b"baggage", b"")
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+
+def wsgi_echo(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    body = environ.get("HTTP_BAGGAGE", "").encode("latin-1")
+    start_response("200 OK", [("content-length", str(len(body)))])
+    return [body]
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -119,6 +156,8 @@ class Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/run":
             self.say(run(asked))
+        elif self.path == "/edge":
+            self.say(edge(asked["environment"]))
         else:
             each = decoded if self.path == "/decode" else named
             self.say([each(case) for case in asked["cases"]])

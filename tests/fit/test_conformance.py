@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,10 @@ import pytest
 
 from ldfi.fit.conformance.__main__ import main, problems
 from ldfi.fit.conformance.checks import HOST_KEYS
-from ldfi.fit.conformance.host import met
+from ldfi.fit.conformance.edges import it_fails_open
+from ldfi.fit.conformance.host import Host, met
+from ldfi.testing.serving import served
+from tests.fit.applications import echo_app
 from tests.fit.golang import built
 
 HERE = Path(__file__).parent
@@ -43,6 +46,10 @@ def python(folder: Path) -> list[str]:
     return [sys.executable, "-m", "tests.fit.conformance_host"]
 
 
+def python_wsgi(folder: Path) -> list[str]:
+    return [*python(folder), "--wsgi"]
+
+
 def go(folder: Path) -> list[str]:
     return [str(built("conformance", folder, "./internal/conformance"))]
 
@@ -65,7 +72,7 @@ def node_http(folder: Path) -> list[str]:
     return [*node(folder), "--http"]
 
 
-@pytest.mark.parametrize("words", [python, go, proxy, node, node_http])
+@pytest.mark.parametrize("words", [python, python_wsgi, go, proxy, node, node_http])
 def test_every_implementation_conforms(
     words: Callable[[Path], list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,6 +83,7 @@ def test_every_implementation_conforms(
     assert {check: wrong for check, wrong in found.items() if wrong} == {}
     assert code == 0
     assert len(found) >= 11
+    assert words is node_http or len(found) >= 24  # its edge is node's
 
 
 def test_who_obeys_nothing_does_not_conform(tmp_path: Path) -> None:
@@ -84,7 +92,7 @@ def test_who_obeys_nothing_does_not_conform(tmp_path: Path) -> None:
         listening(python(tmp_path), ROOT, FIT_KEYS="k1:entirely-another-key") as url,
         met(url) as it,
     ):
-        found = problems(replace(it, names=frozenset()))
+        found = problems(replace(it, names=frozenset(), is_edge=True))
 
     assert {check for check, wrong in found.items() if wrong} == {
         "what has expired is void",
@@ -93,6 +101,15 @@ def test_who_obeys_nothing_does_not_conform(tmp_path: Path) -> None:
         "control only records",
         "the first calls are counted",
         "requests at once are kept apart",
+        "edge: an engineers own context stays",
+        "edge: devices fall where the vectors say",
+        "edge: what is stamped is what the rule says",
+        "edge: lengths are drawn for each request",
+        "edge: the allowance is never exceeded",
+        "edge: a lease runs out",
+        "edge: a file halts it",
+        "edge: the service halts it",
+        "edge: devices at once are kept apart",
     }
 
 
@@ -102,6 +119,18 @@ def test_who_is_wrong_about_itself_does_not_conform(tmp_path: Path) -> None:
 
     assert found["each kind is seen and proved"]
     assert found["contexts are read"] == []
+
+
+def test_an_edge_that_takes_nothing_out_does_not_conform(tmp_path: Path) -> None:
+    class Passing(Host):
+        """Its edges pass what they get."""
+
+        def edge(self, environment: Mapping[str, str]) -> str:
+            return front
+
+    with served(echo_app()) as front:
+        host = Passing("", "", "", frozenset(), frozenset(), "", "", is_edge=True)
+        assert "goes on with 'a=b,fit=2." in next(it_fails_open(host))
 
 
 def test_where_nobody_answers_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,14 +33,17 @@ type Reverse struct {
 // NewReverse makes one. Every request keeps the Host that the caller sent: it is part of its point's name.
 func NewReverse(callers *Callers, caller string, upstream *url.URL) *Reverse {
 	reverse := &Reverse{callers: callers, caller: caller, upstream: upstream}
+	quiet := log.New(io.Discard, "", 0)
+	reverse.server = newServer(reverse.handler(quiet), quiet)
+	return reverse
+}
+
+// newServer speaks HTTP/1 and, without TLS, HTTP/2.
+func newServer(handler http.Handler, quiet *log.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	quiet := log.New(io.Discard, "", 0)
-	reverse.server = &http.Server{
-		Handler: reverse.handler(quiet), Protocols: protocols, ReadHeaderTimeout: time.Minute, ErrorLog: quiet,
-	}
-	return reverse
+	return &http.Server{Handler: handler, Protocols: protocols, ReadHeaderTimeout: time.Minute, ErrorLog: quiet}
 }
 
 // Serve accepts connections until the proxy is closed.
@@ -52,11 +55,23 @@ func (p *Reverse) Serve(listener net.Listener) error {
 func (p *Reverse) Close() error { return p.server.Close() }
 
 func (p *Reverse) handler(quiet *log.Logger) http.Handler {
-	plain, multiplexed := newTransport(false), newTransport(true)
-	onward := func(transport http.RoundTripper) *httputil.ReverseProxy {
+	onward := passing(p.upstream, quiet, func(transport http.RoundTripper) http.RoundTripper { return transport })
+	return http.HandlerFunc(func(writer http.ResponseWriter, r *http.Request) {
+		if len(r.Header["Baggage"]) > 0 && p.answered(writer, r) {
+			return
+		}
+		onward.ServeHTTP(writer, r)
+	})
+}
+
+// passing makes the handler that passes requests on as they are, over connections of their own protocol.
+func passing(
+	upstream *url.URL, quiet *log.Logger, around func(http.RoundTripper) http.RoundTripper,
+) http.Handler {
+	onward := func(multiplexed bool) *httputil.ReverseProxy {
 		return &httputil.ReverseProxy{
 			Rewrite: func(passing *httputil.ProxyRequest) {
-				passing.SetURL(p.upstream)
+				passing.SetURL(upstream)
 				passing.Out.Host = passing.In.Host
 				for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded"} {
 					if values, ok := passing.In.Header[name]; ok {
@@ -64,19 +79,17 @@ func (p *Reverse) handler(quiet *log.Logger) http.Handler {
 					}
 				}
 			},
-			Transport: transport, ErrorHandler: failed, ErrorLog: quiet, FlushInterval: longestHeld, BufferPool: &buffers{},
+			Transport: around(newTransport(multiplexed)), ErrorHandler: failed, ErrorLog: quiet,
+			FlushInterval: longestHeld, BufferPool: &buffers{},
 		}
 	}
-	first, second := onward(plain), onward(multiplexed)
+	plain, multiplexed := onward(false), onward(true)
 	return http.HandlerFunc(func(writer http.ResponseWriter, r *http.Request) {
-		if len(r.Header["Baggage"]) > 0 && p.answered(writer, r) {
-			return
-		}
 		if r.ProtoMajor == 2 {
-			second.ServeHTTP(writer, r)
+			multiplexed.ServeHTTP(writer, r)
 			return
 		}
-		first.ServeHTTP(writer, r)
+		plain.ServeHTTP(writer, r)
 	})
 }
 

@@ -1,13 +1,15 @@
-/** The implementation for Node as a host of the conformance test: `fit` in fetch, or in node:http. */
+/** The implementation for Node as a host of the conformance test: `fit` in fetch, or in node:http; and edges. */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import { createServer, get } from 'node:http'
 
 const {
-  ContextError, Keys, databasePoint, decode, failureContext, httpPoint, install, messagePoint, pointHash,
+  ContextError, Keys, before, databasePoint, decode, failureContext, httpPoint, install, messagePoint, pointHash,
   rpcPoint,
 } = await import(process.env.FIT_JS)
+const { Edge, standing } = await import(new URL('edge.js', process.env.FIT_JS))
+const { RulesPoll } = await import(new URL('poll.js', process.env.FIT_JS))
 
 const SERVICE = 'conformance'
 const runs = new AsyncLocalStorage()
@@ -58,6 +60,7 @@ const about = {
     'error', 'delay', 'status', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt',
   ],
   names: Object.keys(NAMED),
+  edge: !process.argv.includes('--http'), // one is enough
 }
 
 async function fetched(url, timeout) {
@@ -101,12 +104,26 @@ function run({ headers, url, calls, timeout_ms: timeout }) {
   })
 }
 
+/** An edge as in a process with these variables, which says what each request goes on with. */
+function front({ environment }) {
+  const made = new Edge(RulesPoll.fromEnvironment(environment), environment)
+  const told = before([standing(() => made)], ({ headers }, response) => {
+    response.end(Buffer.from(headers.baggage ?? '', 'latin1'))
+  })
+  return new Promise((resolve) => {
+    const server = createServer(told).listen(0, '127.0.0.1', () => {
+      resolve({ url: `http://127.0.0.1:${server.address().port}` })
+    })
+  })
+}
+
 async function answer(request) {
   if (request.method === 'GET') return about
   let text = ''
   for await (const chunk of request.setEncoding('utf8')) text += chunk
   const asked = JSON.parse(text)
   if (request.url === '/run') return run(asked)
+  if (request.url === '/edge') return front(asked)
   return asked.cases.map(request.url === '/decode' ? decoded : named)
 }
 

@@ -3,6 +3,7 @@
 //	ldfi-proxy reverse --listen 127.0.0.1:9001 --upstream http://ratings:8080 --caller api
 //	ldfi-proxy reverse --table routes.json
 //	ldfi-proxy envoy --listen 127.0.0.1:9002 [--caller api]
+//	ldfi-proxy edge --listen 127.0.0.1:8080 --upstream http://shop:8000 --service front
 package main
 
 import (
@@ -20,18 +21,21 @@ import (
 	"time"
 
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/grpc"
 
 	fit "github.com/ldfi-dev/ldfi/fit/go"
+	"github.com/ldfi-dev/ldfi/fit/go/edge"
 	"github.com/ldfi-dev/ldfi/fit/go/proxy"
 )
 
 const usage = `usage: ldfi-proxy reverse --listen ADDRESS --upstream URL --caller SERVICE
        ldfi-proxy reverse --table FILE
        ldfi-proxy envoy --listen ADDRESS [--caller SERVICE]
+       ldfi-proxy edge --listen ADDRESS --upstream URL --service NAME [--sample SHARE]
 
 FIT_KEYS holds the keys, OTEL_EXPORTER_OTLP_ENDPOINT says where proofs go. Without either every request
-passes, and nothing is injected.
+passes, and nothing is injected. An edge has its rules from LDFI_URL, with LDFI_TOKEN.
 `
 
 // route is one line of a table: in front of which upstream to stand, and for whom.
@@ -56,6 +60,8 @@ func main() {
 		err = reverse(ctx, os.Args[2:])
 	case "envoy":
 		err = envoy(ctx, os.Args[2:])
+	case "edge":
+		err = front(ctx, os.Args[2:])
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 	default:
@@ -69,24 +75,33 @@ func main() {
 
 // callers reads the environment. What is missing or wrong is said, and requests pass all the same.
 func callers(ctx context.Context) *proxy.Callers {
-	var keys *fit.Keys
-	if text := os.Getenv(fit.KeysVariable); text == "" {
+	return proxy.NewCallers(keysFromEnv(), exporterFromEnv(ctx))
+}
+
+func keysFromEnv() *fit.Keys {
+	text := os.Getenv(fit.KeysVariable)
+	if text == "" {
 		log.Print("no " + fit.KeysVariable + ": nothing is injected")
-	} else {
-		found, err := fit.ParseKeys(text)
-		if err != nil {
-			log.Printf("nothing is injected: %v", err)
-		}
-		keys = found
+		return nil
 	}
+	keys, err := fit.ParseKeys(text)
+	if err != nil {
+		log.Printf("nothing is injected: %v", err)
+		return nil
+	}
+	return keys
+}
+
+func exporterFromEnv(ctx context.Context) sdk.SpanExporter {
 	exporter, err := proxy.ExporterFromEnv(ctx)
 	if err != nil {
 		log.Printf("nothing is injected: %v", err)
-		exporter = nil
-	} else if exporter == nil {
+		return nil
+	}
+	if exporter == nil {
 		log.Print("no OTEL_EXPORTER_OTLP_ENDPOINT: nothing can be proved, so nothing is injected")
 	}
-	return proxy.NewCallers(keys, exporter)
+	return exporter
 }
 
 func reverse(ctx context.Context, arguments []string) error {
@@ -158,8 +173,35 @@ func envoy(ctx context.Context, arguments []string) error {
 	return until(ctx, found, ended)
 }
 
+func front(ctx context.Context, arguments []string) error {
+	flags := flag.NewFlagSet("edge", flag.ExitOnError)
+	listen := flags.String("listen", "127.0.0.1:8080", "address to listen at")
+	target := flags.String("upstream", "", "where requests go, http://HOST:PORT")
+	service := flags.String("service", "edge", "name of the edge in traces")
+	sample := flags.Float64("sample", 1, "share of the requests without a parent that are traced")
+	_ = flags.Parse(arguments)
+	upstream, err := proxy.ParseUpstream(*target)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", *listen)
+	if err != nil {
+		return err
+	}
+	decides, err := edge.FromEnv()
+	if err != nil {
+		log.Print(err)
+	}
+	defer decides.Close()
+	made := proxy.NewFront(decides, *service, keysFromEnv(), exporterFromEnv(ctx), *sample, upstream)
+	log.Printf("%s → %s, an edge", listener.Addr(), upstream)
+	ended := make(chan error, 1)
+	go func() { ended <- made.Serve(listener) }()
+	return until(ctx, made, ended)
+}
+
 // until waits for the end, and exports the proofs that are left.
-func until(ctx context.Context, found *proxy.Callers, ended <-chan error) error {
+func until(ctx context.Context, found interface{ Shutdown(context.Context) }, ended <-chan error) error {
 	var err error
 	select {
 	case <-ctx.Done():

@@ -1,5 +1,5 @@
 // Command conformance lets `python -m ldfi.fit.conformance` ask this module, over the control protocol of
-// docs/conformance.md: as a library, or with --proxy as the reverse proxy.
+// docs/conformance.md: as a library, or with --proxy as the reverse proxy; its edges are then proxies, too.
 package main
 
 import (
@@ -27,6 +27,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	fit "github.com/ldfi-dev/ldfi/fit/go"
+	"github.com/ldfi-dev/ldfi/fit/go/edge"
 	"github.com/ldfi-dev/ldfi/fit/go/proxy"
 )
 
@@ -56,6 +57,7 @@ func main() {
 	mux.HandleFunc("GET /about", func(w http.ResponseWriter, _ *http.Request) { say(w, host.about()) })
 	mux.HandleFunc("POST /decode", func(w http.ResponseWriter, r *http.Request) { answer(w, r, decode) })
 	mux.HandleFunc("POST /name", func(w http.ResponseWriter, r *http.Request) { answer(w, r, name) })
+	mux.HandleFunc("POST /edge", func(w http.ResponseWriter, r *http.Request) { answer(w, r, host.front) })
 	mux.HandleFunc("POST /run", func(w http.ResponseWriter, r *http.Request) { answer(w, r, host.run) })
 	log.Fatal(http.Serve(listener, mux))
 }
@@ -81,6 +83,36 @@ type host struct {
 	proxies map[string]string // by upstream: where the proxy before it listens
 }
 
+type frontAsked struct{ Environment map[string]string }
+
+// front sets up an edge, as in a process with these variables.
+func (h *host) front(asked frontAsked) map[string]string {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, name := range []string{"LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE"} {
+		_ = os.Setenv(name, asked.Environment[name])
+	}
+	decides, err := edge.FromEnv()
+	if err != nil {
+		log.Fatal(err)
+	}
+	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, strings.Join(r.Header["Baggage"], ","))
+	})
+	if h.callers == nil {
+		return map[string]string{"url": httptest.NewServer(decides.Handler(echo)).URL}
+	}
+	upstream, _ := url.Parse(httptest.NewServer(echo).URL)
+	keys, _ := fit.ParseKeys(os.Getenv(fit.KeysVariable))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	made := proxy.NewFront(decides, "edge", keys, tracetest.NewInMemoryExporter(), 1, upstream)
+	go func() { _ = made.Serve(listener) }()
+	return map[string]string{"url": "http://" + listener.Addr().String()}
+}
+
 func (h *host) about() map[string]any {
 	kinds := []string{"error", "delay", "refused", "reset", "timeout", "status", "empty", "truncated", "corrupt"}
 	implementation := "Go"
@@ -90,7 +122,7 @@ func (h *host) about() map[string]any {
 	}
 	return map[string]any{
 		"protocol": 1, "reads": "header", "implementation": implementation, "service": service, "kinds": kinds,
-		"names": []string{"http", "rpc", "db", "message"},
+		"names": []string{"http", "rpc", "db", "message"}, "edge": true,
 	}
 }
 

@@ -1,0 +1,5 @@
+package edge
+
+import "time"
+
+var start = time.Now()

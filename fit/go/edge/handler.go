@@ -1,0 +1,113 @@
+package edge
+
+import (
+	"iter"
+	"maps"
+	"net/http"
+	"strings"
+
+	fit "github.com/ldfi-dev/ldfi/fit/go"
+	"github.com/ldfi-dev/ldfi/fit/go/internal/arrival"
+)
+
+// Handler makes next the edge's inside. It must stand outside of OpenTelemetry's instrumentation:
+//
+//	front.Handler(otelhttp.NewHandler(injector.Handler(mux), "server"))
+//
+// Bodies and answers pass untouched. Upgrades, of WebSockets say, are never stamped.
+func (e *Edge) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		next.ServeHTTP(writer, e.admit(request))
+	})
+}
+
+// admit returns the request as it goes on. Where not even that can be read which came in, nothing of its
+// baggage is left.
+func (e *Edge) admit(request *http.Request) (onward *http.Request) {
+	defer func() {
+		if recover() != nil {
+			onward = withBaggage(request, "")
+		}
+	}()
+	inbound := header(request, "Baggage")
+	came := arrivedAs(request)
+	has := came.features
+	if request.Header.Get("Upgrade") != "" {
+		has = nil
+	}
+	done := e.decide(inbound, latin1(header(request, DeviceHeader)), has)
+	onward = request
+	if done.header != inbound {
+		onward = withBaggage(request, done.header)
+	}
+	if e == nil || e.keys == nil {
+		return onward
+	}
+	word := &arrival.Word{Query: came.query, Again: done.again}
+	if len(e.told) > 0 {
+		word.Features = came.chosen(e.told)
+	}
+	ctx := arrival.Leave(onward.Context(), word)
+	if done.context != "" {
+		ctx = fit.Carry(ctx, done.context) // for services whose baggage nobody reads
+	}
+	return onward.WithContext(ctx)
+}
+
+// header joins all values of one header by commas, as RFC 9110, section 5.3 allows.
+func header(request *http.Request, name string) string {
+	return strings.Join(request.Header[name], ",")
+}
+
+// withBaggage returns the request with this baggage in place of its own; with none where it is empty.
+func withBaggage(request *http.Request, baggage string) *http.Request {
+	onward := *request
+	onward.Header = maps.Clone(request.Header)
+	delete(onward.Header, "Baggage")
+	if baggage != "" {
+		onward.Header["Baggage"] = []string{baggage}
+	}
+	return &onward
+}
+
+// arrivedAs describes a request by its path as it was sent, for classes are learned from that.
+func arrivedAs(request *http.Request) arrived {
+	path, query := request.URL.EscapedPath(), request.URL.RawQuery
+	if sent := request.RequestURI; strings.HasPrefix(sent, "/") { // whatever has been stripped of it since
+		sent, _, _ = strings.Cut(sent, "#")
+		path, query, _ = strings.Cut(sent, "?")
+	}
+	if path == "" {
+		path = "/"
+	}
+	return arrived{request.Method, latin1(path), latin1(query), headersOf(request)}
+}
+
+func headersOf(request *http.Request) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		if request.Host != "" && !yield("host", request.Host) {
+			return
+		}
+		for name, values := range request.Header {
+			for _, value := range values {
+				if !yield(strings.ToLower(name), latin1(value)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// latin1 reads what was sent as text, a character for each byte: so do the edges in other languages.
+func latin1(sent string) string {
+	for i := range len(sent) {
+		if sent[i] >= 0x80 {
+			letters := make([]rune, len(sent))
+			for at := range len(sent) {
+				letters[at] = rune(sent[at])
+			}
+			return string(letters)
+		}
+	}
+	return sent
+}
