@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ldfi.experiments.process.config import Config
     from ldfi.experiments.store.retention import Pruned, Retention, Told
 
+WHO: Final = "ldfi prune"
+"""Who the audit names."""
+
 Days = Annotated[
     int | None, typer.Option(min=1, help="Days, instead of what the configuration says.")
 ]
@@ -24,28 +27,36 @@ Days = Annotated[
 def prune(
     keep_audit_days: Days = None,
     keep_details_days: Days = None,
+    keep_lessons_days: Days = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop what is old: audit, notifications, details of experiments. No lesson, no run."""
+    """Drop what is old: audit, notifications, details of experiments. Lessons are folded."""
+    from ldfi.experiments.control import folding
     from ldfi.experiments.process.config import Config
     from ldfi.experiments.store import retention
     from ldfi.experiments.store.database import Database
     from ldfi.experiments.store.found import as_it_is, must_be_there
     from ldfi.experiments.telemetry import clock
 
-    config = Config.load(keep_audit_days=keep_audit_days, keep_details_days=keep_details_days)
+    config = Config.load(
+        keep_audit_days=keep_audit_days,
+        keep_details_days=keep_details_days,
+        keep_lessons_days=keep_lessons_days,
+    )
     keep, now = _retention(config), clock.now()
+    before = now - config.keep_lessons_days * 86_400.0
     url = config.database_url.get_secret_value()
     if dry_run:
         with as_it_is(url) as session:
-            found = retention.due(session, keep, now)
+            found = [*retention.due(session, keep, now), folding.due(session, before)]
     else:
         must_be_there(url)
         database = Database(url)
         try:
             with _progress() as told:
-                found = retention.prune(database, keep, now, "ldfi prune", told)
+                found = retention.prune(database, keep, now, WHO, told)
+                found.append(folding.fold(database, before, now, WHO, told))
         finally:
             database.close()
     _show(found, dry_run=dry_run, as_json=as_json)

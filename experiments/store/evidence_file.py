@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import chain
-from ldfi.experiments.store.schema import ClassRow, ExperimentRow
+from ldfi.experiments.store.schema import ClassRow, ExperimentRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.canonical import read
 from ldfi.proof.document import FORMAT
@@ -60,14 +60,21 @@ def grown(head: Head, since: int, node: merkle.Node) -> dict[str, Any]:
 def version_of(session: Session, name: str, campaign_id: str) -> int:
     """Say which version of a class a campaign that is over has certified: that of its last run
     there, else the newest."""
-    query = select(ExperimentRow.lesson).where(
-        ExperimentRow.campaign_id == campaign_id,
-        ExperimentRow.request_class == name,
-        ExperimentRow.lesson.is_not(None),
+    query = (
+        select(RunRow.version, ExperimentRow.lesson)
+        .outerjoin_from(ExperimentRow, RunRow, RunRow.experiment_id == ExperimentRow.id)
+        .where(
+            ExperimentRow.campaign_id == campaign_id,
+            ExperimentRow.request_class == name,
+            or_(ExperimentRow.lesson.is_not(None), RunRow.leaf.is_not(None)),
+        )
     )
-    newest = session.scalars(query.order_by(ExperimentRow.ended_at.desc()).limit(1)).first()
-    if newest is not None and "version" in newest:
-        return int(newest["version"])
+    newest = session.execute(query.order_by(ExperimentRow.ended_at.desc()).limit(1)).first()
+    if newest is not None:
+        of_run, lesson = newest
+        found = of_run if of_run is not None else (lesson or {}).get("version")
+        if found is not None:
+            return int(found)
     known = session.get(ClassRow, name)
     return 1 if known is None else known.version
 
