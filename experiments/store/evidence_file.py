@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
-from ldfi.experiments.store import chain
+from ldfi.experiments.store import chain, checkpoints
 from ldfi.experiments.store.schema import ClassRow, ExperimentRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.canonical import read
@@ -79,6 +79,20 @@ def version_of(session: Session, name: str, campaign_id: str) -> int:
     return 1 if known is None else known.version
 
 
+def _pruned(
+    session: Session, class_version: ClassVersion, head: Head, node: merkle.Node
+) -> dict[str, Any]:
+    """Write what is left of runs that were dropped; nothing where none were."""
+    checkpoint = checkpoints.signed(session, class_version)
+    if checkpoint is None:
+        return {}
+    runs = [
+        replace(each, path=tuple(merkle.inclusion(each.index, head.size, node))).to_json()
+        for each in checkpoints.left(session, class_version)
+    ]
+    return {"pruned": {"checkpoint": checkpoint.to_json(), "runs": runs}}
+
+
 def _class(session: Session, each: Certified, head: Head, node: merkle.Node) -> dict[str, Any]:
     class_version: ClassVersion = each.request_class, each.version
     return {
@@ -92,7 +106,9 @@ def _class(session: Session, each: Certified, head: Head, node: merkle.Node) -> 
                 "path": [one.hex() for one in merkle.inclusion(row.leaf, head.size, node)],
             }
             for row in chain.runs_of(session, class_version, head.size)
+            if row.remains is None
         ],
+        **_pruned(session, class_version, head, node),
         "unsigned": [
             {"experiment": one.experiment, "verdict": one.verdict}
             for one in chain.unsigned(session, class_version)

@@ -232,7 +232,8 @@ class RunRow(Base):
     """What a run left behind for good, and its place in the chain of all runs.
 
     ``leaf``: its place, from 0 on, without a gap. ``number``: which run of its class version it is.
-    ``document``: the record as it was hashed, byte for byte. ``nodes``: hashes of the nodes of the
+    ``document``: the record as it was hashed, byte for byte; empty where it was dropped by age, and
+    then ``remains`` is what is left of it. ``nodes``: hashes of the nodes of the
     Merkle tree that it completes, from itself upwards.
     """
 
@@ -244,9 +245,19 @@ class RunRow(Base):
     number: Mapped[int] = mapped_column(Integer)
     document: Mapped[str] = mapped_column(Text)
     nodes: Mapped[str] = mapped_column(Text)
+    remains: Mapped[str | None] = mapped_column(Text)
     __table_args__ = (
         Index("run_record_by_class", "request_class", "version", "number", unique=True),
     )
+
+
+class CheckpointRow(Base):
+    """What was signed of the runs of a class version whose records were dropped by age."""
+
+    __tablename__ = "checkpoint"
+    request_class: Mapped[str] = mapped_column(Text, primary_key=True)
+    version: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    document: Mapped[str] = mapped_column(Text)
 
 
 class HeadRow(Base):
