@@ -38,6 +38,9 @@ from ldfi.experiments.store.schema import (
 )
 
 WHAT: Final = "lessons"
+FRESH: Final = 86_400.0
+"""Seconds for which lessons are not folded. What ends with an earlier time than what was folded,
+for somebody has set the clock back, is passed over where people ask of a class."""
 _GONE: Final = 0
 """The version of a class that there is no more: nothing is of it."""
 
@@ -54,9 +57,10 @@ class Folding:
 def fold(
     database: Database, before: float, now: float, who: str, told: Told | None = None
 ) -> Pruned:
-    """Fold the lessons that are older than ``before`` (Unix seconds), and drop them. Asked again
-    after a crash it goes on. Raises what the database raises."""
-    for each in _foldings(database, before):
+    """Fold all lessons but those of the last day, and drop those that are older than ``before``
+    (Unix seconds): so a start has little to read, and people can look at them for longer. Asked
+    again after a crash it goes on. Raises what the database raises."""
+    for each in _foldings(database, max(before, now - FRESH)):
         with database.change(now, who) as change:
             database.lock(change)
             if balances.of(change.session, each.campaign_id, each.was) == each.was:
@@ -133,7 +137,7 @@ def _drop(database: Database, before: float, now: float, who: str, told: Told | 
     with database.read() as session:
         runs = dict.fromkeys((row.id for row in campaigns.live(session)), 0)
         runs |= balances.runs(session)
-        chosen = [*_covered(runs), *_folded()]
+        chosen = [ExperimentRow.ended_at < before, *_covered(runs), *_folded()]
         keys = session.scalars(select(ExperimentRow.id).where(*chosen)).all()
     for start in range(0, len(keys), LOT):
         some = keys[start : start + LOT]

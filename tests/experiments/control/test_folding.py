@@ -102,6 +102,23 @@ def test_whoever_starts_after_lessons_were_folded_knows_the_same_and_tries_the_s
     assert fold(database, world.now + 1, world.now, "ann").rows == 0
 
 
+def test_what_is_too_young_to_be_dropped_is_folded_all_the_same() -> None:
+    # Given a campaign in its second run, the first of which ended some days ago
+    with World.in_memory() as world:
+        campaign = going_on(world)
+        until_run(world, campaign, 2)
+        world.engine.scheduler.shut_down("restart", world.now)
+        before, there = told(world.database, world.now), lessons(world.database)
+        # When only what is older still is dropped
+        fold(world.database, 0.0, world.now + 3 * folding.FRESH, "ann")
+        # Then all lessons are there, no start reads them, and it knows the same
+        assert lessons(world.database) == there
+        with world.database.read() as session:
+            assert not any(row.run < 2 for row in balances.of_campaign(session, campaign.id)[1])
+            assert not balances.of_classes(session, ["GET /boot"])["GET /boot"].lessons
+        assert told(world.database, world.now) == before
+
+
 def test_a_campaign_knows_no_less_where_lessons_of_a_class_that_went_are_folded() -> None:
     # Given a campaign in its second run, and a class that nobody knows any more
     with World.in_memory({"/pay": OTHER}) as world:
