@@ -27,7 +27,6 @@ from ldfi.experiments.domain.campaign.exploration import Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, FindingState, next_state
-from ldfi.experiments.domain.campaign.trials import Trials
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
@@ -137,7 +136,6 @@ class Lab:
     def run(self) -> None:
         """Run the campaign once more, to its end."""
         exploration = self.exploration
-        Trials().begin_run([exploration])
         exploration.begin_run([each for each, is_ in self.findings.items() if is_ in CONFIRMED])
         for tried in range(MOST):
             plan = exploration.plan()

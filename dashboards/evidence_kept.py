@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from ldfi.experiments.control.evidence import knowledge_from
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.store import balances
 from ldfi.experiments.store.schema import ExperimentRow
 
 FRESH: Final = 30.0
@@ -26,8 +27,9 @@ KEPT: Final = 100
 """Classes of which this is kept."""
 
 LESSONS: Final = 500
-"""Lessons of one class that a page looks at, the newest: all of them would hold up the service.
-What only older ones had proved shows as untested, until it is tried again."""
+"""Lessons of one class that a page looks at besides what earlier ones came to, the newest: all of
+them would hold up the service. What only older ones had proved shows as untested, until they are
+folded (``ldfi prune``) or it is tried again."""
 
 
 @dataclass(slots=True)
@@ -56,7 +58,8 @@ class EvidenceKept:
         taught_at = session.scalar(newest)
         kept = self._kept.pop(key, None)
         if kept is None or kept.taught_at != taught_at:
-            knowledge = knowledge_from(known, _newest(session, known.name))
+            taught = balances.of_classes(session, [known.name], LESSONS)[known.name]
+            knowledge = knowledge_from(known, taught)
             kept = Evidence(knowledge, _certificate(knowledge), taught_at, now)
         elif now - kept.at > FRESH:
             kept.knowledge.study_traffic()
@@ -71,22 +74,6 @@ def evidence_kept(request: Request) -> EvidenceKept:
     """Return the kept evidence of this application."""
     kept: EvidenceKept = request.app.state.evidence_kept
     return kept
-
-
-def _newest(session: Session, name: str) -> list[dict[str, Any]]:
-    """Read what its newest experiments taught, in their order."""
-    query = (
-        select(ExperimentRow.lesson)
-        .where(
-            ExperimentRow.request_class == name,
-            ExperimentRow.ended_at.is_not(None),
-            ExperimentRow.state == "decided",
-            ExperimentRow.lesson.is_not(None),
-        )
-        .order_by(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc())
-        .limit(LESSONS)
-    )
-    return [lesson for lesson in session.scalars(query) if lesson is not None][::-1]
 
 
 def _certificate(knowledge: Knowledge) -> dict[str, Any]:

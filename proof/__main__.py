@@ -64,6 +64,7 @@ def said(answer: Examined) -> dict[str, object]:
         "false": answer.false,
         "lacking": answer.lacking,
         "runs": answer.runs,
+        "pruned": answer.pruned,
         "classes": answer.classes,
     }
 
@@ -76,6 +77,11 @@ def words(answer: Examined) -> str:
         LACKING: "nothing is wrong, but not all of it is proved",
     }[exit_code(answer)]
     lines = [f"{head} ({answer.runs} runs, {answer.classes} classes)"]
+    if answer.pruned:
+        lines.append(
+            f"  {answer.pruned} more runs were dropped by age: that they were there is proved, "
+            "what they came to is signed and cannot be worked out any more"
+        )
     return "\n".join([*lines, *(f"  {each}" for each in (*answer.false, *answer.lacking))]) + "\n"
 
 

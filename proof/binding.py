@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ldfi.proof.canonical import canonical
+from ldfi.proof.checkpoint import Remains
 from ldfi.proof.outcome import AnyRecord
 
 MADE_UP: Final = ("shared@", "down@")
@@ -48,9 +49,13 @@ class RunClaim:
 
 
 def unbound(
-    certificate: Mapping[str, Any], records: Sequence[AnyRecord]
+    certificate: Mapping[str, Any],
+    records: Sequence[AnyRecord],
+    pruned: Sequence[Remains] = (),
 ) -> Iterator[tuple[bool, str]]:
     """Say what in a certificate is not what was recorded: whether it is false, and in words.
+
+    ``pruned``: what is left of runs whose records were dropped.
 
     Raises TypeError, KeyError, AttributeError or ValueError for what is no certificate.
     """
@@ -58,7 +63,8 @@ def unbound(
     by_name = {each.experiment: each for each in records}
     by_trace = {trace: each for each in records for trace, _ in each.traces.named}
     there = Counter(verdict for each in records for verdict in _may_be_called(each))
-    twice = _twice(records)
+    there.update(each.verdict for each in pruned if each.verdict is not None)
+    twice = _twice([*records, *pruned])
     for number, claims in enumerate(groups):
         yield from ((True, said) for said in _shared(claims))
         claimed: Counter[str] = Counter()
@@ -73,7 +79,7 @@ def unbound(
             if many > there[verdict]:
                 yield False, f"{many} runs are {verdict}, {there[verdict]} of them on record"
         if not number:  # what the first format rests on besides are some of the same
-            yield from ((False, said) for said in _left_out(claims, records))
+            yield from ((False, said) for said in _left_out(claims, [*records, *pruned]))
 
 
 def _wrong(
@@ -118,7 +124,7 @@ def _may_be_called(record: AnyRecord) -> set[str]:
     return {*filter(None, [record.verdict]), *(["harmful"] if suspicious else [])}
 
 
-def _twice(records: Iterable[AnyRecord]) -> Twice:
+def _twice(records: Iterable[AnyRecord | Remains]) -> Twice:
     """Find, for each set that was tried, what fired in two runs of it that were survived."""
     times: defaultdict[frozenset[str], Counter[str]] = defaultdict(Counter)
     for each in records:
@@ -136,7 +142,7 @@ def _shared(claims: Iterable[RunClaim]) -> Iterator[str]:
     yield from (f"{many} runs claim to be {name}" for name, many in times.items() if many > 1)
 
 
-def _left_out(claims: Sequence[RunClaim], records: Iterable[AnyRecord]) -> Iterator[str]:
+def _left_out(claims: Sequence[RunClaim], records: Iterable[AnyRecord | Remains]) -> Iterator[str]:
     """Report harm that nothing speaks of: no run that failed of as little, nor two that tried the
     same since and were survived."""
     harmful = [each.failed for each in claims if each.verdict == "harmful"]
@@ -145,7 +151,8 @@ def _left_out(claims: Sequence[RunClaim], records: Iterable[AnyRecord]) -> Itera
         known = any(failed <= frozenset(each.fired) for failed in harmful)
         outdone = survived[frozenset(each.hypothesis)] > 1
         if each.verdict == "harmful" and not known and not outdone:
-            yield f"{each.experiment} was harmful, and is left out"
+            name = f"pruned run {each.number}" if isinstance(each, Remains) else each.experiment
+            yield f"{name} was harmful, and is left out"
 
 
 def _found(

@@ -4,10 +4,12 @@
      "head": {…} or null, "grown": [{"from": size, "path": [hash, …]}, …],
      "classes": [{"request_class": …, "version": …, "certificate": {…} or null,
                   "runs": [{"index": …, "record": {…}, "path": [hash, …]}, …],
+                  "pruned": {"checkpoint": {…}, "runs": [{"index": …, "leaf": hash, …}, …]},
                   "unsigned": [{"experiment": …, "verdict": …}, …]}, …]}
 
 ``index``: the leaf of the tree. ``unsigned``: runs of the class version that are on record and not
-in the tree, for they ended before there was one. Of tests there is no tree and no head:
+in the tree, for they ended before there was one. ``pruned``, where there are any: what is left of
+runs that were dropped by age (:mod:`ldfi.proof.checkpoint`). Of tests there is no tree and no head:
 nobody signs their records, which are listed all the same.
 """
 
@@ -17,8 +19,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ldfi.proof.checkpoint import Checkpoint, Remains
 from ldfi.proof.fields import Fields, sha256
-from ldfi.proof.head import Head
+from ldfi.proof.head import ClassVersion, Head
 from ldfi.proof.outcome import AnyRecord, record_from
 from ldfi.proof.record import VERDICTS
 
@@ -36,13 +39,21 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class ClassEvidence:
-    """What one certificate rests on. ``unsigned``: ids of runs from before the tree."""
+    """What one certificate rests on. ``unsigned``: ids of runs from before the tree. ``pruned``:
+    what is left of runs that were dropped; ``checkpoint``: who says so."""
 
     request_class: str
     version: int
     certificate: Mapping[str, Any] | None
     runs: tuple[Leaf, ...]
     unsigned: tuple[str, ...]
+    pruned: tuple[Remains, ...] = ()
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def class_version(self) -> ClassVersion:
+        """Which version of which class it is of."""
+        return self.request_class, self.version
 
     @property
     def name(self) -> str:
@@ -87,12 +98,15 @@ def _grown(value: Any, where: str) -> tuple[int, tuple[bytes, ...]]:
 def _class(value: Any, where: str) -> ClassEvidence:
     data = Fields(value, where)
     certificate = data.take("certificate") if data.has("certificate") else None
+    pruned, checkpoint = _pruned(data.inner("pruned")) if data.has("pruned") else ((), None)
     found = ClassEvidence(
         request_class=data.text("request_class"),
         version=data.whole("version"),
         certificate=None if certificate is None else _object(certificate, where),
         runs=data.many("runs", _leaf),
         unsigned=data.many("unsigned", _unsigned),
+        pruned=pruned,
+        checkpoint=checkpoint,
     )
     data.done()
     return found
@@ -108,6 +122,14 @@ def _leaf(value: Any, where: str) -> Leaf:
     data = Fields(value, where)
     record = record_from(data.take("record"), f"{where}: record")
     found = Leaf(data.whole("index"), record, data.many("path", sha256))
+    data.done()
+    return found
+
+
+def _pruned(data: Fields) -> tuple[tuple[Remains, ...], Checkpoint | None]:
+    has = data.has("checkpoint")
+    checkpoint = Checkpoint.from_json(data.take("checkpoint"), data.where) if has else None
+    found = data.many("runs", Remains.from_json), checkpoint
     data.done()
     return found
 

@@ -34,12 +34,14 @@ class Against:
 @dataclass(slots=True)
 class Examined:
     """``false``: what is not so. ``lacking``: what may be so, and nothing here proves. ``runs``:
-    how many were proved, of how many class versions."""
+    how many were proved, of how many class versions. ``pruned``: how many were dropped by age: that
+    they were there is proved, what they came to is only signed."""
 
     false: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
     runs: int = 0
     classes: int = 0
+    pruned: int = 0
 
 
 def verify(document: EvidenceFile, asked: Against) -> Examined:
@@ -52,6 +54,7 @@ def verify(document: EvidenceFile, asked: Against) -> Examined:
             answer.false += (f"{_run(each, leaf.index)}: {said}" for said in wrong(leaf.record))
         _listed(each, answer)
         _bound(each, answer)
+        _checkpointed(each, document.head, asked.keys, answer)
     head = document.head
     if head is None or not head.signatures:
         answer.lacking.append("nobody has signed it")
@@ -91,10 +94,13 @@ def _twice(document: EvidenceFile) -> Iterator[str]:
 
 def _listed(each: ClassEvidence, answer: Examined) -> None:
     """Look whether the runs are those of the class version, in their order."""
-    numbers = [leaf.record.number for leaf in each.runs]
+    listed = [(leaf.record.number, leaf.index) for leaf in each.runs]
+    if listed != sorted(listed):
+        answer.false.append(f"{each.name}: its runs are not in their order")
+    listed = sorted([*listed, *((left.number, left.index) for left in each.pruned)])
+    numbers, places = [number for number, _ in listed], [place for _, place in listed]
     if numbers != list(range(1, len(numbers) + 1)):
         answer.false.append(f"{each.name}: its runs are not 1 to {len(numbers)}, in their order")
-    places = [leaf.index for leaf in each.runs]
     if places != sorted(places):
         answer.false.append(f"{each.name}: its runs are not in the order of the tree")
     for leaf in each.runs:
@@ -109,6 +115,25 @@ def _listed(each: ClassEvidence, answer: Examined) -> None:
     if kept:
         answer.lacking.append(f"{each.name}: {kept} runs are kept from an earlier exploration")
     answer.lacking += _unopened(each)
+
+
+def _checkpointed(
+    each: ClassEvidence, head: Head | None, keys: Sequence[PublicKey], answer: Examined
+) -> None:
+    """Look whether what is left of pruned runs is what was signed when they were."""
+    answer.pruned += len(each.pruned)
+    if each.checkpoint is None:
+        if each.pruned:
+            answer.false.append(
+                f"{each.name}: {len(each.pruned)} runs are said to be pruned, by nobody"
+            )
+        return
+    said = each.checkpoint.wrong(each.class_version, each.pruned, keys)
+    answer.false += (f"{each.name}, the checkpoint of its pruned runs: {one}" for one in said)
+    if not each.checkpoint.signatures:
+        signing = head is not None and head.signatures
+        said_so = f"{each.name}: nobody has signed that {len(each.pruned)} runs were pruned"
+        (answer.false if signing else answer.lacking).append(said_so)
 
 
 def _unopened(each: ClassEvidence) -> Iterator[str]:
@@ -131,7 +156,8 @@ def _bound(each: ClassEvidence, answer: Examined) -> None:
         answer.lacking.append(f"{each.name}: there is no certificate")
         return
     try:
-        found = list(unbound(each.certificate, [leaf.record for leaf in each.runs]))
+        records = [leaf.record for leaf in each.runs]
+        found = list(unbound(each.certificate, records, each.pruned))
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise Unreadable(f"{each.name}: its certificate is none: {error!r}") from error
     for false, said in found:
@@ -141,9 +167,12 @@ def _bound(each: ClassEvidence, answer: Examined) -> None:
 def _in_tree(document: EvidenceFile, head: Head) -> Iterator[str]:
     """Report runs that are not in the tree, and runs of the tree that are left out."""
     for each in document.classes:
-        there = head.runs.get((each.request_class, each.version), 0)
-        if len(each.runs) != there:
-            yield f"{each.name}: {len(each.runs)} runs of {there} are here"
+        there, here = head.runs.get(each.class_version, 0), len(each.runs) + len(each.pruned)
+        if here != there:
+            yield f"{each.name}: {here} runs of {there} are here"
+        for left in each.pruned:
+            if not merkle.included(left.hashed, left.index, head.size, left.path, head.root):
+                yield f"{_run(each, left.index)}, which was pruned, is not in the tree"
         for leaf in each.runs:
             hashed = leaf.record.leaf
             if not merkle.included(hashed, leaf.index, head.size, leaf.path, head.root):

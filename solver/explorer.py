@@ -183,16 +183,17 @@ class Explorer:
         caused: Iterable[tuple[Hashable, Hashable]] = (),
         traces: Iterable[str] = (),
         proof: Mapping[str, Any] | None = None,
+        times: int = 1,
     ) -> None:
         """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again.
 
         ``support``: what the good outcome relied on; None if not known, then only what fired is
         closed, and less than that if more faults never help. ``fired``: those of the faults that
-        took effect, all if None. ``blame``: the faults suspected of the failure. ``met``:
-        faults that were possible in it, to be tried from now on. ``caused``: pairs of faults of
-        which the one was seen to bring the other about, as evidence for :meth:`imply`. ``proof``:
-        what shows that it took place, for the certificate. Raises InvalidRecord for a bad run with
-        a support.
+        took effect, all if None. ``blame``: those suspected of the failure. ``met``: faults that
+        were possible in it, to be tried from now on. ``caused``: pairs of which the one was seen to
+        bring the other about, as evidence for :meth:`imply`. ``proof``: what shows that it took
+        place, for the certificate. ``times``: so many taught just the same, and of them this one is
+        left. Raises InvalidRecord for a bad run with a support.
         """
         if succeeded is False and support is not None:
             raise InvalidRecord("a failed run has no support; give the faults that fired")
@@ -206,15 +207,14 @@ class Explorer:
         self._language.learn(met)
         self._suspects.acquit(self._language.variables(injected), self._language.expand(injected))
         self._language.learn(each for pair in run.caused for each in pair)
-        self.experiments += 1
+        self.experiments += times
         if succeeded is not None:
             self._rechecks.tried.add(injected)
         self.runs.add(run, traces)
         self._equation.learn(run)
         if succeeded is False and run.teaches:
             self._suspect(took_effect, blame)
-        variables = self._language.variables(injected)
-        if self._now().is_open(variables):
+        if self._now().is_open(self._language.variables(injected)):
             self._attempts[injected] = self._attempts.get(injected, 0) + 1
 
     @property

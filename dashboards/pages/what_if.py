@@ -14,8 +14,9 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE, Line
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.evidence import knowledge_from, lessons_of
+from ldfi.experiments.control.evidence import knowledge_from
 from ldfi.experiments.domain.gates.whatif import WhatIf, what_if
+from ldfi.experiments.store import balances
 from ldfi.experiments.store.database import Database
 
 router = APIRouter(route_class=PageRoute)
@@ -62,11 +63,11 @@ async def _answers(
         if not request_class or name == request_class
     ]
     with db.read() as session:
-        lessons = lessons_of(session, [known.name for known in chosen])
+        taught = balances.of_classes(session, [known.name for known in chosen])
     answers = []
     for known in chosen:
         await asyncio.sleep(0)  # the watch goes on in between
-        answer = what_if(knowledge_from(known, lessons.get(known.name, [])), down)
+        answer = what_if(knowledge_from(known, taught[known.name]), down)
         if answer is not None:
             answers.append(answer)
     return answers

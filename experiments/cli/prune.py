@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ldfi.experiments.process.config import Config
     from ldfi.experiments.store.retention import Pruned, Retention, Told
 
+WHO: Final = "ldfi prune"
+"""Who the audit names."""
+DAY: Final = 86_400.0
+
 Days = Annotated[
     int | None, typer.Option(min=1, help="Days, instead of what the configuration says.")
 ]
@@ -24,28 +28,42 @@ Days = Annotated[
 def prune(
     keep_audit_days: Days = None,
     keep_details_days: Days = None,
+    keep_lessons_days: Days = None,
+    keep_runs_days: Days = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop what is old: audit, notifications, details of experiments. No lesson, no run."""
+    """Drop what is old, and nothing that anything rests on: audit, notifications, details of
+    experiments. Lessons are folded into what they came to; of records of runs their hashes stay."""
+    from ldfi.experiments.cli.signing import signing
+    from ldfi.experiments.control import folding
     from ldfi.experiments.process.config import Config
-    from ldfi.experiments.store import retention
+    from ldfi.experiments.store import checkpoints, retention
     from ldfi.experiments.store.database import Database
     from ldfi.experiments.store.found import as_it_is, must_be_there
     from ldfi.experiments.telemetry import clock
 
-    config = Config.load(keep_audit_days=keep_audit_days, keep_details_days=keep_details_days)
+    config = Config.load(
+        keep_audit_days=keep_audit_days,
+        keep_details_days=keep_details_days,
+        keep_lessons_days=keep_lessons_days,
+        keep_runs_days=keep_runs_days,
+    )
     keep, now = _retention(config), clock.now()
+    lessons, runs = (now - days * DAY for days in (config.keep_lessons_days, config.keep_runs_days))
     url = config.database_url.get_secret_value()
     if dry_run:
         with as_it_is(url) as session:
             found = retention.due(session, keep, now)
+            found += [folding.due(session, lessons), checkpoints.due(session, runs)]
     else:
         must_be_there(url)
-        database = Database(url)
+        database = Database(url, signing(config))
         try:
             with _progress() as told:
-                found = retention.prune(database, keep, now, "ldfi prune", told)
+                found = retention.prune(database, keep, now, WHO, told)
+                found.append(folding.fold(database, lessons, now, WHO, told))
+                found.append(checkpoints.prune(database, runs, now, WHO, told))
         finally:
             database.close()
     _show(found, dry_run=dry_run, as_json=as_json)
@@ -59,8 +77,8 @@ def _retention(config: Config) -> Retention:
     if config.database_url.get_secret_value().startswith("postgresql"):
         need("postgresql")
     return Retention(
-        audit=config.keep_audit_days * 86_400.0,
-        details=config.keep_details_days * 86_400.0,
+        audit=config.keep_audit_days * DAY,
+        details=config.keep_details_days * DAY,
         events=Topics(config.kafka_prefix).events if config.kafka else "",
     )
 

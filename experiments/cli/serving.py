@@ -19,6 +19,7 @@ from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.greeting import Greeting, Told, greet
 from ldfi.experiments.cli.processes import end_with_parent
+from ldfi.experiments.cli.signing import signing
 from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.domain.traffic.waiting import EXPORT
 from ldfi.experiments.errors import InvalidConfig
@@ -35,8 +36,6 @@ from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.logs import set_up
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.experiments.telemetry.tracing import traced, wanted
-from ldfi.proof.errors import Unreadable
-from ldfi.proof.head import SigningKey, signing_keys
 
 _log = logging.getLogger("ldfi")
 
@@ -150,7 +149,7 @@ def service_of(config: Config, role: ProcessRole = "all") -> Service:
         role=role,
         advertise_url=config.advertise_url or _own_url(config),
         stream=_stream(config, role),
-        keys=_keys(config),
+        keys=signing(config),
         topics=Topics(config.kafka_prefix),
         partitions=config.kafka_partitions,
         halt_at=None if config.halt_port is None else (config.host, config.halt_port),
@@ -163,16 +162,6 @@ def _stream(config: Config, role: ProcessRole) -> Stream | None:
     from ldfi.experiments.process.connecting import stream_of
 
     return stream_of(config, "ldfi" if role == "all" else f"ldfi-{role}")
-
-
-def _keys(config: Config) -> tuple[SigningKey, ...]:
-    """Read the keys that sign. Raises InvalidConfig."""
-    if config.signing_key is None:
-        return ()
-    try:
-        return signing_keys(config.signing_key.get_secret_value())
-    except Unreadable as error:
-        raise InvalidConfig(f"signing_key: {error}") from error
 
 
 def _own_url(config: Config, port: int | None = None) -> str:

@@ -1,25 +1,29 @@
 """After a restart: campaigns as they were, from what is on record.
 
 An exploration is a function of its class's traffic and of the lessons in their order, so it is
-taught them again. Lessons about an earlier lineage of the class are left out. What was running is
-not taken up: whoever armed it is gone, its leases have run out or will, and nobody knows whom it
-exposed in the meantime.
+taught them again, run by run; what earlier runs came to may be on record in one piece
+(:mod:`ldfi.experiments.store.balances`), and then it goes on from there. Lessons about an earlier
+lineage of the class are left out. What was running is not taken up: whoever armed it is gone, its
+leases have run out or will, and nobody knows whom it exposed in the meantime.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 from typing import cast
 
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.domain.campaign.ending import Ending
+from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.lesson import Lesson
-from ldfi.experiments.domain.campaign.trials import Trial, in_vain
+from ldfi.experiments.domain.campaign.trials import Trial
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
-from ldfi.experiments.domain.traffic.catalogue import Catalogue
-from ldfi.experiments.store import campaigns, experiments, findings
+from ldfi.experiments.domain.traffic.catalogue import Catalogue, KnownClass
+from ldfi.experiments.store import balances, campaigns, findings
+from ldfi.experiments.store.balances import Stood
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 
 
@@ -40,37 +44,70 @@ def restored(
     campaign.next_run_at = row.next_run_at
     campaign.held.update(row.held)
     campaign.ending = Ending.from_json(row.ending)
-    rows = experiments.lessons(session, row.id)
-    for name in sorted({each.request_class for each in rows} - campaign.held):
-        _explore(session, campaign, catalogue, name, rows)
-    for each in rows:
-        campaign.experience.add(_lesson(each))
+    stood, rows = balances.of_campaign(session, row.id)
+    for name in sorted({*stood, *(each.request_class for each in rows)} - campaign.held):
+        known = catalogue.classes.get(name)
+        if known is None:
+            continue  # it will be learned anew when traffic shows it, and then explored anew
+        mine = [each for each in rows if each.request_class == name]
+        exploration = explored(campaign, known, stood.get(name), mine)
+        asked = campaign.definition.hypotheses
+        exploration.begin_run(findings.known(session, name, campaign.run_started_at, asked))
+        _learn(campaign, exploration, [each for each in mine if each.run == campaign.run])
+    for each in stood.values():
+        campaign.experience.join(each.experience)
+    for row_of in rows:
+        campaign.experience.add(lesson_in(row_of))
     return campaign
 
 
-def _explore(
-    session: Session,
-    campaign: Campaign,
-    catalogue: Catalogue,
-    name: str,
-    rows: list[ExperimentRow],
-) -> None:
-    known = catalogue.classes.get(name)
-    if known is None:
-        return  # it will be learned anew when traffic shows it, and then explored anew
+def explored(
+    campaign: Campaign, known: KnownClass, stood: Stood | None, rows: Iterable[ExperimentRow]
+) -> Exploration:
+    """Explore a class as the runs of a campaign before this one have left it. ``rows``: experiments
+    since it stood there."""
     exploration = campaign.explore(known)
-    mine = [each for each in rows if each.request_class == name]
-    if campaign.settings.on_drift != "ignore":
-        mine = [each for each in mine if (each.lesson or {}).get("version") == known.version]
-    before = [_lesson(each) for each in mine if each.run < campaign.run]
-    exploration.replay(each for each in before if not in_vain(each))
-    asked = campaign.definition.hypotheses
-    exploration.begin_run(findings.known(session, name, campaign.run_started_at, asked))
-    exploration.replay(_lesson(each) for each in mine if each.run == campaign.run)
+    if stood is not None and _counts(campaign, known, stood.version):
+        exploration.resume(stood.balance)
+    earlier = sorted(
+        (
+            each
+            for each in rows
+            if each.run < campaign.run
+            and _counts(campaign, known, (each.lesson or {}).get("version"))
+        ),
+        key=lambda each: each.run,
+    )
+    for _, of_run in groupby(earlier, key=lambda each: each.run):
+        exploration.replay(map(lesson_in, of_run))
+        exploration.begin_run(())
+    return exploration
+
+
+def lesson_in(row: ExperimentRow) -> Lesson:
+    """Read what an experiment taught."""
+    assert row.lesson is not None, "only rows with lessons are asked for"  # noqa: S101
+    return Lesson.from_json(row.lesson)
+
+
+def _counts(campaign: Campaign, known: KnownClass, version: int | None) -> bool:
+    return campaign.settings.on_drift == "ignore" or version == known.version
+
+
+def _learn(campaign: Campaign, exploration: Exploration, rows: Iterable[ExperimentRow]) -> None:
+    """Learn again what this run has taught so far."""
+    name = exploration.knowledge.name
+    campaign.trials.remember(name, exploration.knowledge.lessons)
+    mine = [
+        each
+        for each in rows
+        if campaign.settings.on_drift == "ignore"
+        or (each.lesson or {}).get("version") == exploration.version
+    ]
+    exploration.replay(map(lesson_in, mine))
     for each in mine:
-        trial = _trial(each, campaign.settings.min_samples)
-        if trial.decided or (each.state == "decided" and each.run == campaign.run):
-            campaign.trials.add(trial, exploration.knowledge)
+        if each.state == "decided":
+            campaign.trials.add(_trial(each, campaign.settings.min_samples), exploration.knowledge)
     campaign.explorations[name] = exploration
 
 
@@ -86,10 +123,5 @@ def _trial(row: ExperimentRow, least: int) -> Trial:
         exposed=counts.get("exposed", 0),
         passed_by=counts.get("passed_by", 0),
         least=least,
-        taught=_lesson(row),
+        taught=lesson_in(row),
     )
-
-
-def _lesson(row: ExperimentRow) -> Lesson:
-    assert row.lesson is not None, "only rows with lessons are asked for"  # noqa: S101
-    return Lesson.from_json(row.lesson)

@@ -246,7 +246,19 @@ class Config(BaseSettings):
         90,
         ge=1,
         description="Days for which `ldfi prune` keeps notifications, and what only people look at "
-        "of an experiment. Lessons, verdicts and the chain of runs stay for good.",
+        "of an experiment.",
+    )
+    keep_lessons_days: int = Field(
+        90,
+        ge=1,
+        description="Days for which `ldfi prune` keeps the lessons of experiments one by one; what "
+        "older ones came to is kept for good.",
+    )
+    keep_runs_days: int = Field(
+        180,
+        ge=1,
+        description="Days for which `ldfi prune` keeps the records of runs that no certificate "
+        "rests on; of older ones their hashes and what they came to stay, which is signed.",
     )
     prometheus_url: Url = Field(
         None, description="Prometheus, which guardrails and outcomes counted elsewhere ask."

@@ -102,14 +102,14 @@ def _on_record(
     session: Session, order: Order, others: Sequence[ExperimentRow], now: float
 ) -> Facts:
     """Gather the facts of an order, with what is on record now. ``others``: what is armed."""
-    campaign = session.get(CampaignRow, order.campaign_id)
+    state = session.scalar(select(CampaignRow.state).where(CampaignRow.id == order.campaign_id))
     halted = switches.halted(session)
     windows = maintenance.open_windows(session, now)
     on_class = (row.id for row in others if row.active_class == order.experiment.request_class)
     return replace(
         order.facts,
         halted=halted if halted is not None else order.facts.halted,
-        campaign=campaign.state if campaign is not None else "not on record",
+        campaign=state if state is not None else "not on record",
         touches=touches(windows, order.experiment, order.exploration),
         running=len(others),
         on_class=next(on_class, None),

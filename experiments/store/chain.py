@@ -1,7 +1,8 @@
 """The chain of all runs there ever were: records as the leaves of one Merkle tree, and its head.
 
 A record is appended in the transaction that ends its experiment, so there is never one without the
-other. Nothing here is changed or deleted, but for the head, which is signed anew each time.
+other. Nothing here is changed or deleted, but for the head, which is signed anew each time, and
+for records that :mod:`ldfi.experiments.store.checkpoints` drops: their hashes stay.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """Open a session for looking things up."""
-        with Session(self.engine) as session:
+        """Open a session for looking things up. All that it sees is of one moment."""
+        with Session(self._reading) as session:
             yield session
 
     @contextmanager
@@ -160,6 +160,9 @@ class Database:
         if self._sqlite:
             event.listen(self.engine, "connect", _tune_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
+        self._reading = self.engine
+        if not self._sqlite:  # where a transaction sees one moment anyway
+            self._reading = self.engine.execution_options(isolation_level="REPEATABLE READ")
         self._writing = self.engine.execution_options(writing=True)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
-from ldfi.experiments.store import chain
-from ldfi.experiments.store.schema import ClassRow, ExperimentRow
+from ldfi.experiments.store import chain, checkpoints
+from ldfi.experiments.store.schema import ClassRow, ExperimentRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.canonical import read
 from ldfi.proof.document import FORMAT
@@ -60,16 +60,37 @@ def grown(head: Head, since: int, node: merkle.Node) -> dict[str, Any]:
 def version_of(session: Session, name: str, campaign_id: str) -> int:
     """Say which version of a class a campaign that is over has certified: that of its last run
     there, else the newest."""
-    query = select(ExperimentRow.lesson).where(
-        ExperimentRow.campaign_id == campaign_id,
-        ExperimentRow.request_class == name,
-        ExperimentRow.lesson.is_not(None),
+    query = (
+        select(RunRow.version, ExperimentRow.lesson)
+        .outerjoin_from(ExperimentRow, RunRow, RunRow.experiment_id == ExperimentRow.id)
+        .where(
+            ExperimentRow.campaign_id == campaign_id,
+            ExperimentRow.request_class == name,
+            or_(ExperimentRow.lesson.is_not(None), RunRow.leaf.is_not(None)),
+        )
     )
-    newest = session.scalars(query.order_by(ExperimentRow.ended_at.desc()).limit(1)).first()
-    if newest is not None and "version" in newest:
-        return int(newest["version"])
+    newest = session.execute(query.order_by(ExperimentRow.ended_at.desc()).limit(1)).first()
+    if newest is not None:
+        of_run, lesson = newest
+        found = of_run if of_run is not None else (lesson or {}).get("version")
+        if found is not None:
+            return int(found)
     known = session.get(ClassRow, name)
     return 1 if known is None else known.version
+
+
+def _pruned(
+    session: Session, class_version: ClassVersion, head: Head, node: merkle.Node
+) -> dict[str, Any]:
+    """Write what is left of runs that were dropped; nothing where none were."""
+    checkpoint = checkpoints.signed(session, class_version)
+    if checkpoint is None:
+        return {}
+    runs = [
+        replace(each, path=tuple(merkle.inclusion(each.index, head.size, node))).to_json()
+        for each in checkpoints.left(session, class_version)
+    ]
+    return {"pruned": {"checkpoint": checkpoint.to_json(), "runs": runs}}
 
 
 def _class(session: Session, each: Certified, head: Head, node: merkle.Node) -> dict[str, Any]:
@@ -85,7 +106,9 @@ def _class(session: Session, each: Certified, head: Head, node: merkle.Node) -> 
                 "path": [one.hex() for one in merkle.inclusion(row.leaf, head.size, node)],
             }
             for row in chain.runs_of(session, class_version, head.size)
+            if row.remains is None
         ],
+        **_pruned(session, class_version, head, node),
         "unsigned": [
             {"experiment": one.experiment, "verdict": one.verdict}
             for one in chain.unsigned(session, class_version)

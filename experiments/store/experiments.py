@@ -126,16 +126,6 @@ def close_abandoned(change: Change) -> list[str]:
     return closed
 
 
-def lessons(session: Session, campaign_id: str) -> list[ExperimentRow]:
-    """List the experiments of a campaign that taught something, in their order; rejected ones
-    did."""
-    query = select(ExperimentRow).where(
-        ExperimentRow.campaign_id == campaign_id,
-        ExperimentRow.lesson.is_not(None),
-    )
-    return list(session.scalars(query.order_by(ExperimentRow.ended_at, ExperimentRow.id)))
-
-
 def levels(session: Session) -> tuple[int, int]:
     """Count, over all campaigns there ever were, the experiments that took a level of e-LOND, and
     the discoveries: harm in what a campaign lets make a finding."""

@@ -43,7 +43,7 @@ class ExperimentRow(Base):
 
     __tablename__ = "experiment"
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
-    campaign_id: Mapped[str] = mapped_column(String(32), index=True)
+    campaign_id: Mapped[str] = mapped_column(String(32))
     run: Mapped[int] = mapped_column(Integer, default=0)
     request_class: Mapped[str] = mapped_column(Text)
     active_class: Mapped[str | None] = mapped_column(Text, unique=True)
@@ -67,7 +67,25 @@ class ExperimentRow(Base):
     comparison: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     lesson: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     draft: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    __table_args__ = (Index("experiment_by_class", "request_class", "ended_at"),)
+    __table_args__ = (
+        Index("experiment_by_class", "request_class", "ended_at"),
+        Index("experiment_by_run", "campaign_id", "run"),
+    )
+
+
+class BalanceRow(Base):
+    """What was learned of a class before a moment. ``campaign_id``: of one campaign, in runs before
+    ``run``; empty: of all, from experiments that had ended ``until`` then. ``experience``: of all
+    versions of the class; the ``document``: of this one."""
+
+    __tablename__ = "balance"
+    campaign_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    request_class: Mapped[str] = mapped_column(Text, primary_key=True)
+    version: Mapped[int] = mapped_column(Integer)
+    run: Mapped[int] = mapped_column(Integer)
+    until: Mapped[float] = mapped_column(Float)
+    experience: Mapped[dict[str, Any]] = mapped_column(JSON)
+    document: Mapped[dict[str, Any]] = mapped_column(JSON)
 
 
 class ClassRow(Base):
@@ -214,7 +232,8 @@ class RunRow(Base):
     """What a run left behind for good, and its place in the chain of all runs.
 
     ``leaf``: its place, from 0 on, without a gap. ``number``: which run of its class version it is.
-    ``document``: the record as it was hashed, byte for byte. ``nodes``: hashes of the nodes of the
+    ``document``: the record as it was hashed, byte for byte; empty where it was dropped by age, and
+    then ``remains`` is what is left of it. ``nodes``: hashes of the nodes of the
     Merkle tree that it completes, from itself upwards.
     """
 
@@ -226,9 +245,19 @@ class RunRow(Base):
     number: Mapped[int] = mapped_column(Integer)
     document: Mapped[str] = mapped_column(Text)
     nodes: Mapped[str] = mapped_column(Text)
+    remains: Mapped[str | None] = mapped_column(Text)
     __table_args__ = (
         Index("run_record_by_class", "request_class", "version", "number", unique=True),
     )
+
+
+class CheckpointRow(Base):
+    """What was signed of the runs of a class version whose records were dropped by age."""
+
+    __tablename__ = "checkpoint"
+    request_class: Mapped[str] = mapped_column(Text, primary_key=True)
+    version: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    document: Mapped[str] = mapped_column(Text)
 
 
 class HeadRow(Base):

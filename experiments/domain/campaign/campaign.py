@@ -128,7 +128,7 @@ class Campaign:
         self.state, self.reason = "running", ""
         self.run_started_at, self.next_run_at = now, None
         self.ending, self.spent = None, False
-        self.trials.begin_run(self.explorations.values())
+        self.trials.begin_run()
         self.waiting.clear()
         self._retry_at.clear()
         self._held_until = 0.0

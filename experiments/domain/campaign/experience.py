@@ -9,7 +9,7 @@ it never decides anything.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -33,6 +33,20 @@ class Experience:
         elif lesson.succeeded is False and len(lesson.fired) == 1:
             self._tried.update(lesson.fired)
             self._harmful.update(lesson.fired)
+
+    def join(self, other: Experience) -> None:
+        """Count what somebody else has counted as well."""
+        self._tried.update(other._tried)
+        self._harmful.update(other._harmful)
+
+    def to_json(self) -> dict[str, dict[str, int]]:
+        """For the store."""
+        return {"tried": dict(self._tried), "harmful": dict(self._harmful)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Mapping[str, int]]) -> Experience:
+        """Read what :meth:`to_json` wrote."""
+        return cls(Counter(data["tried"]), Counter(data["harmful"]))
 
     def likelihood(self, fault: str) -> float:
         """How likely it is that this fault by itself hurts, between 0 and 1."""

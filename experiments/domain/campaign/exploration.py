@@ -30,10 +30,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
+from ldfi.experiments.domain.campaign.balance import Balance, carried
 from ldfi.experiments.domain.campaign.doubt import TWICE, witnesses
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
@@ -109,7 +110,9 @@ class Exploration:
         self._asked = list(self.only)
 
     def begin_run(self, known: Iterable[Hypothesis]) -> None:
-        """Begin a new run of the campaign: try what was found before once more."""
+        """Begin a new run of the campaign: try once more what was found before, or in vain."""
+        if self.knowledge.lessons:
+            self.knowledge = self.knowledge.again(carried(self.knowledge.lessons))
         self.finished = False
         self._later = bool(self.knowledge.lessons)
         self._purposes.clear()
@@ -119,6 +122,24 @@ class Exploration:
         if self.only:
             self.to_verify = [each for each in self.to_verify if each in self.only]
         self._asked = [each for each in self.only if each not in self.to_verify]
+
+    def balance(self) -> Balance:
+        """Return what a run that begins now goes on with."""
+        return Balance(
+            lessons=tuple(carried(self.knowledge.lessons)),
+            hurt=frozenset(self.knowledge.hurt),
+            judged=tuple(self._judged.items()),
+            survived=tuple(self._survived.items()),
+            leads=tuple(self._leads),
+        )
+
+    def resume(self, balance: Balance) -> None:
+        """Go on with what earlier runs have left."""
+        self.knowledge = self.knowledge.again(balance.lessons, balance.hurt)
+        self._judged = {faults: cast(FindingNews, state) for faults, state in balance.judged}
+        self._survived = Counter(dict(balance.survived))
+        self._leads = list(balance.leads)
+        self._told = self.states
 
     def plan(self, now: float = math.inf, besides: UnderWay = frozenset()) -> Plan | None:
         """Choose the next experiment; None when nothing is left within the bounds, or what is left
@@ -185,20 +206,8 @@ class Exploration:
 
     @property
     def states(self) -> dict[Hypothesis, FindingNews]:
-        """Return every finding with its state, as far as this campaign knows.
-
-        What an experiment of its own said of it holds, unless it was found once more since, or less
-        than all of it was found to hurt.
-        """
-        found = {faults for faults, _ in self.knowledge.findings()}
-        states = dict(self._judged)
-        for faults, state in self._judged.items():
-            if state == "open" and self.knowledge.superseded(faults):
-                states[faults] = "superseded"
-        for faults in sorted(found, key=sorted):
-            if states.get(faults) not in {"open", "superseded"}:
-                states[faults] = "suspected" if self.knowledge.settings.confirm else "open"
-        return states
+        """Return every finding with its state, as far as this campaign knows."""
+        return _states(self.knowledge, self._judged)
 
     def _take(self, lesson: Lesson) -> None:
         self._purposes[lesson.purpose] += 1
@@ -288,14 +297,7 @@ class Exploration:
         if not suspected:
             return None
         first = min(suspected, key=sorted)
-        return Plan(first, "confirm", self._opening(first))
-
-    def _opening(self, faults: Hypothesis) -> Opening | None:
-        """Look up what the last experiment of these faults left to a second one."""
-        for lesson in reversed(self.knowledge.lessons):
-            if lesson.injected == faults and lesson.purpose in {"explore", "recheck", "repeat"}:
-                return lesson.opening
-        return None
+        return Plan(first, "confirm", _opening(self.knowledge.lessons, first))
 
     def _following(self) -> Plan | None:
         self._leads = [each for each in self._leads if self.knowledge.tries(each)]
@@ -376,3 +378,27 @@ class Exploration:
             return None
         drawn = self.knowledge.recheck()
         return None if drawn is None else Plan(drawn, "recheck")
+
+
+def _states(
+    known: Knowledge, judged: Mapping[Hypothesis, FindingNews]
+) -> dict[Hypothesis, FindingNews]:
+    """Give every finding its state. What an experiment of its own said of it (``judged``) holds,
+    unless it was found once more since, or less than all of it was found to hurt."""
+    found = {faults for faults, _ in known.findings()}
+    states = dict(judged)
+    for faults, state in judged.items():
+        if state == "open" and known.superseded(faults):
+            states[faults] = "superseded"
+    for faults in sorted(found, key=sorted):
+        if states.get(faults) not in {"open", "superseded"}:
+            states[faults] = "suspected" if known.settings.confirm else "open"
+    return states
+
+
+def _opening(lessons: Sequence[Lesson], faults: Hypothesis) -> Opening | None:
+    """Look up what the last experiment of these faults left to a second one."""
+    for lesson in reversed(lessons):
+        if lesson.injected == faults and lesson.purpose in {"explore", "recheck", "repeat"}:
+            return lesson.opening
+    return None

@@ -126,6 +126,7 @@ class Fold:
             relied_on = self._relied_on(lesson.relied_on, lesson.survived)
             self.explorer.record(
                 injected=lesson.injected,
+                times=lesson.times,
                 succeeded=True,
                 fired=self.with_tokens(lesson.fired),
                 support=None if lesson.degraded else relied_on,
@@ -137,6 +138,7 @@ class Fold:
         elif lesson.succeeded is None:
             self.explorer.record(
                 injected=lesson.injected,
+                times=lesson.times,
                 succeeded=None,
                 caused=self._caused(lesson),
                 proof=lesson.proof,
@@ -146,6 +148,7 @@ class Fold:
             blame = {f for f in lesson.fired if f.partition("@")[2] in lesson.suspects}
             self.explorer.record(
                 injected=lesson.injected,
+                times=lesson.times,
                 succeeded=False,
                 fired=self.with_tokens(lesson.fired),
                 blame=frozenset(blame) or None,

@@ -117,7 +117,7 @@ class Grounds:
         for injected, same in self.survived.items():
             relied_on = frozenset().union(*(each.relied_on for each in same))
             free = points - len({fault.partition("@")[2] for fault in relied_on})
-            weights[injected] = free * (free + 1) / 2 / len(same)
+            weights[injected] = free * (free + 1) / 2 / sum(each.times for each in same)
         return sorted(weights, key=lambda each: (-weights[each], sorted(each)))
 
     def behind(self, faults: Hypothesis) -> list[Hypothesis]:

@@ -98,7 +98,11 @@ class Knowledge:
         pairs = [p for each in self.points for p in self.fold.kinds.alike_at(each)]
         assumed = {fault for pair in pairs for fault in pair}
         tried = {fault for each in self.lessons for fault in each.injected}
-        again = sum(each.purpose == "recheck" and each.injected <= assumed for each in self.lessons)
+        again = sum(
+            each.times
+            for each in self.lessons
+            if each.purpose == "recheck" and each.injected <= assumed
+        )
         untried = sorted(f for f in assumed - tried if self.explorer.judge({f}) == "safe")
         if not untried or 2 * again >= self.settings.rechecks:
             return None
@@ -193,12 +197,14 @@ class Knowledge:
             self.filing.changes += 1
             self.explorer.exclude({variable})
 
-    def again(self, lessons: Iterable[Lesson]) -> Knowledge:
-        """Know the same traffic, and these of the lessons."""
+    def again(self, lessons: Iterable[Lesson], hurt: Iterable[Hypothesis] = ()) -> Knowledge:
+        """Know the same traffic, and these lessons; nothing is left out any more. ``hurt``: what
+        has hurt besides what is known of."""
         fresh = Knowledge(self.name, self.settings, self.traffic, self.protected)
-        for lesson in lessons:
-            fresh.learn(lesson)
-        fresh.hurt |= self.hurt
+        fresh.filing, fresh.lessons = self.filing, list(lessons)
+        harmful = (each.injected for each in fresh.lessons if each.succeeded is False)
+        fresh.hurt = {*self.hurt, *hurt, *harmful}
+        fresh._build(fresh._surroundings())
         return fresh
 
     def study_traffic(self) -> None:

@@ -67,6 +67,9 @@ class Lesson:
     lead: frozenset[str] = frozenset()
     rules: int = RULES
     """Those by which it was drawn."""
+    times: int = 1
+    """So many runs it stands for, which taught the same
+    (:mod:`ldfi.experiments.domain.campaign.balance`)."""
     proof: Mapping[str, Any] | None = field(default=None, compare=False)
     """What its verdict came from, as the record of the run has it; None of runs from before."""
 
@@ -88,6 +91,7 @@ class Lesson:
             "degraded": self.degraded,
             "lead": sorted(self.lead),
             "rules": self.rules,
+            **({"times": self.times} if self.times > 1 else {}),
             **({"proof": dict(self.proof)} if self.proof is not None else {}),
         }
 
@@ -120,6 +124,7 @@ class Lesson:
             degraded=data.get("degraded", False),
             lead=frozenset(data.get("lead", ())),
             rules=data.get("rules", 1),
+            times=data.get("times", 1),
             proof=data.get("proof"),
         )
 

@@ -115,6 +115,12 @@ class Trials:
             fired = (_points(lesson.fired) | lesson.fired for lesson in knowledge.lessons)
             self._silent[name] |= silent.difference(*fired)
 
+    def remember(self, name: str, lessons: Iterable[Lesson]) -> None:
+        """Know what was decided in runs before this one."""
+        for lesson in lessons:
+            if lesson.succeeded is not None:
+                self._last[name][lesson.injected] = _decided(name, lesson)
+
     def forget(self, name: str) -> None:
         """Forget a class: its lineage has changed, or it went."""
         self._last.pop(name, None)
@@ -134,26 +140,29 @@ class Trials:
         knowledge.leave_out(given_up)
         exploration.to_verify = [each for each in exploration.to_verify if not each & given_up]
 
-    def begin_run(self, explorations: Iterable[Exploration]) -> None:
+    def begin_run(self) -> None:
         """Let the next run try once more what this one tried in vain, or set aside.
 
         There may be more traffic by then, or ``fit`` where nothing could fire.
         """
         for name, last in self._last.items():
             self._last[name] = {each: trial for each, trial in last.items() if trial.decided}
-        for exploration in explorations:
-            known = exploration.knowledge
-            silent = self._silent.pop(known.name, None)
-            if silent or any(map(in_vain, known.lessons)):
-                exploration.knowledge = known.again(
-                    each for each in known.lessons if not in_vain(each)
-                )
+        self._silent.clear()
 
 
-def in_vain(lesson: Lesson) -> bool:
-    """Say whether a lesson holds nothing but that there was no answer."""
-    inconclusive = lesson.succeeded is None and lesson.purpose != "rejected"
-    return inconclusive and not lesson.implications
+def _decided(name: str, lesson: Lesson) -> Trial:
+    return Trial(
+        request_class=name,
+        hypothesis=lesson.injected,
+        faults=tuple(sorted(lesson.fired)),
+        purpose=lesson.purpose,
+        verdict="tolerated" if lesson.succeeded else "harmful",
+        why="",
+        exposed=0,
+        passed_by=0,
+        least=0,
+        taught=lesson,
+    )
 
 
 def _aside(fault: str) -> str:

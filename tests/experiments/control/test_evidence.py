@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from typing import TypeVar
 
 import pytest
@@ -15,6 +15,7 @@ from ldfi.experiments.control.evidence import knowledge_beside, knowledge_of
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.process.tokens import Caller
+from ldfi.experiments.store.balances import Taught
 from ldfi.testing.world import QUICK, World
 
 Answer = TypeVar("Answer")
@@ -29,10 +30,10 @@ def test_questions_are_answered_beside_the_loop(monkeypatch: pytest.MonkeyPatch)
         Caller("1", "ann", "viewer"),
     )
 
-    def slowly(known: KnownClass, lessons: Iterable[dict[str, object]]) -> Knowledge:
+    def slowly(known: KnownClass, taught: Taught) -> Knowledge:
         threads.append(threading.get_ident())
         assert going_on.wait(20.0), "the loop stands still meanwhile"
-        return gathered(known, lessons)
+        return gathered(known, taught)
 
     monkeypatch.setattr(evidence, "knowledge_from", slowly)
 

@@ -1,0 +1,127 @@
+"""What experiments have taught, on record: what earlier ones came to, and the lessons since.
+
+Of each class there is one :class:`~ldfi.experiments.domain.campaign.balance.Balance` of every
+campaign that goes on, as of the beginning of a run (the same one for all of its classes), and one
+of all campaigns together, as of some moment. Lessons that such a balance holds are passed over,
+whether they are still there or not, so they can be dropped at leisure afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from ldfi.experiments.domain.campaign.balance import Balance
+from ldfi.experiments.domain.campaign.experience import Experience
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import BalanceRow, ExperimentRow
+
+ALL: Final = ""
+"""In place of a campaign: all there ever were."""
+FAR: Final = 1e12
+"""Unix seconds that nothing is after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """``balance``: what was learned of this ``version`` of the class in runs before ``run``, and
+    of all campaigns by ``until`` (Unix seconds), its end. ``experience``: of all versions."""
+
+    version: int
+    run: int
+    until: float
+    experience: Experience
+    balance: Balance
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """``stood``: what earlier experiments came to, if that is on record; ``lessons``: what those
+    since have taught, in their order, as they were written."""
+
+    stood: Stood | None
+    lessons: Sequence[Mapping[str, Any]]
+
+
+def of_campaign(session: Session, campaign_id: str) -> tuple[dict[str, Stood], list[ExperimentRow]]:
+    """Read what each class stood at in a campaign, and the experiments since that taught something,
+    in their order; rejected ones did."""
+    stood = _stood(session, BalanceRow.campaign_id == campaign_id)
+    query = select(ExperimentRow).where(
+        ExperimentRow.campaign_id == campaign_id,
+        ExperimentRow.run >= max((each.run for each in stood.values()), default=0),
+        ExperimentRow.lesson.is_not(None),
+    )
+    rows = session.scalars(query.order_by(ExperimentRow.ended_at, ExperimentRow.id))
+    return {name: each for (_, name), each in stood.items()}, list(rows)
+
+
+def of_classes(
+    session: Session, names: Collection[str], most: int | None = None, before: float = FAR
+) -> dict[str, Taught]:
+    """Read what all experiments taught of each of these classes. ``most``: of the lessons since,
+    the newest, so many of each class; ``before``: of those that had ended then (Unix seconds)."""
+    stood, found = of(session, ALL, names), {}
+    for name in names:
+        each = stood.get(name)
+        query = (
+            select(ExperimentRow.lesson)
+            .where(
+                ExperimentRow.request_class == name,
+                ExperimentRow.ended_at >= (0.0 if each is None else each.until),
+                ExperimentRow.ended_at < before,
+                ExperimentRow.state == "decided",
+                ExperimentRow.lesson.is_not(None),
+            )
+            .order_by(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc())
+            .limit(most)
+        )
+        lessons = [lesson for lesson in session.scalars(query) if lesson is not None][::-1]
+        found[name] = Taught(each, lessons)
+    return found
+
+
+def of(session: Session, campaign_id: str, names: Collection[str]) -> dict[str, Stood]:
+    """Read what these classes stand at, as far as they do."""
+    chosen = BalanceRow.campaign_id == campaign_id, BalanceRow.request_class.in_(names)
+    return {name: each for (_, name), each in _stood(session, *chosen).items()}
+
+
+def runs(session: Session) -> dict[str, int]:
+    """Read of each campaign the run before which all is told by where its classes stand."""
+    query = select(BalanceRow.campaign_id, func.max(BalanceRow.run))
+    chosen = query.where(BalanceRow.campaign_id != ALL).group_by(BalanceRow.campaign_id)
+    return {each[0]: each[1] for each in session.execute(chosen)}
+
+
+def save(change: Change, campaign_id: str, stood: Mapping[str, Stood]) -> None:
+    """Put on record what classes stand at."""
+    for name, each in stood.items():
+        change.session.merge(
+            BalanceRow(
+                campaign_id=campaign_id,
+                request_class=name,
+                version=each.version,
+                run=each.run,
+                until=each.until,
+                experience=each.experience.to_json(),
+                document=each.balance.to_json(),
+            )
+        )
+
+
+def _stood(session: Session, *chosen: Any) -> dict[tuple[str, str], Stood]:
+    return {
+        (row.campaign_id, row.request_class): Stood(
+            version=row.version,
+            run=row.run,
+            until=row.until,
+            experience=Experience.from_json(row.experience),
+            balance=Balance.from_json(row.document),
+        )
+        for row in session.scalars(select(BalanceRow).where(*chosen))
+    }

@@ -1,0 +1,111 @@
+"""Records of runs go when they are old, and what rests on them is borne out as before."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from ldfi.experiments.control.folding import fold
+from ldfi.experiments.domain.campaign.calendar import Schedule
+from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
+from ldfi.experiments.errors import Conflict
+from ldfi.experiments.store import Database, chain, checkpoints
+from ldfi.experiments.store.evidence_file import Certified, evidence_file
+from ldfi.experiments.store.schema import RunRow
+from ldfi.proof import merkle
+from ldfi.proof.document import EvidenceFile
+from ldfi.proof.head import Head, SigningKey
+from ldfi.proof.verify import Against, Examined, verify
+from ldfi.testing.world import QUICK, World
+from tests.proof.chain import key_pem, trusted
+
+KEY = SigningKey(key_pem())
+
+
+@pytest.fixture
+def lived(database: Database) -> tuple[World, Campaign]:
+    """A campaign in its fourth run, of which all old lessons are folded, in a service with a
+    key."""
+    database.keys = (KEY,)
+    world = World(database)
+    definition = Definition(QUICK, schedule=Schedule("* * * * *"))
+    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
+    while campaign.run < 4 or campaign.state != "running":
+        world.step()
+    world.engine.scheduler.shut_down("restart", world.now)
+    fold(database, world.now + 1, world.now, "ann")
+    return world, campaign
+
+
+def file_of(world: World, campaign: Campaign, since: int | None = None) -> dict[str, Any]:
+    certified = [
+        Certified(each["request_class"], 1, each["certificate"]) for each in campaign.certificates()
+    ]
+    with world.database.read() as session:
+        document = evidence_file(session, certified, (KEY,), world.now, since)
+    written: dict[str, Any] = json.loads(json.dumps(document))
+    return written
+
+
+def checked(world: World, document: dict[str, Any], earlier: Head | None = None) -> Examined:
+    against = Against(trusted(KEY), world.now + 1, earlier)
+    return verify(EvidenceFile.from_json(document), against)
+
+
+def test_what_a_certificate_rests_on_is_borne_out_when_other_records_are_gone(
+    lived: tuple[World, Campaign],
+) -> None:
+    world, campaign = lived
+    db, now = world.database, world.now
+    before = file_of(world, campaign)
+    kept = Head.from_json(before["head"])
+    assert checked(world, before).lacking == []
+    with db.read() as session:
+        expected = checkpoints.due(session, now + 1).rows
+    # When the records go that nothing rests on
+    assert checkpoints.prune(db, now + 1, now, "ann").rows == expected > 0
+    # Then all is borne out, and it grew from what was there before
+    after = file_of(world, campaign, since=kept.size)
+    answer = checked(world, after, earlier=kept)
+    assert (answer.false, answer.lacking) == ([], [])
+    assert (answer.pruned, answer.runs) == (expected, kept.size - expected)
+    # And when more has gone on, and goes
+    assert checkpoints.prune(db, now + 1, now, "ann").rows == 0
+    # And a record that somebody takes out is told from those
+    with db.change(now) as change:
+        whole = select(RunRow).where(RunRow.remains.is_(None)).order_by(RunRow.leaf).limit(1)
+        row = change.session.scalars(whole).one()
+        leaf = merkle.leaf(row.document.encode()).hex()
+        said = {"index": row.leaf, "number": row.number, "leaf": leaf}
+        row.remains = json.dumps({**said, "verdict": None, "hypothesis": [], "fired": []})
+        row.document = ""
+    assert any("was not signed" in e or "not what was signed" in e for e in false(lived))
+
+
+def false(lived: tuple[World, Campaign]) -> list[str]:
+    return checked(lived[0], file_of(*lived)).false
+
+
+def test_nobody_signs_what_was_changed(lived: tuple[World, Campaign]) -> None:
+    world, _ = lived
+    db, now = world.database, world.now
+    with db.read() as session:
+        (some, *_), *_ = checkpoints._due(session, now + 1).values()
+    with db.change(now) as change:
+        row = change.session.get_one(RunRow, some)
+        row.document = row.document.replace('"purpose":"', '"purpose":"re', 1)
+        row.document = row.document.replace('"began":', '"began":1', 1)
+        row.document = row.document.replace('"purpose":"re', '"purpose":"', 1)
+    with pytest.raises(Conflict, match="not what was hashed"):
+        checkpoints.prune(db, now + 1, now, "ann")
+
+
+def test_without_the_key_of_a_signed_chain_none_goes(lived: tuple[World, Campaign]) -> None:
+    world, _ = lived
+    world.database.keys = ()
+    assert checkpoints.prune(world.database, world.now + 1, world.now, "ann").rows == 0
+    with world.database.read() as session:
+        assert chain.head_of(session).signatures
