@@ -1,0 +1,50 @@
+"""Who owns a service: a file in the manner of CODEOWNERS, else what services say of themselves.
+
+A line is a pattern and owners, separated by spaces; of all lines that fit, the last one counts. A
+pattern with ``>`` is held against the whole name of a call, any other against the service that
+makes it, since that is where a repair belongs::
+
+    # who mends what
+    *                       @platform
+    checkout                @payments  ann@example.org
+    api>http:*:license/*    @playback
+    sandbox
+
+A line without owners says that nobody owns it. Lines that begin with ``#`` are comments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from ldfi.fit.points import Point
+
+MOST_LINES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """``lines``: patterns with their owners. ``declared``: what services say of themselves."""
+
+    lines: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    declared: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Owners:
+        """Read the file. Raises ValueError where it is too long."""
+        lines = [line.split() for line in text.splitlines()]
+        found = [(words[0], tuple(words[1:])) for words in lines if words and words[0][0] != "#"]
+        if len(found) > MOST_LINES:
+            raise ValueError(f"{len(found):,} lines; at most {MOST_LINES:,} are read")
+        return cls(tuple(found))
+
+    def of(self, point: str) -> tuple[str, ...]:
+        """Name who owns a call; nobody where nothing says so."""
+        caller = Point.parse(point).caller
+        for pattern, owners in reversed(self.lines):
+            if fnmatchcase(point if ">" in pattern else caller, pattern):
+                return owners
+        said = self.declared.get(caller)
+        return (said,) if said else ()
