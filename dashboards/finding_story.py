@@ -11,8 +11,8 @@ from ldfi.dashboards.run_tree import SideBySide, side_by_side
 from ldfi.experiments.analyze.phrases import said_fault, said_outcome
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.domain.campaign.run import Run, Runs
+from ldfi.experiments.repairs.advice import Advice
 from ldfi.experiments.repairs.issue import TRACKERS, Issue, Tracker, issue
-from ldfi.experiments.repairs.told import Told
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 TARGET = "https://staging.example.com"
@@ -74,7 +74,7 @@ class FindingStory:
     beside: SideBySide | None
     graph: LineageGraph | None
     commands: tuple[tuple[str, str], ...]
-    told: Told
+    advice: Advice
     issues: tuple[tuple[str, Issue], ...]
     """What each tracker is given, by the tracker's name."""
 
@@ -111,7 +111,7 @@ def finding_story(
         beside=side_by_side(*both) if both else None,
         graph=difference(*both) if both else None,
         commands=tuple(_commands(finding.id)),
-        told=explained.told,
+        advice=explained.advice,
         issues=tuple((NAMES[tracker], issue(subject, tracker)) for tracker in TRACKERS),
     )
 

@@ -23,7 +23,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.injected import Exposure, Injected
-from ldfi.experiments.repairs.told import sentence
+from ldfi.experiments.repairs.advice import sentence
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.findings import proofs
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow

@@ -122,7 +122,7 @@ class Row:
     @property
     def owners(self) -> tuple[str, ...]:
         """Who owns what would have to be mended; ``nobody`` where nobody says."""
-        return self.explained.told.owners or (NOBODY,)
+        return self.explained.advice.owners or (NOBODY,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ def _grouped(rows: Sequence[Row], by: Grouping) -> list[Group]:
     """Put rows together; groups come in the order of their worst row."""
     groups: dict[tuple[str, ...], Group] = {}
     for row in rows:
-        cause = row.explained.told.cause
+        cause = row.explained.advice.cause
         key, name, why = {
             "cause": (cause.points, cause.name, cause.why),
             "class": ((row.finding.request_class,), row.finding.request_class, ""),

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.analyze.phrases import said_together
-from ldfi.experiments.api.views import About, AuditView
+from ldfi.experiments.api.views import AuditSubject, AuditView
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 
@@ -18,12 +18,12 @@ def audited(session: Session, rows: Sequence[AuditRow]) -> list[AuditView]:
     return [AuditView.of(row, about.get(row.subject)) for row in rows]
 
 
-def _about(session: Session, subjects: Collection[str]) -> dict[str, About]:
+def _about(session: Session, subjects: Collection[str]) -> dict[str, AuditSubject]:
     """Tell which class and which failures these experiments and findings are about."""
     experiments = select(ExperimentRow.id, ExperimentRow.request_class, ExperimentRow.hypothesis)
     findings = select(FindingRow.id, FindingRow.request_class, FindingRow.faults)
     return {
-        subject: About(request_class=name, faults=faults, said=said_together(faults))
+        subject: AuditSubject(request_class=name, faults=faults, said=said_together(faults))
         for query in (
             experiments.where(ExperimentRow.id.in_(subjects)),
             findings.where(FindingRow.id.in_(subjects)),

@@ -14,10 +14,10 @@ from ldfi.experiments.api.views import FindingView, View
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.domain.campaign.run import Runs
+from ldfi.experiments.repairs.advice import Advice, advise
 from ldfi.experiments.repairs.issue import Subject, Tracker
 from ldfi.experiments.repairs.owners import Owners
-from ldfi.experiments.repairs.repair import Missing
-from ldfi.experiments.repairs.told import Told, told
+from ldfi.experiments.repairs.repair import Lacking
 from ldfi.experiments.store.findings import Proof, proofs
 from ldfi.experiments.store.schema import FindingRow
 
@@ -25,7 +25,7 @@ from ldfi.experiments.store.schema import FindingRow
 class RepairView(View):
     """A suggestion, read from one failed request: what lacks where the failure gets through."""
 
-    missing: Missing = Field(examples=["fallback"])
+    missing: Lacking = Field(examples=["fallback"])
     service: str = Field(description="Who lacks it.", examples=["api"])
     point: str = Field(description="The call at which it lacks.")
     said: str = Field(description="What to do.")
@@ -58,16 +58,16 @@ class Explained:
     row: FindingRow
     proof: Proof | None
     callees: Mapping[str, str]
-    told: Told
+    advice: Advice
 
     @property
     def view(self) -> FindingDetail:
         """Show it in the words of the API."""
         return FindingDetail(
             **FindingView.model_validate(self.row).model_dump(),
-            sentence=self.told.sentence,
-            owners=list(self.told.owners),
-            repairs=[RepairView.model_validate(each) for each in self.told.repairs],
+            sentence=self.advice.sentence,
+            owners=list(self.advice.owners),
+            repairs=[RepairView.model_validate(each) for each in self.advice.repairs],
         )
 
     def subject(self, public_url: str) -> Subject:
@@ -75,7 +75,7 @@ class Explained:
         url = f"{public_url}/findings/{self.row.id}" if public_url else ""
         counts = self.proof.counts if self.proof is not None else {}
         row = self.row
-        return Subject(row.id, row.faults, row.state, url, counts, self.callees, self.told)
+        return Subject(row.id, row.faults, row.state, url, counts, self.callees, self.advice)
 
 
 def explained(
@@ -99,5 +99,5 @@ def _explained(
     callees = known.traffic.topology.callees if known is not None else {}
     counts, runs = (proof.counts, proof.runs) if proof is not None else ({}, Runs())
     state = cast(FindingState, row.state)
-    what = told(row.request_class, row.faults, state, counts, runs, callees, owners)
+    what = advise(row.request_class, row.faults, state, counts, runs, callees, owners)
     return Explained(row, proof, callees, what)

@@ -435,7 +435,7 @@ class StepView(View):
     signs: list[SignView] = Field(description="What fails or is late now, the step's own aside.")
 
 
-class About(View):
+class AuditSubject(View):
     """What an experiment or a finding is about."""
 
     request_class: str = Field(examples=["GET /boot"])
@@ -455,12 +455,12 @@ class AuditView(View):
     what: str
     subject: str
     why: str
-    about: About | None = Field(
+    about: AuditSubject | None = Field(
         default=None, description="Of what was done to an experiment or a finding."
     )
 
     @classmethod
-    def of(cls, row: AuditRow, about: About | None = None) -> AuditView:
+    def of(cls, row: AuditRow, about: AuditSubject | None = None) -> AuditView:
         """Show a row in the words of the API."""
         view = cls.model_validate(row)
         view.about = about

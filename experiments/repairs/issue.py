@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from ldfi.experiments.analyze.phrases import said_fault, said_outcome
-from ldfi.experiments.repairs.told import Told
+from ldfi.experiments.repairs.advice import Advice
 
 Tracker = Literal["github", "gitlab", "jira"]
 TRACKERS: Final[tuple[Tracker, ...]] = get_args(Tracker)
@@ -49,7 +49,7 @@ class Subject:
     url: str
     counts: Mapping[str, Any]
     callees: Mapping[str, str]
-    told: Told
+    advice: Advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ def issue(finding: Subject, tracker: Tracker) -> Issue:
     """Write it."""
     style = _style(tracker)
     parts = [
-        style.text(f"{finding.told.sentence}."),
+        style.text(f"{finding.advice.sentence}."),
         style.text(said_outcome(finding.counts)),
         *_causes(finding, style),
         *_repairs(finding, style),
         _reproduce(finding, style),
         _footer(finding, style),
     ]
-    title = f"{finding.told.sentence} [{finding.id}]"
+    title = f"{finding.advice.sentence} [{finding.id}]"
     for reference in _REFERENCES[tracker]:
         title = title.replace(reference, reference + _APART)
     return Issue(title, "\n\n".join(part for part in parts if part) + "\n")
@@ -120,10 +120,10 @@ def _causes(finding: Subject, style: _Style) -> list[str]:
 
 
 def _repairs(finding: Subject, style: _Style) -> list[str]:
-    if not finding.told.repairs:
+    if not finding.advice.repairs:
         return []
     lines = []
-    for each in finding.told.repairs:
+    for each in finding.advice.repairs:
         where = f" {style.text('It is called at')} {style.code(each.code)}." if each.code else ""
         lines.append(style.item.format(f"{style.text(f'{each.said} {each.why}')}{where}"))
     note = style.text("Read from one failed request; whoever knows the code decides.")
@@ -139,7 +139,7 @@ def _reproduce(finding: Subject, style: _Style) -> str:
 
 
 def _footer(finding: Subject, style: _Style) -> str:
-    owners = " ".join(finding.told.owners)
+    owners = " ".join(finding.advice.owners)
     owned = f"Owner: {owners}. " if owners else ""
     page = f" {finding.url}" if finding.url else ""
     return f"{owned}Finding {style.code(finding.id)}, {style.text(finding.state)}.{page}"

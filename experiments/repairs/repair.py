@@ -16,7 +16,7 @@ from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.repairs.breaks import Break
 from ldfi.fit.points import Point
 
-Missing = Literal["timeout", "fallback", "retry"]
+Lacking = Literal["timeout", "fallback", "retry"]
 
 PASSING: Final = ("refused", "reset", "empty", "truncated", "timeout", "error", "status", "grpc")
 """Kinds of failure that often pass in a moment."""
@@ -37,7 +37,7 @@ class Repair:
     ``code``: where the call is made, as far as spans say (``code.*``).
     """
 
-    missing: Missing
+    missing: Lacking
     service: str
     point: str
     said: str

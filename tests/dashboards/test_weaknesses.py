@@ -29,9 +29,9 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.repairs.advice import advise
 from ldfi.experiments.repairs.issue import TRACKERS
 from ldfi.experiments.repairs.owners import Owners
-from ldfi.experiments.repairs.told import told
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.testing.programs import Call, Step
@@ -63,7 +63,7 @@ OPENED = Wanted()
 
 def explained(row: FindingRow) -> Explained:
     owners = Owners.parse("pump @pumps")
-    what = told(row.request_class, row.faults, "open", {}, Runs(), {}, owners)
+    what = advise(row.request_class, row.faults, "open", {}, Runs(), {}, owners)
     return Explained(row, None, {}, what)
 
 

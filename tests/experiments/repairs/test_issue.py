@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldfi.experiments.repairs.advice import advise
 from ldfi.experiments.repairs.issue import TRACKERS, Subject, Tracker, issue
 from ldfi.experiments.repairs.owners import Owners
-from ldfi.experiments.repairs.told import told
 from tests.experiments.repairs.runs import call, runs
 
 COUNTS = {
@@ -22,7 +22,7 @@ COUNTS = {
 def subject(point: str, request_class: str = "GET /locks", code: str = "") -> Subject:
     faults = [f"refused@{point}"]
     seen = runs([call(point, failed=True, fired="refused", code=code)])
-    what = told(request_class, faults, "open", COUNTS, seen, {}, Owners.parse("pump @pumps"))
+    what = advise(request_class, faults, "open", COUNTS, seen, {}, Owners.parse("pump @pumps"))
     return Subject("5abc318a9a03", faults, "open", "https://ldfi.example/f/1", COUNTS, {}, what)
 
 

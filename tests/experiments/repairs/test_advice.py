@@ -8,8 +8,8 @@ import pytest
 
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.domain.campaign.run import Runs
+from ldfi.experiments.repairs.advice import Advice, sentence
 from ldfi.experiments.repairs.owners import Owners
-from ldfi.experiments.repairs.told import Told, sentence, told
 from tests.experiments.repairs.runs import call, runs
 
 TANK, SPARE = "pump>http:GET:tank/levels/*", "pump>http:GET:spare/levels/*"
@@ -38,8 +38,8 @@ def test_a_weakness_is_a_sentence(
     assert sentence("GET /home", [f"error@{TANK}"], state, counts, {}) == said
 
 
-def of(faults: list[str], seen: Runs, owners: str = "") -> Told:
-    return told("GET /a", faults, "open", {}, seen, {}, Owners.parse(owners))
+def of(faults: list[str], seen: Runs, owners: str = "") -> Advice:
+    return advise("GET /a", faults, "open", {}, seen, {}, Owners.parse(owners))
 
 
 def test_what_comes_through_the_same_calls_has_one_cause() -> None:

@@ -28,7 +28,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Advice:
     """A finding for whoever has to mend it."""
 
     sentence: str
@@ -37,7 +37,7 @@ class Told:
     owners: tuple[str, ...]
 
 
-def told(
+def advise(
     request_class: str,
     faults: Sequence[str],
     state: FindingState,
@@ -45,13 +45,13 @@ def told(
     runs: Runs,
     callees: Mapping[str, str],
     owners: Owners,
-) -> Told:
-    """Tell it. ``counts`` and ``runs``: of the experiment that showed it; empty where there is
+) -> Advice:
+    """Advise. ``counts`` and ``runs``: of the experiment that showed it; empty where there is
     none. ``callees``: what the points of the class reach, while it is known."""
     broken = breaks(faults, runs, callees)
     suggested = repairs(faults, broken, callees)
     at = [each.point for each in suggested[:1]] or [each.point for each in broken]
-    return Told(
+    return Advice(
         sentence(request_class, faults, state, counts, callees),
         _cause(faults, broken, callees),
         suggested,
