@@ -1,4 +1,4 @@
-"""Who owns a service: a file in the manner of CODEOWNERS, else what services say of themselves.
+"""Who owns a service: a file in the manner of CODEOWNERS.
 
 A line is a pattern and owners, separated by spaces; of all lines that fit, the last one counts. A
 pattern with ``>`` is held against the whole name of a call, any other against the service that
@@ -15,8 +15,7 @@ A line without owners says that nobody owns it. Lines that begin with ``#`` are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from ldfi.fit.points import Point
@@ -26,10 +25,9 @@ MOST_LINES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """``lines``: patterns with their owners. ``declared``: what services say of themselves."""
+    """``lines``: patterns with their owners."""
 
     lines: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    declared: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Owners:
@@ -46,5 +44,4 @@ class Owners:
         for pattern, owners in reversed(self.lines):
             if fnmatchcase(point if ">" in pattern else caller, pattern):
                 return owners
-        said = self.declared.get(caller)
-        return (said,) if said else ()
+        return ()

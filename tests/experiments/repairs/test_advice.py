@@ -8,7 +8,7 @@ import pytest
 
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.domain.campaign.run import Runs
-from ldfi.experiments.repairs.advice import Advice, sentence
+from ldfi.experiments.repairs.advice import Advice, advise, sentence
 from ldfi.experiments.repairs.owners import Owners
 from tests.experiments.repairs.runs import call, runs
 

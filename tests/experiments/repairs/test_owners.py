@@ -1,4 +1,4 @@
-"""Who owns what: by the file, else by what services say."""
+"""Who owns what, by the file."""
 
 from __future__ import annotations
 
@@ -32,12 +32,9 @@ def test_the_last_line_that_fits_counts(point: str, owners: tuple[str, ...]) -> 
     assert Owners.parse(FILE).of(point) == owners
 
 
-def test_what_a_service_says_of_itself_counts_where_no_line_fits() -> None:
-    read = Owners.parse("api @web")
-    owners = Owners(read.lines, {"api": "somebody else", "cart": "the cart team"})
-    assert owners.of("api>http:GET:x/y") == ("@web",)
-    assert owners.of("cart>http:GET:x/y") == ("the cart team",)
-    assert owners.of("till>http:GET:x/y") == ()
+def test_where_no_line_fits_nobody_is_named() -> None:
+    assert Owners.parse("api @web").of("till>http:GET:x/y") == ()
+    assert Owners().of("till>http:GET:x/y") == ()
 
 
 def test_a_file_without_end_is_refused() -> None:
