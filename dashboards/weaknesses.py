@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from ldfi.dashboards.words import age
 from ldfi.dashboards.worst import severity, share_of
 from ldfi.experiments.api.repairs import Explained
-from ldfi.experiments.domain.campaign.lifecycle import FindingState
+from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
 from ldfi.experiments.store.schema import FindingRow
 
 NEEDS: Final = frozenset({"open", "regressed", "suspected"})
@@ -28,7 +28,7 @@ MOST: Final = 1_000
 SHOWN: Final = 100
 """Rows of one page."""
 
-Which = FindingState | Literal["new", "all"]
+Which = FindingState | Literal["new", "hurting", "all"]
 Grouping = Literal["cause", "class", "owner", "nothing"]
 GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
 GROUPED: Final[Mapping[Grouping, str]] = {
@@ -48,6 +48,7 @@ STATES: Final[Mapping[Which | None, str]] = {
     "fixed": "Fixed",
     "refuted": "Refuted",
     "superseded": "Explained by less",
+    "hurting": "All that hurt",
     "all": "All",
 }
 """What may be looked at, and how it is called. None: what the page opens on."""
@@ -213,6 +214,8 @@ def _is(row: FindingRow, which: Which | None, now: float) -> bool:
         return row.state in NEEDS
     if which == "new":
         return row.state == "open" and now - row.found_at < NEW
+    if which == "hurting":
+        return row.state in HURTING
     return which in {"all", row.state}
 
 

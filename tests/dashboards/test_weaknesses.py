@@ -100,6 +100,7 @@ def test_it_opens_on_what_needs_somebody_and_counts_every_state() -> None:
         "Fixed": 1,
         "Refuted": 1,
         "Explained by less": 1,
+        "All that hurt": 4,
         "All": 8,
     }
     assert [each.name for each in page.states if each.chosen] == ["Needs somebody"]
@@ -179,7 +180,9 @@ ROWS = st.lists(
         finding,
         st.sampled_from(["GET /a", "GET /b"]),
         st.sampled_from([f"error@{TANK}", f"delay@{GATE}"]),
-        state=st.sampled_from([each for each in STATES if each not in {None, "new", "all"}]),
+        state=st.sampled_from(
+            [each for each in STATES if each not in {None, "new", "hurting", "all"}]
+        ),
         days=st.floats(0, 20),
     ),
     max_size=12,
