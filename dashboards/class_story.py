@@ -8,14 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
-from ldfi.dashboards.phrases import (
-    said_difference,
-    said_fault,
-    said_point,
-    said_predicate,
-    said_together,
-)
+from ldfi.dashboards.phrases import said_difference, said_predicate
 from ldfi.dashboards.roles import ROLES, Role, roles_of
+from ldfi.experiments.analyze.phrases import said_fault, said_point, said_together
 from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look

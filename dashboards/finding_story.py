@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldfi.dashboards.lineage_graph import LineageGraph, difference
-from ldfi.dashboards.phrases import said_fault, said_outcome
 from ldfi.dashboards.run_tree import SideBySide, side_by_side
+from ldfi.experiments.analyze.phrases import said_fault, said_outcome
+from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.domain.campaign.run import Run, Runs
+from ldfi.experiments.repairs.advice import Advice
+from ldfi.experiments.repairs.issue import TRACKERS, Issue, Tracker, issue
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 TARGET = "https://staging.example.com"
+
+NAMES: Mapping[Tracker, str] = {"github": "GitHub", "gitlab": "GitLab", "jira": "Jira"}
 
 TITLES = {
     "suspected": "{} may hurt users",
@@ -69,16 +74,21 @@ class FindingStory:
     beside: SideBySide | None
     graph: LineageGraph | None
     commands: tuple[tuple[str, str], ...]
+    advice: Advice
+    issues: tuple[tuple[str, Issue], ...]
+    """What each tracker is given, by the tracker's name."""
 
 
 def finding_story(
-    finding: FindingRow,
+    explained: Explained,
     experiments: Sequence[ExperimentRow],
     history: Sequence[AuditRow],
-    callees: Mapping[str, str],
+    public_url: str,
 ) -> FindingStory:
     """Tell the story of a finding. ``experiments``: those that tried just this, the newest
-    first."""
+    first. ``public_url``: where this service is; empty where it does not know."""
+    finding, callees = explained.row, explained.callees
+    subject = explained.subject(public_url)
     harmful = next((each for each in experiments if each.verdict == "harmful"), None)
     runs = runs_shown(harmful)
     named = {**callees, **callees_of(runs)}
@@ -101,6 +111,8 @@ def finding_story(
         beside=side_by_side(*both) if both else None,
         graph=difference(*both) if both else None,
         commands=tuple(_commands(finding.id)),
+        advice=explained.advice,
+        issues=tuple((NAMES[tracker], issue(subject, tracker)) for tracker in TRACKERS),
     )
 
 

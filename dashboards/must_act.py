@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ldfi.dashboards.links import to_campaign, to_experiment, to_finding
-from ldfi.dashboards.phrases import said_together
+from ldfi.experiments.analyze.phrases import said_together
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.store.schema import AuditRow, FindingRow
 

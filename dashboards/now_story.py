@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import or_, select
@@ -14,16 +14,18 @@ from sqlalchemy.orm import Session
 
 from ldfi.dashboards import strip
 from ldfi.dashboards.must_act import Act, acts
-from ldfi.dashboards.phrases import said_together
 from ldfi.dashboards.standing import Standing
-from ldfi.dashboards.worst import SHOWN, CalleesOf, Weakness, ranked, sentence
+from ldfi.dashboards.worst import SHOWN, CalleesOf, Weakness, ranked
+from ldfi.experiments.analyze.phrases import said_together
 from ldfi.experiments.api.service import live_experiments
 from ldfi.experiments.api.was_it_us import LAST, live_exposure, with_live
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.lifecycle import HURTING
+from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.injected import Exposure, Injected
+from ldfi.experiments.repairs.advice import sentence
 from ldfi.experiments.store import injected as stored
+from ldfi.experiments.store.findings import proofs
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 DAY: Final = 86_400.0
@@ -208,14 +210,13 @@ def _running(engine: Engine, callees_of: CalleesOf) -> list[Running]:
 def _worst(
     session: Session, weak: Sequence[Weakness], callees_of: Callable[[str], Mapping[str, str]]
 ) -> list[Hurting]:
-    found_by = [each.finding.experiment_id for each in weak]
-    query = select(ExperimentRow.id, ExperimentRow.comparison).where(ExperimentRow.id.in_(found_by))
-    counts: dict[str, Any] = dict(session.execute(query).tuples().all())
+    shown = proofs(session, [each.finding for each in weak])
     found = []
     for each in weak:
-        row = each.finding
-        seen = counts.get(row.experiment_id) or {}
-        said = sentence(row, seen, callees_of(row.request_class))
+        row, proof = each.finding, shown.get(each.finding.id)
+        seen: Mapping[str, Any] = proof.counts if proof is not None else {}
+        state = cast(FindingState, row.state)
+        said = sentence(row.request_class, row.faults, state, seen, callees_of(row.request_class))
         arm = seen.get("treatment") or {"devices": 0, "failures": 0}
         of = (
             f"{arm['failures']:,} of {_devices(arm['devices'])} that met it"

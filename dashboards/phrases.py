@@ -1,23 +1,12 @@
-"""Points, faults and experiments in sentences that need no knowledge of ours to be read."""
+"""Request classes in sentences that need no knowledge of ours to be read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ldfi.dashboards.words import listed
-from ldfi.experiments.analyze.words import happens
-from ldfi.experiments.domain.campaign.fold import DOWN
-from ldfi.fit.points import Point
 from ldfi.fit.predicate import Condition, Predicate
 
-_CALLS: Final = {
-    "http": ("call to", "{operation} {template}"),
-    "rpc": ("call to", "{operation} {template}"),
-    "db": ("query to", "{operation} {template}"),
-    "cache": ("look-up in the cache", "{operation} {peer}"),
-    "message": ("message to", "{template}"),
-}
 _FEATURES: Final = {
     "method": "the method",
     "path": "the path",
@@ -37,38 +26,6 @@ _GROUPS: Final = {
     "falcor": "path prefix",
     "graphql": "GraphQL",
 }
-
-
-def said_point(point: str, callees: Mapping[str, str] | None = None) -> str:
-    """Say ``api's call to ratings (GET /titles/*)``; a name that is none of ours stays as it is."""
-    read = Point.parse(point)
-    callee = (callees or {}).get(point) or read.peer
-    if read.kind == "function" and read.caller != "unknown":
-        return f"{read.caller}'s {read.operation}()"
-    if read.kind not in _CALLS:
-        return point
-    verb, detail = _CALLS[read.kind]
-    what = detail.format(
-        operation=read.operation,
-        template=read.template if read.kind in {"http", "rpc"} else read.template.lstrip("/"),
-        peer=read.peer,
-    ).strip()
-    target = "" if read.kind == "cache" else f" {callee or 'somewhere'}"
-    return f"{read.caller}'s {verb}{target}" + (f" ({what})" if what else "")
-
-
-def said_fault(fault: str, callees: Mapping[str, str] | None = None) -> str:
-    """Say ``api's call to ratings (GET /titles/*) fails``; a fault domain ``is down``."""
-    kind, _, where = fault.partition("@")
-    if fault.startswith(DOWN):
-        return f"all of {where} is down"
-    return f"{said_point(where, callees)} {happens(kind)}"
-
-
-def said_together(faults: Iterable[str], callees: Mapping[str, str] | None = None) -> str:
-    """Say all of them in one sentence."""
-    said = [said_fault(fault, callees) for fault in faults]
-    return listed(said)
 
 
 def said_predicate(predicate: Predicate) -> str:
@@ -113,31 +70,3 @@ def _condition(condition: Condition) -> str:
         article = "no" if condition.negated else "an" if bare[0] in "aeiou" else "a"
         return f"there is {article} {bare}"
     return f"{what} is {'not ' if condition.negated else ''}{condition.value}"
-
-
-def said_outcome(counts: Mapping[str, Any]) -> str:
-    """Say what users saw: how many devices failed in either arm. Empty where nobody was treated."""
-    treated, control = counts.get("treatment"), counts.get("control")
-    if not treated or not control or not treated["devices"]:
-        return ""
-    met = "that met these failures"
-    if treated["failures"]:
-        met = f"{_of(treated)} {met} did not get what they asked for"
-    else:
-        met = f"Of {_devices(treated['devices'])} {met}, all got what they asked for"
-    if not control["devices"]:
-        return f"{met}."
-    if not control["failures"]:
-        return f"{met}; of {_devices(control['devices'])} that did not meet them, none failed."
-    too = " as well" if treated["failures"] else ""
-    return f"{met}; of those that did not meet them, {_of(control)} failed{too}."
-
-
-def _of(arm: Mapping[str, Any]) -> str:
-    if arm["failures"] == arm["devices"]:
-        return f"All {_devices(arm['devices'])}" if arm["devices"] > 1 else "The one device"
-    return f"{arm['failures']} of {_devices(arm['devices'])}"
-
-
-def _devices(count: int) -> str:
-    return "1 device" if count == 1 else f"{count:,} devices"

@@ -22,7 +22,7 @@ THEMES: Final = ("light", "dark")
 
 NAVIGATION: Final = (
     ("/", "Now"),
-    ("/findings", "Findings"),
+    ("/findings", "Weaknesses"),
     ("/classes", "Request classes"),
     ("/campaigns", "Campaigns"),
     ("/experiments", "Experiments"),

@@ -64,6 +64,15 @@ def duration(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
+def age(seconds: float) -> str:
+    """Say how old something is, in its largest unit: ``3 days``."""
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        count = int(seconds // size)
+        if count > 0:
+            return f"{count:,} {unit}{'' if count == 1 else 's'}"
+    return "moments"
+
+
 def took(seconds: float) -> str:
     """Say how long one request or call took, or an experiment: to three digits."""
     if seconds < 1:
@@ -123,6 +132,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "second": second,
     "ago": ago,
     "duration": duration,
+    "age": age,
     "took": took,
     "power": power,
     "number": number,

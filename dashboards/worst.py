@@ -1,12 +1,11 @@
-"""What hurts most: findings in order of whom they hurt, each as a sentence. Pure."""
+"""What hurts most: findings in order of whom they hurt. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from ldfi.dashboards.phrases import said_together
 from ldfi.experiments.domain.campaign.lifecycle import HURTING
 from ldfi.experiments.store.schema import FindingRow
 
@@ -32,29 +31,17 @@ class Weakness:
 
 def ranked(findings: Iterable[FindingRow], rates: Mapping[str, float]) -> list[Weakness]:
     """Rank what hurts: fewer failures first, then the larger share of all requests."""
+    hurting = [row for row in findings if row.state in HURTING]
+    found = [Weakness(row, share_of(row.request_class, rates)) for row in hurting]
+    return sorted(found, key=lambda each: severity(each.finding, each.share))
+
+
+def share_of(request_class: str, rates: Mapping[str, float]) -> float | None:
+    """Tell which part of all requests a class is; None where nobody asks for anything."""
     total = sum(rates.values())
-    found = [
-        Weakness(row, rates.get(row.request_class, 0.0) / total if total else None)
-        for row in findings
-        if row.state in HURTING
-    ]
-    return sorted(
-        found,
-        key=lambda each: (
-            len(each.finding.faults),
-            -(each.share or 0.0),
-            each.finding.found_at,
-            each.finding.id,
-        ),
-    )
+    return rates.get(request_class, 0.0) / total if total else None
 
 
-def sentence(finding: FindingRow, counts: Mapping[str, Any], callees: Mapping[str, str]) -> str:
-    """Say ``GET /play is lost when api's call to license (POST /keys) fails``. ``counts``: of the
-    experiment that found it; empty where they are gone."""
-    treated = counts.get("treatment") or {"devices": 0, "failures": 0}
-    happens = "is hurt"
-    if treated["devices"]:
-        all_of_them = treated["failures"] == treated["devices"]
-        happens = "is lost" if all_of_them else "fails more often"
-    return f"{finding.request_class} {happens} when {said_together(finding.faults, callees)}"
+def severity(finding: FindingRow, share: float | None) -> tuple[int, float, float, str]:
+    """Order findings by whom they hurt, the worst first."""
+    return (len(finding.faults), -(share or 0.0), finding.found_at, finding.id)

@@ -156,6 +156,9 @@ _ASKING: Final[_Table] = {
         ("db.query.text", "db.statement", "db.query.summary", "sql.query", "jdbc.query[0]"),
     ),
     "faas": (template_words, ("faas.invoked_name",)),
+    "code_file": (plain, ("code.file.path", "code.filepath")),
+    "code_line": (plain, ("code.line.number", "code.lineno")),
+    "code_function": (plain, ("code.function.name", "code.function")),
 }
 
 

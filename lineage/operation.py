@@ -72,6 +72,16 @@ class Operation:
         return any(name == "again" for name, _ in self.fields)
 
     @property
+    def code(self) -> str:
+        """Where in the code it is made: ``src/play.py:41 (start)``, as far as the span says
+        (https://opentelemetry.io/docs/specs/semconv/code/)."""
+        known = dict(self.fields)
+        place = ":".join(known[each] for each in ("code_file", "code_line") if each in known)
+        function = known.get("code_function", "")
+        said = f"{place} ({function})" if place and function else place or function
+        return clean(said)
+
+    @property
     def failure(self) -> str:
         """How it failed, if it did (:func:`ldfi.lineage.outcome.kind`)."""
         return outcome.kind(dict(self.fields))

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from ldfi.fit.features import Features
 from ldfi.fit.points import Point
+from ldfi.lineage.attributes import SERVING
 from ldfi.lineage.operation import Operation, arrival_point
 from ldfi.lineage.shared_ids import parents
 from ldfi.lineage.span import Span, Trace
@@ -52,6 +53,8 @@ class Call:
     calls: tuple[Call, ...] = ()
     failure: str = ""
     """How it failed, as its caller could see: a kind of fault. Empty where it did not."""
+    code: str = ""
+    """Where its caller makes it: ``src/play.py:41 (start)``, as far as spans say."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,8 +254,18 @@ def _node(
             would_fire=what.would_fire,
             calls=tuple(inner),
             failure=_failure(what, callee) if failed else "",
+            code=_code(what, above),
         )
     ]
+
+
+def _code(call: Operation, above: Operation | None) -> str:
+    """Say where a call is made: as its own span says, else the one of the same service around
+    it. A SERVER span says nothing of who called it."""
+    makers = [call] if call.kind not in SERVING else []
+    if above is not None and (not makers or above.service == call.service):
+        makers.append(above)
+    return next((each.code for each in makers if each.code), "")
 
 
 def _system(point: str, call: Operation) -> str:

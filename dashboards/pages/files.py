@@ -26,7 +26,7 @@ async def finding(
 ) -> Response:
     """Render one finding as a page that needs nothing from anywhere."""
     with db.read() as session:
-        story = told(session, engine, finding_id)
+        story = told(session, engine, finding_id, request)
     return page_file(request, "finding_file.html", f"finding-{_named(finding_id)}", story=story)
 
 

@@ -1,10 +1,10 @@
-"""Findings: the list, and for each one page that anybody can read."""
+"""Weaknesses: all of them by what they cost, and for each one page that anybody can read."""
 
 from __future__ import annotations
 
 import json
 import time
-from typing import Annotated, get_args
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -17,20 +17,20 @@ from ldfi.dashboards.forms import Submitted
 from ldfi.dashboards.links import to_campaign, to_finding
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.weaknesses import MOST, Grouping, Wanted, Which, matching, weaknesses
 from ldfi.experiments.api import findings as api
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Filter, Id, Reason
 from ldfi.experiments.api.new_campaign import Bounds
-from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.repairs import explained, owners_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
+from ldfi.experiments.domain.campaign.lifecycle import HURTING
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
 
 router = APIRouter(route_class=PageRoute)
 
-STATES: tuple[FindingState, ...] = get_args(FindingState)
 EVIDENCE = 10
 """Experiments that tried just this, the newest, that are shown."""
 HISTORY = 100
@@ -39,19 +39,27 @@ HISTORY = 100
 @router.get("/findings")
 async def listing(
     request: Request,
+    engine: Running,
     db: Db,
     _caller: Viewer,
-    state: Annotated[FindingState | None, Query()] = None,
+    state: Annotated[Which | None, Query()] = None,
     request_class: Annotated[Filter, Query()] = None,
-    cursor: Cursor = None,
+    owner: Annotated[Filter, Query()] = None,
+    takes: Annotated[Filter, Query()] = None,
+    group: Annotated[Grouping, Query()] = "cause",
+    start: Annotated[int, Query(ge=0, le=MOST)] = 0,
 ) -> Response:
-    """List every finding, newest first."""
-    query = select(FindingRow)
-    wanted = {"state": state, "request_class": request_class}
-    query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
+    """Show weaknesses, the worst first; what needs somebody, where nothing else is asked for."""
+    now = time.time()
+    wanted = Wanted(state, request_class, owner, takes, group, start)
+    newest = select(FindingRow).order_by(FindingRow.found_at.desc(), FindingRow.id)
     with db.read() as session:
-        found = page(session, query, FindingRow.found_at, FindingRow.id, cursor)
-    return rendered(request, "findings.html", found=found, wanted=wanted, states=STATES)
+        every = list(session.scalars(newest.limit(MOST)))
+        looked_at = matching(every, state, now)
+        told = explained(session, looked_at, engine, owners_of(request))
+    rates = {name: known.rate(now) for name, known in engine.catalogue.classes.items()}
+    shown = weaknesses(every, told, rates, wanted, now)
+    return rendered(request, "weaknesses.html", shown=shown, most=MOST)
 
 
 @router.get("/findings/{finding_id}")
@@ -60,7 +68,7 @@ async def show(
 ) -> Response:
     """Show one finding."""
     with db.read() as session:
-        story = told(session, engine, finding_id)
+        story = told(session, engine, finding_id, request)
     return _page(request, story)
 
 
@@ -72,7 +80,7 @@ async def acknowledge(
     why, problems = read_as(Reason, {"reason": form.text("reason")})
     if why is None:
         with db.read() as session:
-            story = told(session, engine, finding_id)
+            story = told(session, engine, finding_id, request)
         return _page(request, story, 422, problems["reason"])
     with db.change(time.time(), caller.name) as change:
         findings.acknowledge(change, finding_id, why.reason)
@@ -88,8 +96,8 @@ async def verify(
     return RedirectResponse(to_campaign(campaign.id), status_code=303)
 
 
-def told(session: Session, engine: Engine, finding_id: str) -> FindingStory:
-    """Tell everything there is to tell of a finding: three queries. Raises NotFound."""
+def told(session: Session, engine: Engine, finding_id: str, request: Request) -> FindingStory:
+    """Tell everything there is to tell of a finding: four queries. Raises NotFound."""
     row = findings.load(session, finding_id)
     same = cast(ExperimentRow.hypothesis, String) == json.dumps(sorted(row.faults))
     tried = (
@@ -105,9 +113,8 @@ def told(session: Session, engine: Engine, finding_id: str) -> FindingStory:
     done = select(AuditRow).where(AuditRow.subject == finding_id).order_by(AuditRow.id.desc())
     experiments = list(session.scalars(tried))
     history = list(session.scalars(done.limit(HISTORY)))
-    known = engine.catalogue.classes.get(row.request_class)
-    callees = known.traffic.topology.callees if known is not None else {}
-    return finding_story(row, experiments, history, callees)
+    mending = explained(session, [row], engine, owners_of(request))[0]
+    return finding_story(mending, experiments, history, request.app.state.public_url)
 
 
 def _page(request: Request, story: FindingStory, status: int = 200, problem: str = "") -> Response:

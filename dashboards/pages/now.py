@@ -14,9 +14,10 @@ from ldfi.dashboards.now_story import ACTS, now_story
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.zones import viewers_zone
+from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.service import Db, Running, live_campaign
-from ldfi.experiments.api.views import AuditView, CampaignView, ExperimentView, finding_view
+from ldfi.experiments.api.views import CampaignView, ExperimentView, finding_view
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store import arming
 from ldfi.experiments.store import experiments as tried
@@ -70,7 +71,7 @@ async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> R
         found = select(FindingRow).order_by(FindingRow.found_at.desc(), FindingRow.id.desc())
         findings = [finding_view(row) for row in session.scalars(found.limit(NEWEST))]
         done = select(AuditRow).order_by(AuditRow.id.desc()).limit(NEWEST + 2)
-        audit = [AuditView.of(row) for row in session.scalars(done)]
+        audit = audited(session, list(session.scalars(done)))
     return rendered(
         request,
         "now_page.html",

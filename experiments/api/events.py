@@ -23,6 +23,7 @@ from sqlalchemy import func, select
 from sse_starlette import EventSourceResponse
 from starlette.types import Receive, Scope, Send
 
+from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
@@ -135,7 +136,7 @@ def _newest(db: Database) -> int:
 
 def _rows(db: Database, after: int) -> list[AuditView]:
     with db.read() as session:
-        return [AuditView.of(row) for row in audit.after(session, after, BATCH)]
+        return audited(session, audit.after(session, after, BATCH))
 
 
 def _progress(engine: Engine) -> list[dict[str, Any]]:

@@ -15,14 +15,23 @@ from ldfi.experiments.api.documents import Document, Filter, Id, Reason
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.new_campaign import Bounds
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
-from ldfi.experiments.api.service import Db, Running, check_promql
+from ldfi.experiments.api.repairs import (
+    Explained,
+    FindingDetail,
+    IssueView,
+    explained,
+    owners_of,
+)
+from ldfi.experiments.api.service import Db, PerhapsRunning, Running, check_promql
 from ldfi.experiments.api.views import CampaignView, FindingView, finding_view
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
+from ldfi.experiments.repairs.issue import Tracker, issue
 from ldfi.experiments.scenarios.of_finding import scenario_of
 from ldfi.experiments.scenarios.scenario import Scenario
+from ldfi.experiments.store import Database, findings
 from ldfi.experiments.store import campaigns as stored
-from ldfi.experiments.store import findings
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.experiments.telemetry import clock
 
@@ -71,10 +80,26 @@ async def listing(
 
 
 @router.get("/{finding_id}")
-async def show(finding_id: Id, db: Db, _caller: Viewer) -> FindingView:
-    """Show one finding."""
-    with db.read() as session:
-        return finding_view(findings.load(session, finding_id))
+async def show(
+    finding_id: Id, request: Request, engine: PerhapsRunning, db: Db, _caller: Viewer
+) -> FindingDetail:
+    """Show one finding: what would mend it, and who owns that."""
+    return _explained(finding_id, request, engine, db).view
+
+
+@router.get("/{finding_id}/issue")
+async def issue_text(
+    finding_id: Id,
+    request: Request,
+    engine: PerhapsRunning,
+    db: Db,
+    _caller: Viewer,
+    tracker: Annotated[Tracker, Query(description="In whose markup.")] = "github",
+) -> IssueView:
+    """Write a finding as an issue for a tracker. Nothing is sent anywhere."""
+    subject = _explained(finding_id, request, engine, db).subject(request.app.state.public_url)
+    written = issue(subject, tracker)
+    return IssueView(tracker=tracker, title=written.title, body=written.body)
 
 
 @router.get("/{finding_id}/scenario", response_model_exclude_defaults=True)
@@ -117,3 +142,9 @@ async def verify(
     campaign = engine.scheduler.commands.start(definition, caller.name, clock.now())
     with db.read() as session:
         return CampaignView.of(stored.load(session, campaign.id), (0, 0, 0), campaign)
+
+
+def _explained(finding_id: str, request: Request, engine: Engine | None, db: Database) -> Explained:
+    with db.read() as session:
+        row = findings.load(session, finding_id)
+        return explained(session, [row], engine, owners_of(request))[0]

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
+from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Document, Filter, Id, Line, Reason
 from ldfi.experiments.api.idempotency import IdempotentRoute
@@ -263,9 +264,9 @@ async def audit(
     if subject is not None:
         query = query.where(AuditRow.subject == subject)
     with db.read() as session:
-        return page(session, query, AuditRow.at, AuditRow.id, cursor, limit).answer(
-            links, AuditView.of
-        )
+        found = page(session, query, AuditRow.at, AuditRow.id, cursor, limit)
+        shown = {row.id: row for row in audited(session, found.items)}
+    return found.answer(links, lambda row: shown[row.id])
 
 
 def _classes(engine: Engine, pattern: str | None) -> list[KnownClass]:

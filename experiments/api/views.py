@@ -435,6 +435,17 @@ class StepView(View):
     signs: list[SignView] = Field(description="What fails or is late now, the step's own aside.")
 
 
+class AuditSubject(View):
+    """What an experiment or a finding is about."""
+
+    request_class: str = Field(examples=["GET /boot"])
+    faults: list[str] = Field(examples=[["error@api>http:GET:playlist/*"]])
+    said: str = Field(
+        description="The failures, in words.",
+        examples=["api's call to playlist (GET /*) fails"],
+    )
+
+
 class AuditView(View):
     """Who did what, to what, why and when."""
 
@@ -444,11 +455,16 @@ class AuditView(View):
     what: str
     subject: str
     why: str
+    about: AuditSubject | None = Field(
+        default=None, description="Of what was done to an experiment or a finding."
+    )
 
     @classmethod
-    def of(cls, row: AuditRow) -> AuditView:
+    def of(cls, row: AuditRow, about: AuditSubject | None = None) -> AuditView:
         """Show a row in the words of the API."""
-        return cls.model_validate(row)
+        view = cls.model_validate(row)
+        view.about = about
+        return view
 
 
 def finding_view(row: FindingRow) -> FindingView:

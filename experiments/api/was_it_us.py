@@ -13,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Filter
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
@@ -91,7 +92,7 @@ async def was_it_us(
         query = select(ExperimentRow).where(stored.within(since, until, request_class))
         found = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor, limit)
         rows = with_live(engine, [stored.injected_of(row) for row in found.items])
-        done = [AuditView.of(row) for row in interventions(session, since, until)]
+        done = audited(session, interventions(session, since, until))
     if found.next is not None:
         links.following(found.next)
     return WasItUsView(

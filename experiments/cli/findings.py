@@ -117,6 +117,29 @@ def scenario_of_finding(
         typer.echo(scenario.to_yaml(), nl=False)
 
 
+@app.command("issue")
+def issue_of_finding(
+    finding_id: Id,
+    token: Token,
+    tracker: Annotated[
+        str, typer.Option("--for", help="In whose markup: github, gitlab or jira.")
+    ] = "github",
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Write a finding as an issue for a tracker: its title, an empty line, its text.
+
+    Nothing is sent anywhere: pipe it where you want it.
+    """
+    with connected(url, token) as client:
+        path = path_of(client, "finding", finding_id)
+        issue = client.get(f"{path}/issue", tracker=tracker)
+    if as_json:
+        typer.echo(json.dumps(issue))
+    else:
+        typer.echo(f"{issue['title']}\n\n{issue['body']}", nl=False)
+
+
 @app.command()
 def ack(
     finding_id: Id,
@@ -188,10 +211,15 @@ def _picture(finding: dict[str, Any], found_by: dict[str, Any]) -> Card:
     grid = Card()
     grid.add_row("finding", finding["id"])
     grid.add_row("state", styled(finding["state"]))
+    grid.add_row("says", finding["sentence"])
     grid.add_row("request class", finding["request_class"])
     grid.add_row("faults", "\n".join(finding["faults"]))
     if found_by["reason"].startswith(BYSTANDERS_HURT):
         grid.add_row("others", found_by["reason"])
+    for each in finding["repairs"]:
+        code = f" It is called at {each['code']}." if each["code"] else ""
+        grid.add_row("mend", f"{each['said']} {each['why']}{code}")
+    grid.add_row("owner", ", ".join(finding["owners"]) or "nobody")
     grid.add_row("found", f"{when(finding['found_at'])} UTC")
     grid.add_row(
         "verified", f"{when(finding['verified_at'])} UTC" if finding["verified_at"] else "never"

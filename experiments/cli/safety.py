@@ -69,7 +69,10 @@ def audit(
         page = client.page("/audit", None if everything else limit, subject=of)
     table = columns("when (UTC)", "who", "what", "of", "why")
     for row in page["items"]:
-        table.add_row(when(row["at"]), row["who"], row["what"], row["subject"], row["why"])
+        about = row["about"]
+        said = f"\n{about['request_class']}: {about['said']}" if about else ""
+        of = f"{row['subject']}{said}"
+        table.add_row(when(row["at"]), row["who"], row["what"], of, row["why"])
     show_page(page, table, "Nothing has happened yet.", as_json=as_json)
 
 

@@ -36,6 +36,7 @@ from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
 from ldfi.experiments.errors import InvalidConfig, InvalidGuardrail
 from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.telemetry.logs import LogFormat, LogLevel
 from ldfi.experiments.telemetry.prometheus import check_guardrail
 
@@ -103,6 +104,22 @@ def _readable_tokens(tokens: SecretStr) -> SecretStr:
     return tokens
 
 
+def _readable_owners(path: str | None) -> str | None:
+    if path is not None:
+        owners_in(path)
+    return path
+
+
+def owners_in(path: str | None) -> Owners:
+    """Read who owns what; nobody owns anything where there is no file. Raises ValueError."""
+    if path is None:
+        return Owners()
+    try:
+        return Owners.parse(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot be read: {error}") from error
+
+
 def _conditions(guardrails: tuple[str, ...]) -> tuple[str, ...]:
     for promql in guardrails:
         try:
@@ -122,6 +139,7 @@ TraceUrl = Annotated[str | None, AfterValidator(_trace_url)]
 SecretUrl = Annotated[SecretStr | None, AfterValidator(_secret_http)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_known_database)]
 MemberKey = Annotated[SecretStr | None, AfterValidator(_short_enough)]
+OwnersFile = Annotated[str | None, AfterValidator(_readable_owners)]
 TokenList = Annotated[SecretStr, AfterValidator(_readable_tokens)]
 Conditions = Annotated[Lines, AfterValidator(_conditions)]
 
@@ -164,6 +182,11 @@ class Config(BaseSettings):
         None,
         description="Where a trace can be looked at, with `{trace_id}` where its id goes; for "
         "Jaeger `https://jaeger.example.com/trace/{trace_id}`. Pages then link to it.",
+    )
+    owners_file: OwnersFile = Field(
+        None,
+        description="File in the manner of CODEOWNERS that says who owns which service "
+        "(docs/findings.md); read when the service starts.",
     )
     tokens: TokenList = Field(
         SecretStr(""),

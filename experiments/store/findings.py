@@ -8,15 +8,19 @@ notification that carries all that an issue tracker needs.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
-from typing import Any, cast
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Select, String, func, or_, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.campaign.lifecycle import CONFIRMED, HURTING, FindingState, next_state
+from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
@@ -55,6 +59,69 @@ def known(
         for row in session.scalars(query.order_by(FindingRow.found_at))
     ]
     return [faults for faults, state in found if state in CONFIRMED or faults in asked]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The experiment that shows best that a finding hurts.
+
+    ``alone``: it tried just these failures; else more at once. ``counts``: by arm, how many devices
+    counted and failed. ``runs``: the two requests that were kept of it.
+    """
+
+    experiment_id: str
+    alone: bool
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    runs: Runs = field(default_factory=Runs)
+
+
+def proofs(session: Session, found: Sequence[FindingRow]) -> dict[str, Proof]:
+    """Find, by finding, the newest experiment that hurt with just these failures, else the one
+    that found it, if that hurt. One question, however many there are."""
+    hurt = ExperimentRow.verdict == "harmful"
+    chosen = or_(
+        ExperimentRow.id.in_(_newest(hurt, {_key(row.request_class, row.faults) for row in found})),
+        ExperimentRow.id.in_({row.experiment_id for row in found}) & hurt,
+    )
+    columns = (*_TRIED, ExperimentRow.comparison, ExperimentRow.lesson)
+    query = select(*columns).where(chosen).order_by(ExperimentRow.ended_at, ExperimentRow.id)
+    alone, others = {}, {}
+    for identity, name, faults, counts, lesson in session.execute(query):
+        runs = Runs.from_json((lesson or {}).get("runs"))
+        alone[_key(name, faults)] = Proof(identity, True, counts, runs)
+        others[identity] = Proof(identity, False, counts, runs)
+    best = (
+        (row.id, alone.get(_key(row.request_class, row.faults)) or others.get(row.experiment_id))
+        for row in found
+    )
+    return {identity: proof for identity, proof in best if proof is not None}
+
+
+_TRIED: Final = (ExperimentRow.id, ExperimentRow.request_class, ExperimentRow.hypothesis)
+
+
+def _key(request_class: str, faults: Iterable[str]) -> tuple[str, str]:
+    """Tell findings apart, with their faults as they are written in the column of an experiment."""
+    return request_class, json.dumps(sorted(faults))
+
+
+def _newest(hurt: ColumnElement[bool], keys: Collection[tuple[str, str]]) -> Select[tuple[str]]:
+    """Choose the newest experiment for each class and set of faults."""
+    together = sql_cast(ExperimentRow.hypothesis, String)
+    place = func.row_number().over(
+        partition_by=(ExperimentRow.request_class, together),
+        order_by=(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc()),
+    )
+    ranked = (
+        select(ExperimentRow.id, place.label("place"))
+        .where(
+            hurt,
+            ExperimentRow.request_class.in_({name for name, _ in keys}),
+            together.in_({faults for _, faults in keys}),
+        )
+        .subquery()
+    )
+    return select(ranked.c.id).where(ranked.c.place == 1)
 
 
 def apply(

@@ -101,7 +101,7 @@ def test_commands_can_be_copied_by_a_button_that_says_which(here: Site, double: 
 
     ids = {str(each.get("id")) for each in page.every("pre")}
     buttons = [str(each["data-copy"]) for each in page.every("button") if "data-copy" in each]
-    assert len(buttons) == 4
+    assert len(buttons) == 4 + 2 * 3  # commands; title and text for each tracker
     assert set(buttons) <= ids
 
 

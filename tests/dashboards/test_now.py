@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from ldfi.dashboards import strip
 from ldfi.dashboards.links import to_was_it_us
 from ldfi.dashboards.standing import Standing
-from ldfi.dashboards.worst import ranked, sentence
+from ldfi.dashboards.worst import ranked
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
@@ -129,19 +129,6 @@ def test_what_hurts_most_is_what_one_failure_does_to_many() -> None:
     assert [each.share for each in ranked(rows, {})] == [None] * 3
 
 
-@pytest.mark.parametrize(
-    ("treatment", "said"),
-    [
-        ({"devices": 4, "failures": 4}, "GET /home is lost when a's call to b (GET /x) fails"),
-        ({"devices": 4, "failures": 2}, "GET /home fails more often when a's call to b"),
-        (None, "GET /home is hurt when a's call to b"),
-    ],
-)
-def test_a_weakness_is_a_sentence(treatment: dict[str, int] | None, said: str) -> None:
-    row = finding("GET /home", "error@a>http:GET:b/x")
-    assert sentence(row, {"treatment": treatment} if treatment else {}, {}).startswith(said)
-
-
 # ------------------------------------------------------------------ the pages themselves
 
 TANK = Call("pump>http:PUT:tank/levels/*")
@@ -180,7 +167,7 @@ def test_now_answers_for_an_application_nobody_prepared(harbour: tuple[FastAPI, 
         "Every experiment of the last 24 hours",
         "Was it us?",
         "Perhaps:",
-        "GET /locks is lost when pump's call to tank (PUT /levels/*)",
+        "GET /locks is lost when tank ",
         "takes 100 % of all requests",
         "Nobody yet knows of a finding on GET /locks",
         "Armed now",

@@ -8,7 +8,9 @@ import pytest
 from sqlalchemy import select
 
 from ldfi.dashboards.finding_story import finding_story
+from ldfi.experiments.api.repairs import explained
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.testing.programs import Caller, CallFailed
 from ldfi.testing.sharing import Breaker, Pool
@@ -39,7 +41,8 @@ def test_it_says_that_others_are_hurt_and_how(shared: Breaker | Pool, said: str)
         with world.database.read() as session:
             (finding,) = session.scalars(select(FindingRow))
             tried = list(session.scalars(select(ExperimentRow)))
-            story = finding_story(finding, tried[::-1], (), {})
+            (shown,) = explained(session, [finding], None, Owners())
+            story = finding_story(shown, tried[::-1], (), "")
     assert finding.state == "open"
     assert said in story.spread
     assert "requests that nobody injected into failed, which reach ratings too" in story.spread
@@ -54,4 +57,5 @@ def test_any_other_finding_says_nothing_of_others() -> None:
         with world.database.read() as session:
             (finding,) = session.scalars(select(FindingRow))
             tried = list(session.scalars(select(ExperimentRow)))
-            assert finding_story(finding, tried, (), {}).spread == ""
+            (shown,) = explained(session, [finding], None, Owners())
+            assert finding_story(shown, tried, (), "").spread == ""

@@ -331,3 +331,15 @@ def test_recognition_holds_for_traces_of_programs(program: Call, data: st.DataOb
         assert recognised is not None
         assert full is not None
         assert same(recognised, full)
+
+
+def test_a_call_is_made_where_its_own_span_says_else_the_one_around_it() -> None:
+    said = span("a", "root", code_file="src/play.py", code_line="41", code_function="start")
+    (own,) = tree(span("root", kind="server"), said).calls
+    assert own.code == "src/play.py:41 (start)"
+    around = span("work", "root", kind="internal", code_function="start")
+    (within,) = tree(span("root", kind="server"), around, span("a", "work")).calls
+    assert within.code == "start"
+    elsewhere = span("work", "root", kind="internal", service="other", code_function="start")
+    (of_another,) = tree(span("root", kind="server"), elsewhere, span("a", "work")).calls
+    assert of_another.code == ""

@@ -35,6 +35,8 @@ class RunCall:
     """Seconds after the request began, by the caller's clock."""
     duration: float
     """Seconds."""
+    code: str = ""
+    """Where its caller makes it, where spans say so (``code.*``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Run:
                 list(call.fired),
                 call.start,
                 call.duration,
+                *([call.code] if call.code else []),
             ]
             for call in self.calls
         ]
@@ -95,8 +98,10 @@ class Run:
             error_code=data["error_code"],
             duration=data["duration"],
             calls=tuple(
-                RunCall(names[point], names[callee], within, bool(failed), tuple(fired), at, took)
-                for point, callee, within, failed, fired, at, took in data["calls"]
+                RunCall(
+                    names[point], names[callee], within, bool(failed), tuple(fired), at, took, *code
+                )
+                for point, callee, within, failed, fired, at, took, *code in data["calls"]
             ),
             left_out=data["left_out"],
             features=data.get("features", {}),
@@ -179,4 +184,5 @@ def _written(call: Call, within: int | None, start: int) -> RunCall:
         fired=call.fired,
         start=round((call.start - start) / 1e9, 6),
         duration=round((call.end - call.start) / 1e9, 6),
+        code=call.code,
     )

@@ -53,7 +53,7 @@ def test_the_questions_are_answered_without_scrolling(visitor: Watched) -> None:
     said = in_sight(visitor.visit("/"))
 
     assert "Nothing is injected." in said  # is anything injected now?
-    assert "GET /play is lost when api's call to license (POST /keys)" in said  # what hurts most?
+    assert "GET /play is lost when license does not answer" in said  # what hurts most?
     assert "of all requests" in said
     assert "Nobody yet knows of 6 findings that hurt" in said  # who must act?
     assert "No: nothing was injected." in said  # within the last 15 minutes

@@ -47,6 +47,7 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/v1/findings"): LOOK,
     ("GET", "/api/v1/findings/{finding_id}"): LOOK,
     ("GET", "/api/v1/findings/{finding_id}/scenario"): LOOK,
+    ("GET", "/api/v1/findings/{finding_id}/issue"): LOOK,
     ("GET", "/api/v1/replays/runs"): LOOK,
     ("GET", "/api/v1/replays/runs/{replay_id}"): LOOK,
     ("POST", "/api/v1/replays/runs"): ACT,

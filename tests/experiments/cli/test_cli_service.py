@@ -280,6 +280,10 @@ def test_a_finding_is_shown_acknowledged_and_verified(
     found = next(e for e in at.json("findings")["items"] if e["faults"] == ["error@layout"])
 
     assert found["traces"][0] in at("findings", "show", found["id"])
+    assert "is lost when" in at("findings", "show", found["id"])
+    assert at("findings", "issue", found["id"], "--for", "jira").count("h3. ") >= 2
+    assert at.json("findings", "issue", found["id"])["tracker"] == "github"
+    at.refused("findings", "issue", found["id"], "--for", "bugzilla")
     at("findings", "ack", found["id"], "--note", "next sprint")
     at("findings", "link", found["id"], "https://tracker.example.org/SHOP-42")
     assert at.json("findings", "show", found["id"])["state"] == "acknowledged"

@@ -143,7 +143,7 @@ LISTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("whatif", "--down", "api>http:GET:playlist*", "--verbose"): (CLASS, LAYOUT),
     ("maintenance", "list"): (DOWN, OWNER, REASON),
     ("status",): (DOWN, REASON),
-    ("audit",): (REASON,),
+    ("audit",): (REASON, CLASS),
     ("token", "list"): (HOLDER,),
 }
 """Every command that prints rows of what the service knows, and names that must be in them."""
@@ -186,6 +186,7 @@ BY_ID: dict[tuple[str, ...], str] = {
     ("experiment", "show"): "experiment",
     ("findings", "show"): "finding",
     ("findings", "scenario"): "finding",
+    ("findings", "issue"): "finding",
     ("export", "curl"): "finding",
     ("audit", "--subject"): "campaign",
 }

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from ldfi.experiments.cli.config import app
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.errors import InvalidConfig, Unreachable
-from ldfi.experiments.process.config import Config, table, variable
+from ldfi.experiments.process.config import Config, owners_in, table, variable
 
 DOCS = Path(__file__).parents[3] / "docs"
 SECRET = "hush-0123456789abcdef"
@@ -289,6 +289,22 @@ def test_every_default_passes_its_own_rules() -> None:
     }
     assert Config.model_validate(values) == Config.load()
     assert tomllib.loads(f"lease = {Config.load().lease}")["lease"] >= 3
+
+
+def test_who_owns_what_stands_in_a_file_that_can_be_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "OWNERS").write_text("checkout @payments\n")
+    monkeypatch.setenv("LDFI_OWNERS_FILE", str(tmp_path / "OWNERS"))
+    owners = owners_in(Config.load().owners_file)
+    assert owners.of("checkout>http:GET:x/y") == ("@payments",)
+    assert owners_in(None).of("checkout>http:GET:x/y") == ()
+
+    (tmp_path / "OWNERS").write_bytes(b"\xff")
+    for wrong in (tmp_path / "OWNERS", tmp_path / "nowhere", tmp_path):
+        monkeypatch.setenv("LDFI_OWNERS_FILE", str(wrong))
+        with pytest.raises(InvalidConfig, match=r"owners_file.*cannot be read"):
+            Config.load()
 
 
 def test_the_address_of_traces_says_where_the_id_goes(monkeypatch: pytest.MonkeyPatch) -> None:

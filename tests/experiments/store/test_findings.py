@@ -20,7 +20,7 @@ from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.schema import AuditRow, FindingRow, NotificationRow
+from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow, NotificationRow
 from tests.experiments.simulated import BOOT
 
 FAULTS = frozenset({"error@b", "error@a"})
@@ -257,3 +257,47 @@ def test_whatever_happens_to_a_finding_its_state_says_so(
         # And the audit alone tells the same, each state once
         assert (changes[-1] if changes else None) == (row.state if row else None)
         assert all(one != other for one, other in pairwise(changes))
+
+
+def tried(
+    database: Database, identity: str, faults: list[str], verdict: str, at: float, hurt: int
+) -> None:
+    counts = {"treatment": {"devices": 9, "failures": hurt}}
+    with database.change(at) as change:
+        change.session.add(
+            ExperimentRow(
+                id=identity, campaign_id="c", request_class="GET /", purpose="explore",
+                hypothesis=sorted(faults), faults=[], state="decided", verdict=verdict,
+                created_at=at, ended_at=at, comparison=counts,
+            )
+        )  # fmt: skip
+
+
+def proof(database: Database) -> findings.Proof | None:
+    with database.read() as session:
+        return findings.proofs(session, [session.get_one(FindingRow, ID)]).get(ID)
+
+
+def test_the_proof_is_the_newest_experiment_that_hurt_with_just_these_failures(
+    database: Database,
+) -> None:
+    tell(database, "open", 1.0)  # found by the experiment "e"
+    assert proof(database) is None
+    both = sorted(FAULTS)
+    tried(database, "e", [*both, "error@c"], "tolerated", 1.0, 0)
+    assert proof(database) is None  # it hurt nobody: it shows nothing
+    with database.change(1.0) as change:
+        change.session.get_one(ExperimentRow, "e").verdict = "harmful"
+    found = proof(database)
+    assert found is not None
+    assert (found.experiment_id, found.alone) == ("e", False)  # more was failing
+
+    tried(database, "e1", both, "harmful", 2.0, 3)
+    tried(database, "e3", both, "harmful", 4.0, 5)
+    tried(database, "e2", both, "harmful", 3.0, 4)
+    tried(database, "e4", both, "tolerated", 5.0, 0)
+    tried(database, "e5", both[:1], "harmful", 6.0, 6)
+    found = proof(database)
+    assert found is not None
+    assert (found.experiment_id, found.alone) == ("e3", True)
+    assert found.counts["treatment"] == {"devices": 9, "failures": 5}

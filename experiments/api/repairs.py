@@ -1,0 +1,103 @@
+"""What helps to get a finding fixed, as the API shows it and the pages do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from fastapi import Request
+from pydantic import Field
+from sqlalchemy.orm import Session
+
+from ldfi.experiments.api.views import FindingView, View
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.lifecycle import FindingState
+from ldfi.experiments.domain.campaign.run import Runs
+from ldfi.experiments.repairs.advice import Advice, advise
+from ldfi.experiments.repairs.issue import Subject, Tracker
+from ldfi.experiments.repairs.owners import Owners
+from ldfi.experiments.repairs.repair import Lacking
+from ldfi.experiments.store.findings import Proof, proofs
+from ldfi.experiments.store.schema import FindingRow
+
+
+class RepairView(View):
+    """A suggestion, read from one failed request: what lacks where the failure gets through."""
+
+    missing: Lacking = Field(examples=["fallback"])
+    service: str = Field(description="Who lacks it.", examples=["api"])
+    point: str = Field(description="The call at which it lacks.")
+    said: str = Field(description="What to do.")
+    why: str = Field(description="What was seen.")
+    code: str = Field(description="Where the call is made, as far as spans say (`code.*`).")
+
+
+class FindingDetail(FindingView):
+    """A finding, with what helps to get it fixed."""
+
+    sentence: str = Field(examples=["GET /play is lost when license does not answer"])
+    owners: list[str] = Field(
+        description="Who owns the service that lacks something; empty: nobody says."
+    )
+    repairs: list[RepairView] = Field(description="What would mend it, what does most first.")
+
+
+class IssueView(View):
+    """The text of an issue, in the markup of a tracker."""
+
+    tracker: Tracker
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A finding, the experiment that shows best that it hurts, and what to do about it."""
+
+    row: FindingRow
+    proof: Proof | None
+    callees: Mapping[str, str]
+    advice: Advice
+
+    @property
+    def view(self) -> FindingDetail:
+        """Show it in the words of the API."""
+        return FindingDetail(
+            **FindingView.model_validate(self.row).model_dump(),
+            sentence=self.advice.sentence,
+            owners=list(self.advice.owners),
+            repairs=[RepairView.model_validate(each) for each in self.advice.repairs],
+        )
+
+    def subject(self, public_url: str) -> Subject:
+        """Give what an issue is written of."""
+        url = f"{public_url}/findings/{self.row.id}" if public_url else ""
+        counts = self.proof.counts if self.proof is not None else {}
+        row = self.row
+        return Subject(row.id, row.faults, row.state, url, counts, self.callees, self.advice)
+
+
+def explained(
+    session: Session, found: Sequence[FindingRow], engine: Engine | None, owners: Owners
+) -> list[Explained]:
+    """Explain findings: one question, however many there are."""
+    by_finding = proofs(session, found)
+    return [_explained(row, by_finding.get(row.id), engine, owners) for row in found]
+
+
+def owners_of(request: Request) -> Owners:
+    """Give who owns what, by the file."""
+    owners: Owners = request.app.state.owners
+    return owners
+
+
+def _explained(
+    row: FindingRow, proof: Proof | None, engine: Engine | None, owners: Owners
+) -> Explained:
+    known = engine.catalogue.classes.get(row.request_class) if engine is not None else None
+    callees = known.traffic.topology.callees if known is not None else {}
+    counts, runs = (proof.counts, proof.runs) if proof is not None else ({}, Runs())
+    state = cast(FindingState, row.state)
+    what = advise(row.request_class, row.faults, state, counts, runs, callees, owners)
+    return Explained(row, proof, callees, what)
