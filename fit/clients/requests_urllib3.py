@@ -14,7 +14,7 @@ import functools
 import io
 import time
 from http.client import HTTPResponse
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from urllib3 import HTTPHeaderDict
@@ -72,6 +72,9 @@ def _sync(original: Any) -> Any:
     return make_request
 
 
+_BUFFER: Final = 65536
+
+
 def _slow_down(slow: Slow, response: Any, patience: float | None) -> None:
     """Have the body of an answer come slowly, where it is to: out of the socket's file."""
     read = getattr(response, "_original_response", None)
@@ -79,7 +82,7 @@ def _slow_down(slow: Slow, response: Any, patience: float | None) -> None:
         return  # no body, or one of HTTP/2
     pace = slow.begun(lambda: response.length_remaining)
     if pace is not None:
-        read.fp = io.BufferedReader(_SlowFile(read.fp, pace, patience))
+        read.fp = io.BufferedReader(_SlowFile(read.fp, pace, patience), _BUFFER)
 
 
 class _SlowFile(io.RawIOBase):
@@ -104,11 +107,12 @@ class _SlowFile(io.RawIOBase):
         """Read what may come, and wait until anything may. Raises TimeoutError, as sockets do."""
         there = len(self._file.peek(1))
         size = self._pace.size(self._at, min(there, len(into)) or 1)
-        wait = max(0.0, self._pace.due(self._at))
-        late = self._patience is not None and wait > self._patience
-        time.sleep(min(wait, self._patience) if self._patience is not None else wait)
-        if late:
+        wait = self._pace.due(self._at)
+        if self._patience is not None and wait > self._patience:
+            time.sleep(self._patience)
             raise TimeoutError("timed out")
+        if wait > 0:
+            time.sleep(wait)
         data: bytes = self._file.read1(size)
         into[: len(data)] = data
         self._at += len(data)

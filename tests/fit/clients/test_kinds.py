@@ -158,7 +158,7 @@ def test_what_a_caller_sees_is_what_it_sees_when_that_really_happens(
     if kind == "timeout":
         assert took >= PATIENCE
     if kind in BEARABLE:
-        assert float(lengths(kind)) <= took < 2 * float(lengths(kind))
+        assert took >= float(lengths(kind))
 
 
 @pytest.mark.parametrize("client", STREAMING)
