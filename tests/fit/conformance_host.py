@@ -24,7 +24,15 @@ from ldfi.fit.context import decode, point_hash
 from ldfi.fit.errors import ContextError
 from ldfi.fit.keys import Keys
 
-KINDS = ["error", "delay", "refused", "reset", "timeout", "status", "empty", "truncated", "corrupt"]
+KINDS = [
+    "error",
+    "delay",
+    "refused",
+    "reset",
+    "timeout",
+    "status",
+    *("empty", "truncated", "corrupt", "slow"),
+]
 SPANS = InMemorySpanExporter()
 
 

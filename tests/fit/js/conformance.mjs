@@ -55,7 +55,7 @@ const about = {
   service: SERVICE,
   reads: 'header',
   kinds: [
-    'error', 'delay', 'status', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt',
+    'error', 'delay', 'status', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt', 'slow',
   ],
   names: Object.keys(NAMED),
 }
