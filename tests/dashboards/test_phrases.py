@@ -54,6 +54,8 @@ def test_kinds_of_fault() -> None:
     assert said_fault("delay@a>function:f") == "a's f() hangs"
     assert said_fault("delay:2@a>function:f") == "a's f() hangs"
     assert said_fault("delay:0.5..2@a>function:f") == "a's f() hangs for 0.5..2 s"
+    assert said_fault("slow:2@a>function:f") == "a's f() takes 2 s to send its body"
+    assert said_fault("slow:0.5..2@a>function:f") == "a's f() takes 0.5..2 s to send its body"
     assert said_fault("down@recordsdb") == "all of recordsdb is down"
     assert said_together(["error@a>function:f", "down@db"]) == "a's f() fails and all of db is down"
 

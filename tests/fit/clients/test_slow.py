@@ -18,13 +18,14 @@ import aiohttp
 import httpx
 import pytest
 import requests
+import responses
 import urllib3
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry import trace
 
 from ldfi.fit import slow
-from ldfi.fit.clients import httpx_transports
+from ldfi.fit.clients import fakes, httpx_transports
 from ldfi.fit.clock import steady
 from ldfi.fit.slow import Pace
 from tests.fit.clients.callers import HTTP, look
@@ -422,6 +423,31 @@ def test_a_huge_body_is_never_held_in_memory(
     assert most < MOST_KEPT
     halfway = max((count for at, count in sent if at < began + 0.25), default=0)
     assert halfway < HUGE * 0.7
+
+
+@pytest.mark.parametrize("arm", ["treatment", "control"])
+def test_under_a_fake_that_knows_no_slow_bodies_nothing_is_slow_and_nothing_claimed(
+    requests_made: Requests, arm: Any
+) -> None:
+    fakes.patch_all()
+    with requests_made.request(f"slow:30@{point(1)}", arm=arm, delay_ms=60_000):
+        with responses.RequestsMock() as faked:
+            faked.get(url(1), body=BODY)
+            assert requests.get(url(1), timeout=5).content == BODY
+    assert claims(requests_made) == set()
+
+
+def test_under_a_fake_of_httpx_a_body_is_slow(requests_made: Requests) -> None:
+    fake = httpx.MockTransport(lambda _: httpx.Response(200, content=BODY))
+    with (
+        httpx_transports.patched(),
+        httpx.Client(transport=fake) as client,
+        requests_made.request(f"slow:0.3@{point(1)}", delay_ms=5000),
+    ):
+        began = time.monotonic()
+        assert client.get(url(1)).content == BODY
+        assert time.monotonic() - began >= 0.3
+    assert claims(requests_made) == {("fit.fired", "slow", point(1))}
 
 
 @every_client
