@@ -13,10 +13,10 @@ come; the proof is written then, for a call without one was not hit.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, closing
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ldfi.fit import runtime
 from ldfi.fit.clock import steady
@@ -123,15 +123,9 @@ def body_length(status: int, headers: Any) -> int | None:
     return int(announced) if announced.isascii() and announced.isdigit() else None
 
 
-class Waiting(Protocol):
-    """How a caller waits: for so many seconds, or until its own patience is over, which raises."""
-
-    def __call__(self, seconds: float) -> Any:
-        """Wait, or return what to await."""
-
-
-def dripping(body: Any, pace: Pace, wait: Waiting) -> Iterator[bytes]:
-    """Pass on what comes of a body, at its pace."""
+def dripping(body: Any, pace: Pace, wait: Callable[[float], None]) -> Iterator[bytes]:
+    """Pass on what comes of a body, at its pace. ``wait``: for so many seconds, or until the
+    caller's own patience is over, which raises."""
     at = 0
     with closing(body):
         for chunk in body:
@@ -142,7 +136,9 @@ def dripping(body: Any, pace: Pace, wait: Waiting) -> Iterator[bytes]:
         wait(pace.due(at))
 
 
-async def dripping_async(body: Any, pace: Pace, wait: Waiting) -> AsyncIterator[bytes]:
+async def dripping_async(
+    body: Any, pace: Pace, wait: Callable[[float], Awaitable[None]]
+) -> AsyncIterator[bytes]:
     """Do what :func:`dripping` does while other tasks run."""
     at = 0
     async with aclosing(body):

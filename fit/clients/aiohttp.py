@@ -19,7 +19,7 @@ from multidict import CIMultiDict
 from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import fakes, http
-from ldfi.fit.clients.aiohttp_slow import Gate
+from ldfi.fit.clients.aiohttp_slow import Sluice
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
@@ -37,7 +37,7 @@ def _async(original: Any) -> Any:
     async def hit(fault: Any, go: Any, request: Any, conn: Any) -> Any:
         answer = await fault
         if isinstance(answer, Slow):
-            Gate(conn.protocol, answer)
+            Sluice(conn.protocol, answer)
             return await go(request, conn)
         if answer is None:
             return await go(request, conn)

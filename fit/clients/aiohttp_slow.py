@@ -50,7 +50,7 @@ class _Tap:
             self._transport.resume_reading()
 
 
-class Gate(asyncio.Protocol):
+class Sluice(asyncio.Protocol):
     """Stands before the protocol of one call, and goes when its answer's body has come."""
 
     def __init__(self, protocol: Any, slow: Slow) -> None:

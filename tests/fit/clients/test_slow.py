@@ -430,10 +430,10 @@ def test_under_a_fake_that_knows_no_slow_bodies_nothing_is_slow_and_nothing_clai
     requests_made: Requests, arm: Any
 ) -> None:
     fakes.patch_all()
-    with requests_made.request(f"slow:30@{point(1)}", arm=arm, delay_ms=60_000):
-        with responses.RequestsMock() as faked:
-            faked.get(url(1), body=BODY)
-            assert requests.get(url(1), timeout=5).content == BODY
+    armed = requests_made.request(f"slow:30@{point(1)}", arm=arm, delay_ms=60_000)
+    with armed, responses.RequestsMock() as faked:
+        faked.get(url(1), body=BODY)
+        assert requests.get(url(1), timeout=5).content == BODY
     assert claims(requests_made) == set()
 
 
