@@ -15,6 +15,7 @@ from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass, Look
 from ldfi.experiments.domain.traffic.shown import shown_often
+from ldfi.kinds import family
 
 SHOWN = 12
 """Open hypotheses, and failures seen in traffic, that are spelt out."""
@@ -242,7 +243,8 @@ def _others(faults: Sequence[str], point: str, callees: dict[str, str]) -> str:
 
 
 def _verb(fault: str) -> str:
-    return "hangs" if fault.startswith("delay") else "fails"
+    how = family(fault.partition("@")[0])
+    return {"delay": "hangs", "slow": "is slow"}.get(how, "fails")
 
 
 def _has(faults: Iterable[str], point: str) -> bool:

@@ -10,6 +10,12 @@ from ldfi.dashboards.lineage_graph import standings_of
 from ldfi.experiments.domain.campaign.run import Run, RunCall
 from ldfi.fit.points import Point
 
+_MADE: Final = {
+    "error": "made to fail",
+    "delay": "made to hang",
+    "slow": "made to send its body slowly",
+}
+
 MARKS: Final[Mapping[str, str]] = {
     "injected": "made to fail",
     "failed": "failed",
@@ -88,8 +94,5 @@ def _branch(call: RunCall, standing: str) -> Branch:
     label = f"{where.removesuffix(' → ')}: {what}" if where else call.point
     mark = MARKS.get(standing, "")
     if call.fired:
-        mark = " and ".join(
-            {"error": "made to fail", "delay": "made to hang"}.get(kind, f"made to fail: {kind}")
-            for kind in call.fired
-        )
+        mark = " and ".join(_MADE.get(kind, f"made to fail: {kind}") for kind in call.fired)
     return Branch(call.point, label, standing, mark, 1, call.duration)

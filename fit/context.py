@@ -6,8 +6,9 @@ One baggage entry, ``fit``, self-contained, so that a service needs no connectio
 
 Only ``[A-Za-z0-9._~-]`` occur, since SDKs percent-encode all else and a proxy's expression on the
 raw header would then silently miss. How the faults are written is what the versions differ in
-(:mod:`ldfi.fit.notation`): version 1 knows ``error`` and ``delay``, version 2 every kind. A writer
-uses the first that can say it, so that readers of version 1 keep understanding what they can do.
+(:mod:`ldfi.fit.notation`): version 1 knows ``error`` and ``delay``, version 2 every kind but
+``slow``, version 3 that as well. A writer uses the first that can say it, so that earlier readers
+keep understanding what they can do.
 The MAC covers all that stands before it. ``docs/failure-context.md`` specifies all this for other
 languages, ``fit/vectors`` tests them.
 
@@ -25,7 +26,7 @@ from ldfi.fit.errors import ExpiredContext, ForgedContext, MalformedContext
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.notation import Injection, point_hash, read, readable, way, written
-from ldfi.kinds import KINDS, family, lengths
+from ldfi.kinds import KINDS, draws, family
 
 __all__ = [
     "ENTRY",
@@ -50,7 +51,7 @@ minute for clocks that differ. Whoever gets hold of a signed context cannot use 
 
 _ARMS: dict[str, Arm] = {"t": "treatment", "c": "control"}
 _SHAPE = re.compile(
-    r"(?P<version>[12])\.(?P<key>[\w-]{1,16})\.(?P<experiment>[\w-]{1,64})\.(?P<arm>[tc])"
+    r"(?P<version>[123])\.(?P<key>[\w-]{1,16})\.(?P<experiment>[\w-]{1,64})\.(?P<arm>[tc])"
     r"\.(?P<expiry>0|[1-9][0-9]{0,11})\.(?P<faults>[\w~-]*)\.(?P<mac>[\w-]{22})",
     re.ASCII,
 )
@@ -115,7 +116,7 @@ def room(kinds: Collection[str], *, delay_ms: int = DEFAULT_DELAY_MS) -> int:
     limits = [left // (max(map(len, singly), default=0) + len("~"))] if first or not kinds else []
     if len(first) < len(kinds):
         ways = {kind: len(way(Fault("", kind), delay_ms)) + len("~~") for kind in kinds}
-        apart = max((size for kind, size in ways.items() if lengths(kind)), default=0)
+        apart = max((size for kind, size in ways.items() if draws(kind)), default=0)
         limits.append((left - sum(ways.values())) // (len(point_hash("")) + apart))
     return min(limits)
 
@@ -128,7 +129,7 @@ def decode(keys: Keys, value: str, now: float) -> FailureContext:
     """
     match = _SHAPE.fullmatch(value) if len(value) <= MAX_LENGTH else None
     if match is None or not readable(match["version"], match["faults"]):
-        raise MalformedContext(f"not a failure context of version 1 or 2: {value[:80]!r}")
+        raise MalformedContext(f"not a failure context of version 1 to 3: {value[:80]!r}")
     if not keys.verify(value[: match.start("mac") - 1], match["key"], match["mac"]):
         raise ForgedContext(f"failure context of key {match['key']!r} does not verify")
     expires = int(match["expiry"])

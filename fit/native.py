@@ -13,14 +13,14 @@ from ldfi.fit.points import Point
 from ldfi.kinds import KINDS, FaultKind, family
 
 _FAMILIES: Final = {
-    "http": ("refused", "reset", "timeout", "status", "empty", "truncated", "corrupt"),
+    "http": ("refused", "reset", "timeout", "status", "empty", "truncated", "corrupt", "slow"),
     "rpc": ("refused", "timeout", "grpc"),
     "message": ("timeout", "exception"),
 }
 _OTHERS: Final = ("exception",)
 """A cache, a function, whatever else a decorator is put around."""
 
-_BODIES: Final = frozenset({"empty", "truncated", "corrupt"})
+_BODIES: Final = frozenset({"empty", "truncated", "corrupt", "slow"})
 """What is wrong with a body, so that an answer without one cannot have it."""
 
 _SQL: Final = ("reset", "timeout", "sql", "exception")
@@ -77,7 +77,7 @@ def native(kind: FaultKind, point: str) -> bool:
     parsed = Point.parse(point)
     if kind.endswith(":readonly") and parsed.operation.upper() in _READING:
         return False
-    if kind in _BODIES and parsed.operation.upper() == "HEAD":
+    if family(kind) in _BODIES and parsed.operation.upper() == "HEAD":
         return False
     return family(kind) in families(parsed)
 

@@ -1,4 +1,4 @@
-"""How a failure context writes its faults, in either version.
+"""How a failure context writes its faults, in each version.
 
 **Version 1** knows ``error`` and ``delay``. Faults are joined by ``~``; each is a letter (``e``,
 ``d``), eight characters of hash of the point's name, for a delay its length in milliseconds, and
@@ -10,8 +10,11 @@ its colon; for a delay and a timeout ``-`` and the longest that it may hang, in 
 only the first calls fail, ``-n`` and their number:
 ``refused~9rcpxU0PyKID_unU~status-503-n2~r-hHe0xN``.
 
-Either says of a delay one length. Where a fault wants lengths drawn by lot, the writer draws one
-for each point, and readers never know.
+**Version 3** is version 2 with one kind more: ``slow-2000``, a body that comes over so many
+milliseconds.
+
+Each says one length. Where a fault wants lengths drawn by lot, the writer draws one for each point,
+and readers never know.
 """
 
 from __future__ import annotations
@@ -28,7 +31,16 @@ from typing import Final
 
 from ldfi.fit.errors import MalformedContext
 from ldfi.fit.faults import Fault
-from ldfi.kinds import KINDS, LATE, FaultKind, family, kind_of, late, lengths, takes_argument
+from ldfi.kinds import (
+    KINDS,
+    LATE,
+    FaultKind,
+    family,
+    kind_of,
+    late,
+    lengths,
+    takes_argument,
+)
 from ldfi.lengths import drawn
 
 _LETTERS: Final[dict[str, FaultKind]] = {"e": "error", "d": "delay"}
@@ -46,7 +58,8 @@ _COUNT = re.compile(r"n[1-9][0-9]?", re.ASCII)
 class Injection:
     """What a failure context asks of one point.
 
-    ``delay_ms`` is the longest it may hang. ``first``: only so many calls of the request are hit,
+    ``delay_ms`` is the longest it may hang, or over what a ``slow`` body comes, of which the kind
+    says no more than its word. ``first``: only so many calls of the request are hit,
     and 0 is every call, as in :class:`ldfi.fit.faults.Fault`.
     """
 
@@ -70,12 +83,13 @@ def written(faults: Iterable[Fault], delay_ms: int, lot: str = "") -> tuple[str,
     groups: defaultdict[str, str] = defaultdict(str)
     for fault, length in chosen:
         groups[way(fault, length)] += point_hash(fault.point)
-    return "2", "~".join(f"{how}~{hashes}" for how, hashes in groups.items())
+    version = "3" if any(family(fault.kind) == "slow" for fault, _ in chosen) else "2"
+    return version, "~".join(f"{how}~{hashes}" for how, hashes in groups.items())
 
 
 def length_of(fault: Fault, delay_ms: int, lot: str) -> int:
-    """Return for how many milliseconds a fault may hang: ``delay_ms``, which is the longest, or
-    less where the length is drawn."""
+    """Return how many milliseconds a fault may take: ``delay_ms``, which is the longest, or less
+    where its kind says so."""
     wanted = lengths(fault.kind)
     if not wanted:
         return delay_ms
@@ -94,13 +108,14 @@ def readable(version: str, text: str) -> bool:
     if not text:
         return True
     hows = text.split("~")[::2]
-    return _GROUPS.fullmatch(text) is not None and None not in map(_injection, hows)
+    injections = (_injection(version, how) for how in hows)
+    return _GROUPS.fullmatch(text) is not None and None not in injections
 
 
 def read(version: str, text: str) -> Mapping[str, Injection]:
     """Read a readable list of faults. Raises MalformedContext where a point recurs."""
     found: dict[str, Injection] = {}
-    for point, injection in _read_one(text) if version == "1" else _read_two(text):
+    for point, injection in _read_one(text) if version == "1" else _read_groups(version, text):
         if point in found:
             raise MalformedContext(f"failure context with two faults at point {point}")
         found[point] = injection
@@ -114,8 +129,8 @@ def _strongest(faults: Iterable[Fault]) -> list[Fault]:
 
 
 def _strength(kind: FaultKind) -> int:
-    """Rank a kind: a delay may be outlasted, one that is drawn is shorter, a timeout comes late,
-    ``error`` says the least of how it looks and so is what is kept."""
+    """Rank a kind: a delay may be outlasted, one that says a length is shorter, a timeout comes
+    late, ``error`` says the least of how it looks and so is what is kept."""
     return 0 if lengths(kind) else {"delay": 1, "timeout": 2, "error": 4}.get(kind, 3)
 
 
@@ -126,7 +141,7 @@ def _in_one(fault: Fault, delay_ms: int) -> str:
 
 
 def way(fault: Fault, delay_ms: int) -> str:
-    """Write how a group of points fails in version 2."""
+    """Write how a group of points fails, from version 2 on."""
     if late(fault.kind):
         parts = [family(fault.kind), str(delay_ms)]
     else:
@@ -142,10 +157,10 @@ def _read_one(text: str) -> Iterator[tuple[str, Injection]]:
         yield fault["hash"], Injection(kind, int(fault["delay"] or 0), first)
 
 
-def _read_two(text: str) -> Iterator[tuple[str, Injection]]:
+def _read_groups(version: str, text: str) -> Iterator[tuple[str, Injection]]:
     parts = text.split("~") if text else []
     for how, hashes in zip(parts[::2], parts[1::2], strict=True):
-        injection = _injection(how)
+        injection = _injection(version, how)
         if injection is None:
             raise MalformedContext(f"{how!r} is no way to fail")
         for at in range(0, len(hashes), 8):
@@ -153,22 +168,29 @@ def _read_two(text: str) -> Iterator[tuple[str, Injection]]:
 
 
 @lru_cache(maxsize=1024)
-def _injection(how: str) -> Injection | None:
-    """Read how a group fails; None for what is no kind of fault."""
+def _injection(version: str, how: str) -> Injection | None:
+    """Read how a group fails; None for what is no kind of fault of this version."""
     word, *rest = how.split("-")
     delay_ms, kind = 0, word
     if word in LATE:
-        if not rest or not _MILLISECONDS.fullmatch(rest[0]):
+        known = word != "slow" or version == "3"
+        if not known or not rest or not _MILLISECONDS.fullmatch(rest[0]):
             return None
         delay_ms, rest = int(rest[0]), rest[1:]
     elif takes_argument(word) and rest:
         kind, rest = f"{word}:{rest[0]}", rest[1:]
-    try:
-        kind_of(kind)
-    except ValueError:
+    if not delay_ms and not _is_kind(kind):
         return None
     if not rest:
         return Injection(kind, delay_ms)
     if len(rest) > 1 or not _COUNT.fullmatch(rest[0]):
         return None
     return Injection(kind, delay_ms, int(rest[0][1:]))
+
+
+def _is_kind(text: str) -> bool:
+    try:
+        kind_of(text)
+    except ValueError:
+        return False
+    return True

@@ -36,6 +36,7 @@ from ldfi.fit.context import ENTRY, FailureContext, Injection
 from ldfi.fit.delay import hang, hang_async
 from ldfi.fit.native import native
 from ldfi.fit.occurrence import Occurrences
+from ldfi.fit.slow import Slow
 from ldfi.fit.strike import Strike
 from ldfi.kinds import KINDS
 
@@ -75,7 +76,8 @@ class Site(NamedTuple):
     """(service, *arguments) → the point's name."""
     strike: Callable[..., Strike | None]
     """(injection, *arguments) → what to do to this call; None for a kind that it cannot have. It
-    touches nothing of the host's: in the control arm it only tells whether the fault would fire."""
+    touches nothing of the host's: in the control arm it only tells whether the fault would fire.
+    Only who says ``slow`` is given a :class:`~ldfi.fit.slow.Slow`, in either arm."""
 
 
 class _Firing(NamedTuple):
@@ -174,9 +176,13 @@ def _decide(
         found = trace.get_tracer("fit").start_span(name, kind=SpanKind.CLIENT)
     try:
         seen = witness is not None or found.is_recording()
-        strike = _fire(site, found, context, injection, name, arguments) if seen else None
-        if strike is not None and witness is not None:
-            witness.on_fired(name, injection.kind)
+        hit = _Hit(found, context, injection, name)
+        strike = _fire(site, hit, arguments) if seen else None
+        if strike is not None and strike.slow:
+            slow = Slow(strike.seconds, lambda: _slow(hit), lambda: _end(found, ours))
+            return _Firing(Strike(failure=slow), found, ours=False)
+        if strike is not None:
+            _tell(hit)
     except BaseException:
         _end(found, ours)
         raise
@@ -191,34 +197,66 @@ def _end(span: Span, ours: bool) -> None:
         span.end()
 
 
-def _fire(
-    site: Site,
-    span: Span,
-    context: FailureContext,
-    injection: Injection,
-    name: str,
-    arguments: tuple[Any, ...],
-) -> Strike | None:
-    """Write what happens, or would happen, on ``span``; None where nothing does."""
+class _Hit(NamedTuple):
+    """A call that a fault is meant for, and its span."""
+
+    span: Span
+    context: FailureContext
+    injection: Injection
+    name: str
+
+
+def _fire(site: Site, hit: _Hit, arguments: tuple[Any, ...]) -> Strike | None:
+    """Write what happens, or would happen, on the span; None where nothing does."""
     strike: Strike | None = None
+    injection = hit.injection
     if injection.kind not in KINDS:
-        strike = site.strike(injection, *arguments) if native(injection.kind, name) else None
+        strike = site.strike(injection, *arguments) if native(injection.kind, hit.name) else None
         if strike is None:
             return None  # nothing is claimed, in neither arm
-    span.set_attribute(attributes.POINT, name)
-    request = span.get_span_context().trace_id
-    if injection.first and not _occurrences.admits(request, name, injection.first):
-        span.set_attribute(attributes.LET_THROUGH, True)
-        return None
-    if context.arm == "control":
-        span.set_attribute(attributes.WOULD_FIRE, injection.kind)
+        if strike.slow:
+            return strike  # nor is it yet
+    if not _strikes(hit):
         return None
     strike = strike or site.strike(injection, *arguments)
-    span.set_attribute(attributes.FIRED, injection.kind)
-    proof = {
-        attributes.FIRED: injection.kind,
-        attributes.EXPERIMENT: context.experiment,
-        attributes.POINT: name,
-    }
-    span.add_event(attributes.EVENT, proof)
+    _prove(hit)
     return strike
+
+
+def _slow(hit: _Hit) -> bool:
+    """Do that for a call whose body comes slowly, when its headers have come."""
+    if not _strikes(hit):
+        return False
+    _prove(hit)
+    _tell(hit)
+    return True
+
+
+def _strikes(hit: _Hit) -> bool:
+    """Count the call, and tell whether anything happens; where nothing does, write what would."""
+    span, injection = hit.span, hit.injection
+    span.set_attribute(attributes.POINT, hit.name)
+    request = span.get_span_context().trace_id
+    if injection.first and not _occurrences.admits(request, hit.name, injection.first):
+        span.set_attribute(attributes.LET_THROUGH, True)
+        return False
+    if hit.context.arm == "control":
+        span.set_attribute(attributes.WOULD_FIRE, injection.kind)
+        return False
+    return True
+
+
+def _prove(hit: _Hit) -> None:
+    hit.span.set_attribute(attributes.FIRED, hit.injection.kind)
+    proof = {
+        attributes.FIRED: hit.injection.kind,
+        attributes.EXPERIMENT: hit.context.experiment,
+        attributes.POINT: hit.name,
+    }
+    hit.span.add_event(attributes.EVENT, proof)
+
+
+def _tell(hit: _Hit) -> None:
+    active = runtime.active()
+    if active is not None and active.witness is not None:
+        active.witness.on_fired(hit.name, hit.injection.kind)

@@ -28,7 +28,7 @@ from ldfi.fit.errors import FitError, MalformedRules
 from ldfi.fit.faults import Fault
 from ldfi.fit.features import HIDDEN, Features
 from ldfi.fit.predicate import Predicate
-from ldfi.kinds import lengths
+from ldfi.kinds import draws
 
 MAX_LEASE_SECONDS: Final = 60.0
 """A longer lease is cut to this: it is how long injection may outlive the control plane."""
@@ -65,7 +65,7 @@ class Rule:
     _yielded: tuple[Segments, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "draws", any(lengths(fault.kind) for fault in self.faults))
+        object.__setattr__(self, "draws", any(draws(fault.kind) for fault in self.faults))
         object.__setattr__(self, "claim", Claim(self.salt, self.treatment, self.control))
         object.__setattr__(self, "_yielded", tuple(each.segments for each in self.yields_to))
 

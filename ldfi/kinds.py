@@ -3,7 +3,8 @@
 They stand above the rooms, so that whoever only names them loads no room for that. A kind is a
 word, for some words with an argument: ``refused``, ``status:503``, ``grpc:UNAVAILABLE``,
 ``sql:deadlock``, ``exception:KeyError``. A ``delay`` has one where its length is drawn by lot
-(:mod:`ldfi.lengths`): ``delay:0.5..2``, ``delay:p50=0.8..p99=3``. What a point can have natively is
+(:mod:`ldfi.lengths`): ``delay:0.5..2``, ``delay:p50=0.8..p99=3``. ``slow:2`` says over how many
+seconds a body comes, or by what that is drawn: ``slow:0.5..2``. What a point can have natively is
 told by :mod:`ldfi.fit.native`.
 """
 
@@ -26,7 +27,10 @@ KINDS: Final[tuple[UsualKind, ...]] = get_args(UsualKind)
 WORDS: Final = ("refused", "reset", "timeout", "empty", "truncated", "corrupt")
 """The kinds besides :data:`KINDS` that stand alone."""
 
-LATE: Final = frozenset({"delay", "timeout"})
+OUTLASTED: Final = frozenset({"delay", "slow"})
+"""The kinds with which a call goes well in the end, for whoever waits that long."""
+
+LATE: Final = OUTLASTED | {"timeout"}
 """The kinds that take their time, so that it matters whether anybody waits."""
 
 GRPC_CODES: Final = (
@@ -51,6 +55,7 @@ _FORMS: Final = {
     "sql": f"one of {', '.join(SQL)}",
     "redis": f"one of {', '.join(REDIS)}",
     "exception": f"the name of an exception's class, of at most {MAX_EXCEPTION} characters",
+    "slow": "seconds, as in slow:2, or lengths that are drawn, as in slow:0.5..2",
 }
 
 FAMILIES: Final = (*KINDS, *WORDS, *_FORMS)
@@ -68,7 +73,7 @@ def kind_of(text: str) -> FaultKind:
         if colon and family != "delay":
             raise ValueError(f"{text!r} is no kind of fault: {family} stands alone")
         if colon:
-            _check_lengths(text, argument)
+            _check_drawn(text, argument)
     elif not _fits(family, argument):
         raise ValueError(f"{text!r} is no kind of fault: after {family}: comes {form}")
     return text
@@ -89,11 +94,21 @@ def late(kind: FaultKind) -> bool:
     return family(kind) in LATE
 
 
+def outlasted(kind: FaultKind) -> bool:
+    """Tell whether a call that is hit so goes well in the end, for whoever waits that long."""
+    return family(kind) in OUTLASTED
+
+
 def lengths(kind: FaultKind) -> str:
-    """Return the distribution by which the length of a delay is drawn; empty for all other
-    kinds."""
+    """Return what a kind says of how long it takes: by what a delay is drawn, over what a slow
+    body comes; empty for all other kinds."""
     word, _, argument = kind.partition(":")
-    return argument if word == "delay" else ""
+    return argument if word in OUTLASTED else ""
+
+
+def draws(kind: FaultKind) -> bool:
+    """Tell whether another length is drawn for each request."""
+    return _drawn(lengths(kind))
 
 
 def longest(kinds: Iterable[FaultKind]) -> float:
@@ -102,9 +117,9 @@ def longest(kinds: Iterable[FaultKind]) -> float:
 
 
 def shown_as(fault: str) -> str:
-    """Return what traces say of a fault that has fired: of a delay not by what it was drawn."""
+    """Return what traces say of a fault that has fired: of one that takes its time not how long."""
     kind, at, point = fault.partition("@")
-    return f"delay{at}{point}" if lengths(kind) else fault
+    return f"{family(kind)}{at}{point}" if lengths(kind) else fault
 
 
 @lru_cache(maxsize=256)
@@ -116,8 +131,8 @@ def alike_of(text: str) -> frozenset[FaultKind]:
     if text in ("4xx", "5xx"):
         return frozenset(f"status:{text[0]}{code:02}" for code in range(100))
     kinds = frozenset(map(kind_of, text.split("+")))
-    # A delay may be outlasted, so it is like nothing else
-    if len(kinds) < 2 or any(family(kind) == "delay" for kind in kinds):
+    # What may be outlasted is like nothing else
+    if len(kinds) < 2 or any(map(outlasted, kinds)):
         raise ValueError(f"{text!r} takes no kinds as alike; write 4xx, 5xx or refused+reset")
     return kinds
 
@@ -127,14 +142,31 @@ def _fits(family: str, argument: str) -> bool:
         return _STATUS.fullmatch(argument) is not None
     if family == "exception":
         return _NAME.fullmatch(argument) is not None
-    return argument in _CHOICES[family]
+    return _says_lengths(argument) if family == "slow" else argument in _CHOICES[family]
 
 
-def _check_lengths(kind: str, argument: str) -> None:
+def _says_lengths(argument: str) -> bool:
+    try:
+        lengths_of(argument)
+    except ValueError:
+        return False
+    return True
+
+
+def _drawn(lengths: str) -> bool:
+    return ".." in lengths
+
+
+def _check_drawn(kind: str, argument: str) -> None:
     try:
         lengths_of(argument)
     except ValueError as problem:
         raise ValueError(f"{kind!r} is no kind of fault: {problem}") from None
+    if not _drawn(argument):
+        raise ValueError(
+            f"{kind!r} is no kind of fault: how long a delay hangs that is not drawn is no part of "
+            f"its kind; write delay, or lengths that are drawn: delay:0.5..{argument}"
+        )
 
 
 def _all() -> str:

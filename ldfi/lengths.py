@@ -2,8 +2,9 @@
 
 Two ways are known, both in seconds. ``0.5..2``: any length between the two, each as likely as
 another. ``p50=0.8..p99=3``: lognormal, as latencies in traces mostly are; half of them are below
-0.8, and one in a hundred is above 3. The notation is all there is to such a distribution: two that
-mean the same are written the same, so numbers have no zeros that say nothing.
+0.8, and one in a hundred is above 3. ``2`` is always that. The notation is all there is to such a
+distribution: two that mean the same are written the same, so numbers have no zeros that say
+nothing.
 
 What is drawn depends on the lot alone, a text: whoever draws by the same one gets the same length.
 """
@@ -20,8 +21,21 @@ from typing import Final
 _NUMBER: Final = r"((?:0|[1-9][0-9]{0,3})(?:\.[0-9]{0,2}[1-9])?)"
 _EVEN: Final = re.compile(rf"{_NUMBER}\.\.{_NUMBER}", re.ASCII)
 _LOGNORMAL: Final = re.compile(rf"p50={_NUMBER}\.\.p99={_NUMBER}", re.ASCII)
+_ONE: Final = re.compile(_NUMBER, re.ASCII)
+_SHORTEST: Final = 0.001
 _BITS: Final = 53
 """As many as a float holds exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """Always the same length, in seconds."""
+
+    longest: float
+
+    def at(self, _chance: float) -> float:
+        """Return it."""
+        return self.longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +68,12 @@ class LogNormal:
 
 
 @lru_cache(maxsize=256)
-def lengths_of(text: str) -> Even | LogNormal:
-    """Read a distribution. Raises ValueError, with what could stand there, for what is none."""
-    for form, made, least in ((_EVEN, Even, 0.0), (_LOGNORMAL, LogNormal, 0.001)):
+def lengths_of(text: str) -> Exactly | Even | LogNormal:
+    """Read a length or a distribution. Raises ValueError, with what could stand there, for what is
+    none."""
+    if _ONE.fullmatch(text) and float(text) >= _SHORTEST:
+        return Exactly(float(text))
+    for form, made, least in ((_EVEN, Even, 0.0), (_LOGNORMAL, LogNormal, _SHORTEST)):
         found = form.fullmatch(text)
         if found is not None:
             shorter, longer = map(float, found.groups())

@@ -1,9 +1,9 @@
 """What was injected, in the words of whoever asked for it.
 
 A failure context says of a delay for how long it hangs and not how that was drawn, so a span proves
-a ``delay`` and no more. Lengths that are drawn are a kind of their own all the same: a short one
-that was survived says nothing of the longest. So in a run under such faults their delays are named
-as they were asked for. That a caller gave up on one is no rule of its point either, for the next
+a ``delay`` and no more; likewise a ``slow`` body. Lengths are a kind of their own all the same: a
+short one that was survived says nothing of the longest. So in a run under such faults what fired is
+named as it was asked for. That a caller gave up on one is no rule of its point either, for the next
 may be shorter.
 """
 
@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ldfi.fit.faults import Fault
-from ldfi.kinds import lengths
+from ldfi.kinds import family, lengths
 from ldfi.lineage.lineage import Lineage
 
 
 def as_asked(run: Lineage, faults: Iterable[Fault]) -> Lineage:
-    """Name the delays of a run under these faults as they were asked for."""
+    """Name what takes its time in a run under these faults as it was asked for."""
     kinds = {fault.point: fault.kind for fault in faults if lengths(fault.kind)}
     if not kinds:
         return run
@@ -26,7 +26,7 @@ def as_asked(run: Lineage, faults: Iterable[Fault]) -> Lineage:
     def each(fired: frozenset[str]) -> frozenset[str]:
         split = [fault.partition("@")[::2] for fault in fired]
         return frozenset(
-            f"{kinds.get(point, kind) if kind == 'delay' else kind}@{point}"
+            f"{kinds[point] if family(kinds.get(point, '')) == kind else kind}@{point}"
             for kind, point in split
         )
 

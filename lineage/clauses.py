@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ldfi.fit.faults import Fault
+from ldfi.kinds import outlasted
 from ldfi.lineage.lineage import Lineage
 
 Origin = Literal["observed", "injected"]
@@ -66,7 +67,7 @@ class Lessons:
 
     def add(self, run: Lineage, count: int = 1) -> None:
         """Take a good run (or ``count`` that look the same)."""
-        delays = frozenset(fault for fault in run.fired if fault.startswith("delay@"))
+        delays = frozenset(fault for fault in run.fired if outlasted(fault.partition("@")[0]))
         lost = run.lost
         group = self._groups.get((lost, delays))
         if group is None:

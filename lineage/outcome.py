@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ldfi.kinds import OUTLASTED
+
 STATUS_UNSET: Final = 0
 STATUS_OK: Final = 1
 STATUS_ERROR: Final = 2
@@ -116,9 +118,9 @@ def kinds_of(text: str) -> tuple[str, ...]:
 
 
 def _injected(fields: Mapping[str, str]) -> tuple[str, ...]:
-    """List what fired here and is a failure; a delay may be outlasted."""
+    """List what fired here and is a failure; not what may be outlasted."""
     fired = fields.get("fired", "")
-    return tuple(kind for kind in kinds_of(fired) if kind != "delay") if fired else ()
+    return tuple(kind for kind in kinds_of(fired) if kind not in OUTLASTED) if fired else ()
 
 
 def _by_code(fields: Mapping[str, str]) -> bool | None:

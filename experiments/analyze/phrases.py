@@ -83,6 +83,7 @@ _SHORTLY: Final = {
     "refused": ("does not answer", "do not answer"),
     "timeout": ("does not answer in time", "do not answer in time"),
     "delay": ("is slow", "are slow"),
+    "slow": ("takes {} s to send its body", "take {} s to send their bodies"),
     "reset": ("hangs up", "hang up"),
     "down": ("is down", "are down"),
     "empty": ("answers with nothing", "answer with nothing"),

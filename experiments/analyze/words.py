@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 _VERBS = {
     "error": "fails",
     "delay": "hangs",
+    "slow": "sends its body slowly",
     "failed": "fails",
     "timeout": "is given up",
     "refused": "is refused",
@@ -21,6 +22,7 @@ _SAYING = {
     "exception": "raises {}",
     "sql": "meets the state “{}”",
     "redis": "meets the state “{}”",
+    "slow": "takes {} s to send its body",
 }
 
 

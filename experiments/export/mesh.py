@@ -9,7 +9,7 @@ from typing import Final
 from ldfi.experiments.errors import NotExpressible
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import MAX_NAME_LENGTH, Point
-from ldfi.kinds import KINDS, lengths
+from ldfi.kinds import KINDS, draws, family
 
 MAX_DELAY_MS: Final = 9_999_999
 """What a failure context has room for."""
@@ -57,7 +57,12 @@ def _proxy_fault(fault: Fault, delay_ms: int) -> ProxyFault:
             f"{fault} is at a point of kind {point.kind!r}, which does not pass a proxy of the "
             "mesh; only http and rpc do"
         )
-    if lengths(fault.kind):
+    if family(fault.kind) == "slow":
+        raise NotExpressible(
+            f"{fault} is a body that comes slowly, and a proxy of the mesh delays requests alone: "
+            f"that is another failure. Use fit in {point.caller}, or ldfi-proxy as a reverse proxy"
+        )
+    if draws(fault.kind):
         raise NotExpressible(
             f"{fault} draws another length for each request; here a delay has one. Export "
             f"delay@{fault.point}"

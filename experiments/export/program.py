@@ -15,7 +15,7 @@ from ldfi.experiments.scenarios.belonging import lacking
 from ldfi.experiments.scenarios.redaction import HOLE
 from ldfi.experiments.scenarios.replay import SAFE_METHODS
 from ldfi.experiments.scenarios.scenario import Scenario
-from ldfi.kinds import lengths
+from ldfi.kinds import draws
 from ldfi.lineage.text import clean
 
 _SENT_AS_IT_IS: Final = "".join(sorted(set(map(chr, range(0x21, 0x7F))) - set('"<>\\^`{|}')))
@@ -62,7 +62,7 @@ def program(scenario: Scenario, path: str | None) -> Program:
             "the failure does not show in the status: say under `expect` in the scenario what a "
             "good answer holds (json_path), or the export would call it fixed"
         )
-    drawn = next((each for each in scenario.injected() if lengths(each.kind)), None)
+    drawn = next((each for each in scenario.injected() if draws(each.kind)), None)
     if drawn is not None:
         raise NotExpressible(
             f"{drawn} draws another length for each request, and this asks once: it would try one "

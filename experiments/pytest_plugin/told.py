@@ -18,7 +18,7 @@ from ldfi.experiments.pytest_plugin.evidence import class_evidence
 from ldfi.experiments.pytest_plugin.loop import NO_CALL, Explored, Finding
 from ldfi.experiments.pytest_plugin.service import service_name
 from ldfi.fit.points import Point
-from ldfi.kinds import lengths
+from ldfi.kinds import family, lengths
 from ldfi.lineage.outline import Outline, Row, outline, side_by_side
 
 Document = dict[str, Any]
@@ -135,6 +135,8 @@ def _words(fault: str) -> str:
     kind, _, point = fault.partition("@")
     if fault.startswith(DOWN):
         return f"{point} is down"
+    if family(kind) == "slow":
+        return f"{point} answers with a body that takes {lengths(kind)} s"
     if lengths(kind):
         return f"{point} hangs for {lengths(kind)} s"
     return f"{point} {_BECOMES.get(kind, f'fails ({kind})')}"

@@ -4,7 +4,8 @@ The point is the sending of a request over its connection, beneath OpenTelemetry
 the client's middlewares. ``error`` is a ClientConnectorError, connection refused. ``delay`` and
 ``timeout`` end with a SocketTimeoutError after ``sock_read``; the ``total`` timeout and the
 caller's own cancel a ``delay`` as they would any request. Answers are bytes that aiohttp's own
-parser reads; nothing is sent, and the connection is closed afterwards.
+parser reads; nothing is sent, and the connection is closed afterwards. A ``slow`` body is held back
+before the parser (:mod:`ldfi.fit.clients.aiohttp_slow`): ``sock_read`` starts anew with each piece.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from multidict import CIMultiDict
 from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of, wire
 from ldfi.fit.clients import fakes, http
+from ldfi.fit.clients.aiohttp_slow import Sluice
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import http_point
+from ldfi.fit.slow import Slow
 from ldfi.fit.strike import Strike
 
 
@@ -33,6 +36,9 @@ def patch() -> None:
 def _async(original: Any) -> Any:
     async def hit(fault: Any, go: Any, request: Any, conn: Any) -> Any:
         answer = await fault
+        if isinstance(answer, Slow):
+            Sluice(conn.protocol, answer)
+            return await go(request, conn)
         if answer is None:
             return await go(request, conn)
         conn.protocol.transport = _Mute(conn.protocol.transport)
@@ -70,6 +76,9 @@ def _strike(injection: Injection, request: Any, conn: Any) -> Strike | None:
     if injection.kind == "error":
         refused = OSError(errno.ECONNREFUSED, f"Connect call failed ({error.TEXT})")
         return Strike(failure=aiohttp.ClientConnectorError(request.connection_key, refused))
+    if injection.kind == "slow":
+        by_a_fake = hasattr(conn, fakes.ANSWER)  # which knows nothing of slow bodies
+        return None if by_a_fake else Strike(injection.delay_ms / 1000, slow=True)
     patience = conn.protocol.read_timeout
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, _late)

@@ -3,7 +3,8 @@
 The point sits on httpcore's connection pools, beneath OpenTelemetry's instrumentation of httpx.
 ``error`` is answered with 503. ``delay`` and ``timeout`` end with httpx.ReadTimeout after the read
 timeout. ``refused`` and ``reset`` are what httpcore makes of the operating system's errors;
-statuses and bodies are answers, of which one that is ``truncated`` fails where it is read.
+statuses and bodies are answers, of which one that is ``truncated`` fails where it is read. Of a
+``slow`` body each piece that is waited for longer than the read timeout ends with that.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from ldfi.fit import error, hosts, passage, patching
 from ldfi.fit.answers import Reply, answer_of
 from ldfi.fit.clients import http, httpx_failures
 from ldfi.fit.clients.httpx_failures import HttpxFailures
+from ldfi.fit.clients.httpx_slow import slowed
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import http_point
+from ldfi.fit.slow import Slow
 from ldfi.fit.strike import Strike
 
 
@@ -35,10 +38,19 @@ def _sync(original: Any) -> Any:
         if armed():
             if http.PASSED not in request.extensions:
                 answer = passage.through(SITE, None, request)
+                if isinstance(answer, Slow):
+                    return slowly(answer, pool, request)
                 if answer is not None:
                     return answer
             hosts.guarded(_keep_back, request)
         return original(pool, request)
+
+    def slowly(slow: Slow, pool: Any, request: Any) -> Any:
+        hosts.guarded(_keep_back, request)
+        try:
+            return _slowed(slow, request, original(pool, request), httpx_failures.SYNC)
+        finally:
+            slow.over()
 
     return handle_request
 
@@ -46,6 +58,12 @@ def _sync(original: Any) -> Any:
 def _async(original: Any) -> Any:
     async def hit(fault: Any, pool: Any, request: Any) -> Any:
         answer = await fault
+        if isinstance(answer, Slow):
+            try:
+                answered = await original(pool, request)
+                return _slowed(answer, request, answered, httpx_failures.ASYNC)
+            finally:
+                answer.over()
         return await original(pool, request) if answer is None else answer
 
     def handle_async_request(pool: Any, request: Any) -> Any:
@@ -87,7 +105,9 @@ def _strike(injection: Injection, request: Any, failures: HttpxFailures) -> Stri
                 error.STATUS, headers=list(error.HEADERS.items()), content=error.BODY
             )
         )
-    patience = request.extensions.get("timeout", {}).get("read")
+    patience = _patience(request)
+    if injection.kind == "slow":
+        return Strike(injection.delay_ms / 1000, slow=True)
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, lambda: httpcore.ReadTimeout("timed out"))
     if injection.kind == "timeout":
@@ -107,6 +127,26 @@ def _strike_sync(injection: Injection, request: Any) -> Strike | None:
 
 def _strike_async(injection: Injection, request: Any) -> Strike | None:
     return _strike(injection, request, httpx_failures.ASYNC)
+
+
+def _patience(request: Any) -> float | None:
+    patience: float | None = request.extensions.get("timeout", {}).get("read")
+    return patience
+
+
+def _slowed(slow: Slow, request: Any, response: Any, failures: HttpxFailures) -> Any:
+    """Have the body of an answer come slowly, where it is to."""
+    body = slowed(
+        slow,
+        response.status,
+        response.headers,
+        response.stream,
+        _patience(request),
+        failures.late,
+    )
+    if body is not None:
+        response.stream = body
+    return response
 
 
 def _port(scheme: bytes) -> int:

@@ -31,7 +31,10 @@ from httpx._transports.default import (
 from ldfi.fit import passage, patching
 from ldfi.fit.clients.http import PASSED
 from ldfi.fit.clients.httpx import ASYNC_SITE, SITE
+from ldfi.fit.clients.httpx_failures import ASYNC, SYNC, HttpxFailures
+from ldfi.fit.clients.httpx_slow import slowed
 from ldfi.fit.passage import armed
+from ldfi.fit.slow import Slow
 
 _OWN: Final = (
     httpx.HTTPTransport,
@@ -136,9 +139,9 @@ class Seams:
                     return original(transport, request)  # type: ignore[no-any-return]
                 with self._followed(*seen, transport, request, original) as (frame, call):
                     answer = _struck(request) if frame.answers and call.passes else None
-                    if answer is None:
-                        with _marked(request, frame):
-                            answer = original(transport, request)
+                    if answer is None or isinstance(answer, Slow):
+                        with _marked(request, frame), _waited_for(answer) as slow:
+                            answer = _slowed(slow, request, original(transport, request), SYNC)
                     call.answered(answer)
                     return answer
 
@@ -155,14 +158,15 @@ class Seams:
                 if seen is None:
                     return await original(transport, request)  # type: ignore[no-any-return]
                 with self._followed(*seen, transport, request, original) as (frame, call):
-                    answer = None
+                    answer: Any = None
                     if frame.answers and call.passes:
                         answer = await _struck_async(request)
-                    if answer is None:
-                        with _marked(request, frame):
-                            answer = await original(transport, request)
+                    if answer is None or isinstance(answer, Slow):
+                        with _marked(request, frame), _waited_for(answer) as slow:
+                            answered = await original(transport, request)
+                            answer = _slowed(slow, request, answered, ASYNC)
                     call.answered(answer)
-                    return answer
+                    return answer  # type: ignore[no-any-return] # it is httpx's, or ours
 
             return _seam(handle_async_request)
 
@@ -324,16 +328,16 @@ def _holds_another(transport: Any) -> bool:
     return any(isinstance(value, _BASES) for value in held)
 
 
-def _struck(request: httpx.Request) -> httpx.Response | None:
-    """Pass the point. Returns what a fault answers; None to go on."""
+def _struck(request: httpx.Request) -> Any:
+    """Pass the point. Returns what a fault answers; None to go on, or what makes that slow."""
     if not armed():
         return None
     with map_httpcore_exceptions():
         hit = passage.through(SITE, None, _beneath(request))
-    return None if hit is None else _above(hit, ResponseStream)
+    return _above(hit, ResponseStream) if isinstance(hit, httpcore.Response) else hit
 
 
-async def _struck_async(request: httpx.Request) -> httpx.Response | None:
+async def _struck_async(request: httpx.Request) -> Any:
     if not armed():
         return None
     fault = passage.through_async(ASYNC_SITE, None, _beneath(request))
@@ -341,7 +345,35 @@ async def _struck_async(request: httpx.Request) -> httpx.Response | None:
         return None
     with map_httpcore_exceptions():
         hit = await fault
-    return None if hit is None else _above(hit, AsyncResponseStream)
+    return _above(hit, AsyncResponseStream) if isinstance(hit, httpcore.Response) else hit
+
+
+@contextmanager
+def _waited_for(slow: Slow | None) -> Iterator[Slow | None]:
+    """Have the proof of a slow body end with the call, whatever becomes of it."""
+    try:
+        yield slow
+    finally:
+        if slow is not None:
+            slow.over()
+
+
+def _slowed(
+    slow: Slow | None, request: httpx.Request, response: httpx.Response, failures: HttpxFailures
+) -> httpx.Response:
+    """Have the body of an answer come slowly, where it is to."""
+    if slow is None:
+        return response
+    patience = request.extensions.get("timeout", {}).get("read")
+    headers = response.headers.raw
+    body = slowed(slow, response.status_code, headers, response.stream, patience, failures.late)
+    if body is None:
+        return response
+    stream: Any = (ResponseStream if failures is SYNC else AsyncResponseStream)(body)
+    extensions = response.extensions
+    return httpx.Response(
+        response.status_code, headers=headers, stream=stream, extensions=extensions
+    )
 
 
 def name(service: str, request: httpx.Request) -> str:

@@ -4,15 +4,17 @@ The point is each attempt that a connection pool makes: beneath urllib3's own re
 and OpenTelemetry's instrumentations of both libraries. ``error`` is answered with 503, so that a
 ``Retry`` with a ``status_forcelist`` retries it; ``delay`` and ``timeout`` end with a
 ReadTimeoutError, which requests turns into its own ReadTimeout. Other answers are read from bytes,
-``refused`` and ``reset`` are what the connection raises by itself.
+``refused`` and ``reset`` are what the connection raises by itself. A ``slow`` body comes slowly out
+of the connection, so that the standard library reads it, and times out over it, as any.
 """
 
 from __future__ import annotations
 
 import functools
 import io
+import time
 from http.client import HTTPResponse
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from urllib3 import HTTPHeaderDict
@@ -28,6 +30,7 @@ from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay, timeout
 from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import http_point
+from ldfi.fit.slow import Pace, Slow
 from ldfi.fit.strike import Strike
 
 
@@ -40,6 +43,9 @@ def _sync(original: Any) -> Any:
     def make_request(pool: Any, conn: Any, method: str, url: str, **options: Any) -> Any:
         if armed() and not fakes.passed():
             answer = passage.through(_SITE, None, pool, conn, method, url, options)
+            if isinstance(answer, Slow):
+                hosts.guarded(_keep_back, pool, url, options)
+                return slowly(answer, pool, conn, method, url, options)
             if answer is not None:
                 if options.get("response_conn") is not None:
                     pool._put_conn(conn)  # it was never used: back into the pool at once
@@ -51,7 +57,71 @@ def _sync(original: Any) -> Any:
             hosts.guarded(_keep_back, pool, url, options)
         return original(pool, conn, method, url, **options)
 
+    def slowly(slow: Slow, pool: Any, conn: Any, method: str, url: str, options: Any) -> Any:
+        preload = options.get("preload_content", True)
+        patience = _patience(options.get("timeout"))
+        try:
+            response = original(pool, conn, method, url, **{**options, "preload_content": False})
+            _slow_down(slow, response, patience)
+        finally:
+            slow.over()
+        if preload:
+            response.read(decode_content=options.get("decode_content"), cache_content=True)
+        return response
+
     return make_request
+
+
+_BUFFER: Final = 65536
+
+
+def _slow_down(slow: Slow, response: Any, patience: float | None) -> None:
+    """Have the body of an answer come slowly, where it is to: out of the socket's file."""
+    read = getattr(response, "_original_response", None)
+    if not isinstance(read, HTTPResponse) or read.fp is None:
+        return  # no body, or one of HTTP/2
+    pace = slow.begun(lambda: response.length_remaining)
+    if pace is not None:
+        read.fp = io.BufferedReader(_SlowFile(read.fp, pace, patience), _BUFFER)
+
+
+class _SlowFile(io.RawIOBase):
+    """What is read of a socket's file at its pace."""
+
+    def __init__(self, file: Any, pace: Pace, patience: float | None) -> None:
+        super().__init__()
+        self._file = file
+        self._pace = pace
+        self._patience = patience
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the socket's number."""
+        return int(self._file.fileno())
+
+    def readinto(self, into: Any) -> int:
+        """Read what may come, and wait until anything may. Raises TimeoutError, as sockets do."""
+        there = len(self._file.peek(1))
+        size = self._pace.size(self._at, min(there, len(into)) or 1)
+        wait = self._pace.due(self._at)
+        if self._patience is not None and wait > self._patience:
+            time.sleep(self._patience)
+            raise TimeoutError("timed out")
+        if wait > 0:
+            time.sleep(wait)
+        data: bytes = self._file.read1(size)
+        into[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Close the socket's file."""
+        self._file.close()
+        super().close()
 
 
 def _keep_back(pool: Any, url: str, options: Any) -> None:
@@ -91,6 +161,8 @@ def _strike(
 ) -> Strike | None:
     patience = _patience(options.get("timeout"))
     late = functools.partial(_late, pool, url, patience)
+    if injection.kind == "slow":
+        return None if fakes.answers() else Strike(injection.delay_ms / 1000, slow=True)
     if injection.kind == "delay":
         return delay(injection.delay_ms, patience, late)
     if injection.kind == "timeout":

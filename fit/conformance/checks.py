@@ -113,6 +113,18 @@ def delays_end(host: Host) -> Problems:
         yield f"a delay past the caller's patience: {run.seen[0]}"
 
 
+def bodies_come_slowly(host: Host) -> Problems:
+    """Have the body of an answer take its time, where the implementation has that kind."""
+    began = time.monotonic()
+    run = host.run(signed(host, "slow:0.4"))
+    if "slow" not in host.kinds:
+        yield from _untouched(run, "slow")
+        return
+    if run.seen[0].get("status") != 200 or time.monotonic() - began < 0.4:
+        yield f"a body that comes slowly: {run.seen[0]} after {time.monotonic() - began:.2f} s"
+    yield from _proved(host, run, "slow")
+
+
 def control_only_records(host: Host) -> Problems:
     """Do nothing in the control arm, and write down what would have been done."""
     for kind in ("error", "delay", "status:500"):
@@ -181,6 +193,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     what_has_expired_is_void,
     each_kind_is_seen_and_proved,
     delays_end,
+    bodies_come_slowly,
     control_only_records,
     the_first_calls_are_counted,
     what_cannot_be_proved_is_not_done,

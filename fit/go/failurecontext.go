@@ -50,7 +50,7 @@ type FailureContext struct {
 	Injections map[string]Injection // by hash of the point's name
 }
 
-// Decode verifies and reads a failure context, of version 1 or 2. The MAC is checked before anything
+// Decode verifies and reads a failure context, of version 1, 2 or 3. The MAC is checked before anything
 // else is believed.
 func Decode(keys *Keys, value string, now time.Time) (*FailureContext, error) {
 	if len(value) > MaxLength {
@@ -62,8 +62,8 @@ func Decode(keys *Keys, value string, now time.Time) (*FailureContext, error) {
 	}
 	version, id, experiment, arm, expiry, listed, mac :=
 		parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], parts[6]
-	if version != "1" && version != "2" {
-		return nil, fmt.Errorf("%w: its version is neither 1 nor 2", ErrMalformed)
+	if version != "1" && version != "2" && version != "3" {
+		return nil, fmt.Errorf("%w: its version is none of 1, 2 and 3", ErrMalformed)
 	}
 	expires, ok := expiryOf(expiry)
 	if !ok || !isName(id, maxKeyID) || !isName(experiment, maxExperiment) || (arm != "t" && arm != "c") ||
@@ -137,7 +137,7 @@ func faultsOf(version, listed string) ([]fault, bool) {
 	if version == "1" {
 		return ungrouped(parts)
 	}
-	return grouped(parts)
+	return grouped(version, parts)
 }
 
 func ungrouped(parts []string) ([]fault, bool) {
@@ -169,13 +169,13 @@ func ungrouped(parts []string) ([]fault, bool) {
 	return faults, true
 }
 
-func grouped(parts []string) ([]fault, bool) {
+func grouped(version string, parts []string) ([]fault, bool) {
 	if len(parts)%2 != 0 {
 		return nil, false
 	}
 	var faults []fault
 	for i := 0; i < len(parts); i += 2 {
-		injection, ok := injectionOf(parts[i])
+		injection, ok := injectionOf(version, parts[i])
 		hashes := parts[i+1]
 		if !ok || len(hashes)%hashLength != 0 || !isName(hashes, MaxLength) {
 			return nil, false

@@ -24,7 +24,8 @@ import (
 //	otelhttp.NewTransport(injector.Transport(nil))
 //
 // A nil base is [http.DefaultTransport]. Every kind of HTTP calls is native: errors of package net for
-// a refused connection and a reset one, the caller's own timeout, answers that net/http itself has read.
+// a refused connection and a reset one, the caller's own timeout, answers that net/http itself has read,
+// bodies that come slowly.
 func (i *Injector) Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -42,7 +43,13 @@ type transport struct {
 
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if t.injector.Armed(request.Context()) {
-		if response, err := t.pass(request); response != nil || err != nil {
+		fault := t.pass(request)
+		if fault != nil && fault.Kind == Slow {
+			response, err := t.base.RoundTrip(request)
+			fault.SlowDown(request.Context(), response)
+			return response, err
+		}
+		if response, err := t.answer(fault, request); response != nil || err != nil {
 			if request.Body != nil {
 				_ = request.Body.Close() // as RoundTrippers do, also on errors
 			}
@@ -59,12 +66,15 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// pass answers in the dependency's place; with neither an answer nor an error the call is to be made.
-func (t *transport) pass(request *http.Request) (*http.Response, error) {
-	fault := t.injector.Pass(request.Context(), Call{
+func (t *transport) pass(request *http.Request) *Fault {
+	return t.injector.Pass(request.Context(), Call{
 		Point: func(service string) string { return requestPoint(service, request) },
 		Can:   func(injection Injection) bool { return t.can(injection, request) },
 	})
+}
+
+// answer answers in the dependency's place; with neither an answer nor an error the call is to be made.
+func (t *transport) answer(fault *Fault, request *http.Request) (*http.Response, error) {
 	if fault == nil {
 		return nil, nil
 	}
@@ -121,7 +131,7 @@ func (t *transport) can(injection Injection, request *http.Request) bool {
 	case Timeout:
 		patience, ok := t.patience(request)
 		return ok && patience <= injection.Longest
-	case Empty, Truncated, Corrupt:
+	case Empty, Truncated, Corrupt, Slow:
 		return method(request) != http.MethodHead
 	}
 	return injection.Kind.Status() != 0

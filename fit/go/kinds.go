@@ -21,10 +21,11 @@ const (
 	Empty     Kind = "empty"
 	Truncated Kind = "truncated"
 	Corrupt   Kind = "corrupt"
+	Slow      Kind = "slow" // the answer's body comes over a length of time; from version 3 on
 )
 
 // Injection is what a failure context asks of one point. For "delay" and "timeout" the call hangs for
-// Longest at most. First is the number of calls of a request that are hit; 0 is every call.
+// Longest at most; of "slow" the body comes over it. First is the number of calls of a request that are hit; 0 is every call.
 type Injection struct {
 	Kind    Kind
 	Longest time.Duration
@@ -66,13 +67,15 @@ func ParseKind(text string) (Kind, error) {
 	return "", fmt.Errorf("%q is no kind of fault", text)
 }
 
-// injectionOf reads how a group of points fails in version 2, as in "status-503-n2".
-func injectionOf(how string) (Injection, bool) {
+// injectionOf reads how a group of points fails in this version, as in "status-503-n2".
+func injectionOf(version, how string) (Injection, bool) {
 	parts := strings.Split(how, "-")
 	kind, rest := Kind(parts[0]), parts[1:]
 	var longest time.Duration
 	switch {
-	case kind == Delay || kind == Timeout:
+	case kind == Slow && version == "2":
+		return Injection{}, false
+	case kind == Delay || kind == Timeout || kind == Slow:
 		if len(rest) == 0 {
 			return Injection{}, false
 		}

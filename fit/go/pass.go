@@ -45,6 +45,8 @@ type Fault struct {
 	Point string
 	span  trace.Span
 	ours  bool
+
+	strikes func() bool // of [Slow]: writes what happens, once the headers have come
 }
 
 // Armed tells whether a request carries a context: all that is asked of one that does not.
@@ -74,7 +76,7 @@ func (i *Injector) Current(ctx context.Context) (*FailureContext, bool) {
 //
 //	if injector.Armed(ctx) {
 //		if fault := injector.Pass(ctx, call); fault != nil {
-//			err := fault.Wait(ctx) // for Delay and Timeout
+//			err := fault.Wait(ctx) // for Delay and Timeout; of Slow see SlowDown
 //			…
 //			fault.End(err)
 //		}
@@ -98,7 +100,11 @@ func (i *Injector) Pass(ctx context.Context, call Call) (hit *Fault) {
 		return nil
 	}
 	span, ours := i.spanOf(ctx, point)
-	fault := &Fault{injection, point, span, ours}
+	fault := &Fault{Injection: injection, Point: point, span: span, ours: ours}
+	if injection.Kind == Slow && span.IsRecording() {
+		fault.strikes = func() bool { return i.fires(found, fault) }
+		return fault
+	}
 	if !span.IsRecording() || !i.fires(found, fault) {
 		fault.release()
 		return nil

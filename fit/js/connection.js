@@ -3,11 +3,14 @@
  * callers see what they see when that really happens.
  */
 
+import { AsyncResource } from 'node:async_hooks'
 import { lookup as dnsLookup } from 'node:dns'
 import net from 'node:net'
 import { constants } from 'node:os'
 
 import { isAnswer, lacksBody, statusOf, wire } from './answers.js'
+import { fire } from './passage.js'
+import { Drip } from './slow.js'
 import { Connection, SecureConnection } from './socket.js'
 
 /** Between an answer and the end of the connection that cuts it: a moment, as over a network. */
@@ -22,8 +25,9 @@ const open = new Set()
 
 /** Whether a call of HTTP can fail in this way at all; of a `timeout` the caller's patience decides. */
 export function possible(kind, method) {
-  if (method === 'CONNECT' || (method === 'HEAD' && lacksBody(kind))) return false
-  return ['delay', 'timeout', 'refused', 'reset'].includes(kind) || isAnswer(kind)
+  const bodiless = method === 'HEAD' && (kind === 'slow' || lacksBody(kind))
+  if (method === 'CONNECT' || bodiless) return false
+  return ['delay', 'timeout', 'refused', 'reset', 'slow'].includes(kind) || isAnswer(kind)
 }
 
 /**
@@ -62,6 +66,44 @@ export function act({ injection: { kind, delayMs }, proof }, method, release) {
 }
 
 /**
+ * What a connection does whose answer's body is to come slowly: it is the dependency's, from the beginning.
+ * Whether there is a body is known when the headers have come, so nothing is claimed until then.
+ * @param {import('./passage.js').Aim} aim
+ * @param {(connection: Connection) => void} release make the real connection, and join it
+ * @returns {(connection: Connection) => void}
+ */
+export function slowed(aim, release) {
+  const strikes = AsyncResource.bind(() => {
+    const firing = fire(aim)
+    firing?.proof.end()
+    return firing !== undefined
+  })
+  return (connection) => {
+    connection.drip = new Drip(aim.injection.delayMs, strikes)
+    release(connection)
+  }
+}
+
+/** A connector as undici takes it, for a call the body of whose answer is to come slowly. */
+export function slowConnector(aim, real) {
+  return (options, done) => {
+    const release = (connection) => real(options, (error, socket) => connection.join(error, socket))
+    offer(slowed(aim, release), options, done, () => {})
+  }
+}
+
+/** Hand undici a connection of ours. */
+function offer(begun, { protocol }, done, over) {
+  const connection = standIn(begun, protocol === 'https:')
+  open.add(connection)
+  connection.once('close', () => {
+    open.delete(connection)
+    over()
+  })
+  process.nextTick(done, null, connection)
+}
+
+/**
  * A connector as undici takes it, which makes the one connection of a call that is hit.
  * @param {import('./passage.js').Firing} firing
  * @param {string} method
@@ -79,13 +121,7 @@ export function connector(firing, method, real) {
       return
     }
     const release = (connection) => real(options, (error, socket) => connection.join(error, socket))
-    const connection = standIn(act(firing, method, release), secure)
-    open.add(connection)
-    connection.once('close', () => {
-      open.delete(connection)
-      firing.proof.end({ type: 'aborted' })
-    })
-    process.nextTick(done, null, connection)
+    offer(act(firing, method, release), options, done, () => firing.proof.end({ type: 'aborted' }))
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Reads failure contexts, `VERSION.KEY.EXPERIMENT.ARM.EXPIRY.FAULTS.MAC`: versions 1 and 2, which
+ * Reads failure contexts, `VERSION.KEY.EXPERIMENT.ARM.EXPIRY.FAULTS.MAC`: versions 1 to 3, which
  * differ in how the faults are written. See docs/failure-context.md.
  */
 
@@ -12,7 +12,7 @@ export const LONGEST = 3660
 
 const FAULT = '(?:e[\\w-]{8}|d[\\w-]{8}[1-9][0-9]{0,6})(?:n[1-9][0-9]?)?'
 const SHAPE = new RegExp(
-  '^(?<version>[12])\\.(?<key>[\\w-]{1,16})\\.(?<experiment>[\\w-]{1,64})\\.(?<arm>[tc])' +
+  '^(?<version>[123])\\.(?<key>[\\w-]{1,16})\\.(?<experiment>[\\w-]{1,64})\\.(?<arm>[tc])' +
     '\\.(?<expiry>0|[1-9][0-9]{0,11})\\.(?<faults>[\\w~-]*)\\.(?<mac>[\\w-]{22})$',
 )
 const LIST = new RegExp(`^(?:${FAULT}(?:~${FAULT})*)?$`)
@@ -47,7 +47,7 @@ export class ContextError extends Error {
  */
 export function decode(keys, value, now) {
   const read = parsed(value)
-  if (!read) throw new ContextError('malformed', 'not a failure context of version 1 or 2')
+  if (!read) throw new ContextError('malformed', 'not a failure context of version 1 to 3')
   const { key, experiment, arm, expiry, mac } = read.groups
   if (!keys.verify(value.slice(0, -mac.length - 1), key, mac)) {
     throw new ContextError('forged', `failure context of key ${key} does not verify`)
@@ -77,7 +77,7 @@ export function parsed(value) {
 /** Every fault as [hash, injection]; undefined where one is of no kind. */
 function faultsOf({ version, faults }) {
   if (!faults) return []
-  return version === '1' ? faults.split('~').map(faultOf) : grouped(faults.split('~'))
+  return version === '1' ? faults.split('~').map(faultOf) : grouped(faults.split('~'), version)
 }
 
 function faultOf(fault) {
@@ -86,10 +86,10 @@ function faultOf(fault) {
   return [hash, { kind: word, delayMs: Number(delay), first: Number(first ?? 0) }]
 }
 
-function grouped(parts) {
+function grouped(parts, version) {
   const listed = []
   for (let at = 0; at < parts.length; at += 2) {
-    const injection = injectionOf(parts[at])
+    const injection = injectionOf(parts[at], version)
     if (!injection) return undefined
     for (const hash of parts[at + 1].match(/.{8}/g)) listed.push([hash, injection])
   }

@@ -23,6 +23,7 @@ export function hookFetch() {
   const hooked = function fetch(input, init) {
     if (!served()) return original(input, init)
     const aim = aimed((name) => pointOf(name, input, init))
+    if (aim?.injection.kind === 'slow') return original(input, init) // struck where the dispatcher takes it
     if (aim && !able(aim.injection, input, init, Agent)) return original(input, init)
     // beneath fetch stands the dispatcher's point: the call must not pass there again
     const go = (more) => within(undefined, () => original(input, more ? { ...init, ...more } : init))

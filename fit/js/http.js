@@ -10,7 +10,7 @@ import { AsyncResource } from 'node:async_hooks'
 import http from 'node:http'
 import https from 'node:https'
 
-import { act, possible, refused, standIn } from './connection.js'
+import { act, possible, refused, slowed, standIn } from './connection.js'
 import { aimed, fire } from './passage.js'
 import { httpPoint } from './points.js'
 import { served, within } from './request.js'
@@ -59,6 +59,12 @@ function struck(agent, request, options, goOn) {
   const secure = isSecure(options, agent)
   if (aim.injection.kind === 'timeout') {
     const connection = standIn(decidedLater(aim, request.method, connect), secure)
+    hand(request, options, connection)
+    connection.comeUp()
+    return true
+  }
+  if (aim.injection.kind === 'slow') {
+    const connection = standIn(slowed(aim, connect), secure)
     hand(request, options, connection)
     connection.comeUp()
     return true

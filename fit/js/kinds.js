@@ -16,20 +16,23 @@ const FORMS = {
   sql: /^(?:deadlock|serialization|lost|readonly)$/,
   redis: /^(?:loading|readonly|lost)$/,
   exception: /^[A-Za-z_][A-Za-z0-9_]{0,39}$/,
+  slow: { test: (argument) => lengthsOf(argument) !== undefined },
 }
 const MILLISECONDS = /^[1-9][0-9]{0,6}$/
 const COUNT = /^n[1-9][0-9]?$/
 
 /**
- * Read how a group of points fails in version 2, as in `status-503-n2`; undefined for no kind.
+ * Read how a group of points fails, as in `status-503-n2`; undefined for no kind of this version.
  * @param {string} how
+ * @param {string} version 2 or 3
  * @returns {import('./context.js').Injection | undefined}
  */
-export function injectionOf(how) {
+export function injectionOf(how, version) {
   const [word, ...rest] = how.split('-')
   let kind = word
   let delayMs = 0
-  if (word === 'delay' || word === 'timeout') {
+  if (word === 'slow' && version === '2') return undefined
+  if (isLate(word)) {
     if (!MILLISECONDS.test(rest[0] ?? '')) return undefined
     delayMs = Number(rest.shift())
   } else if (Object.hasOwn(FORMS, word)) {
@@ -51,7 +54,7 @@ export function isKind(text) {
   const argument = text.slice(word.length + 1)
   if (takesArgument(word)) return FORMS[word].test(argument)
   if (word === text) return ALONE.has(word)
-  return word === 'delay' && lengthsOf(argument) !== undefined
+  return word === 'delay' && isDrawn(argument) && lengthsOf(argument) !== undefined
 }
 
 /** The word with which a kind begins. */
@@ -66,10 +69,20 @@ export function takesArgument(word) {
 
 /** Whether a kind takes its time. */
 export function isLate(kind) {
-  return ['delay', 'timeout'].includes(familyOf(kind))
+  return ['delay', 'timeout', 'slow'].includes(familyOf(kind))
 }
 
-/** By what the length of a delay is drawn; empty where it is not. */
-export function drawnBy(kind) {
-  return familyOf(kind) === 'delay' ? kind.slice('delay:'.length) : ''
+/** What a kind says of how long it takes: by what a delay is drawn, over what a slow body comes; else empty. */
+export function saidOf(kind) {
+  const word = familyOf(kind)
+  return ['delay', 'slow'].includes(word) ? kind.slice(word.length + 1) : ''
+}
+
+/** Whether another length is drawn for each request. */
+export function draws(kind) {
+  return isDrawn(saidOf(kind))
+}
+
+function isDrawn(lengths) {
+  return lengths.includes('..')
 }

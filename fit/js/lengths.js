@@ -1,20 +1,24 @@
-/** Lengths that are drawn by lot, as ldfi/lengths.py draws them: `0.5..2`, `p50=0.8..p99=3`, in seconds. */
+/** Lengths that are drawn by lot, as ldfi/lengths.py draws them: `0.5..2`, `p50=0.8..p99=3`, in seconds; `2` is
+ * always that. */
 
 import { blake2b } from './blake2b.js'
 
 const NUMBER = '((?:0|[1-9][0-9]{0,3})(?:\\.[0-9]{0,2}[1-9])?)'
 const EVEN = new RegExp(`^${NUMBER}\\.\\.${NUMBER}$`)
 const LOGNORMAL = new RegExp(`^p50=${NUMBER}\\.\\.p99=${NUMBER}$`)
+const ONE = new RegExp(`^${NUMBER}$`)
+const SHORTEST = 0.001
 const BITS = 53
 
 /**
- * The distribution that a text names: the length below which a share of all lengths is. Undefined for a
- * text that names none.
+ * The distribution that a text names, or one length: the length below which a share of all lengths is. Undefined
+ * for a text that names none.
  * @param {string} text
  * @returns {((chance: number) => number) | undefined}
  */
 export function lengthsOf(text) {
-  for (const [form, made, least] of [[EVEN, even, 0], [LOGNORMAL, logNormal, 0.001]]) {
+  if (ONE.test(text) && Number(text) >= SHORTEST) return () => Number(text)
+  for (const [form, made, least] of [[EVEN, even, 0], [LOGNORMAL, logNormal, SHORTEST]]) {
     const found = form.exec(text)
     if (!found) continue
     const [shorter, longer] = found.slice(1).map(Number)

@@ -5,7 +5,7 @@
 
 import { armOf, bitsOf, claimOf } from './allocation.js'
 import { faultOf } from './faults.js'
-import { drawnBy } from './kinds.js'
+import { draws } from './kinds.js'
 import { holds, predicateOf } from './predicate.js'
 
 /** A longer lease is cut to this: it is how long injection may outlive the control plane. */
@@ -115,7 +115,7 @@ function ruleOf(data) {
     delayMs,
     members,
     yieldsTo: yieldsTo.map(sharesOf),
-    draws: named.some(({ kind }) => drawnBy(kind)),
+    draws: named.some(({ kind }) => draws(kind)),
   }
 }
 

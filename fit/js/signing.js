@@ -4,7 +4,7 @@
  */
 
 import { ContextError, parsed } from './context.js'
-import { drawnBy, familyOf, isLate } from './kinds.js'
+import { familyOf, isLate, saidOf } from './kinds.js'
 import { drawn } from './lengths.js'
 import { byCodePoints, pointHash } from './points.js'
 
@@ -36,22 +36,23 @@ function written(faults, delayMs, lot) {
     const how = wayOf(fault, length)
     groups.set(how, (groups.get(how) ?? '') + pointHash(fault.point))
   }
-  return ['2', [...groups].map((group) => group.join('~')).join('~')]
+  const version = each.some(([{ kind }]) => familyOf(kind) === 'slow') ? '3' : '2'
+  return [version, [...groups].map((group) => group.join('~')).join('~')]
 }
 
 function inOne({ kind, point, first }, length) {
   return `${kind[0]}${pointHash(point)}${isLate(kind) ? length : ''}${first ? `n${first}` : ''}`
 }
 
-/** How a group of points fails in version 2. */
+/** How a group of points fails, from version 2 on. */
 function wayOf({ kind, first }, length) {
   const how = isLate(kind) ? `${familyOf(kind)}-${length}` : kind.replace(':', '-')
   return first ? `${how}-n${first}` : how
 }
 
-/** For how many milliseconds a fault may hang: `delayMs`, or less where the length is drawn. */
+/** How many milliseconds a fault may take: `delayMs`, or less where its kind says so. */
 function lengthOf({ kind, point }, delayMs, lot) {
-  const wanted = drawnBy(kind)
+  const wanted = saidOf(kind)
   if (!wanted) return delayMs
   return Math.min(Math.max(1, Math.round(1000 * drawn(wanted, `${lot}\n${point}`))), delayMs)
 }
@@ -66,7 +67,7 @@ function strongest(faults) {
   return [...kept.values()].sort((a, b) => byCodePoints(a.point, b.point))
 }
 
-/** A delay may be outlasted, one that is drawn is shorter; `error` says the least of how it looks. */
+/** A delay may be outlasted, one that says a length is shorter; `error` says the least of how it looks. */
 function strengthOf(kind) {
-  return drawnBy(kind) ? 0 : ({ delay: 1, timeout: 2, error: 4 }[kind] ?? 3)
+  return saidOf(kind) ? 0 : ({ delay: 1, timeout: 2, error: 4 }[kind] ?? 3)
 }

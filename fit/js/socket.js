@@ -28,6 +28,8 @@ export class Connection extends net.Socket {
   #heard = {}
   #kept = true;
   [REAL] = undefined
+  /** @type {import('./slow.js').Drip | undefined} through which what the dependency says comes, if through any */
+  drip = undefined
 
   /** @param {(connection: Connection) => void} begun */
   constructor(begun) {
@@ -57,7 +59,7 @@ export class Connection extends net.Socket {
   }
 
   _read() {
-    if (this.#kept) this[REAL]?.resume()
+    if (this.#kept && !this.drip?.holding) this[REAL]?.resume()
   }
 
   _write(chunk, encoding, done) {
@@ -77,6 +79,7 @@ export class Connection extends net.Socket {
 
   _destroy(error, done) {
     if (this.#kept) this[REAL]?.destroy()
+    this.drip?.stop()
     this.#held?.[2]()
     this.#held = undefined
     super._destroy(error, done)
@@ -121,18 +124,33 @@ export class Connection extends net.Socket {
     for (const event of TOLD) this.#heard[event] = (...given) => this.emit(event, ...given)
     Object.assign(this.#heard, {
       data: (chunk) => {
-        this.#stir()
-        if (!this.push(chunk)) real.pause()
+        const pass = (bytes) => this.#say(bytes, real)
+        if (!this.drip) return void pass(chunk)
+        this.drip.take(chunk, pass)
+        if (this.drip.holding) real.pause()
+        return undefined
       },
       end: () => {
         ended = true
-        this.push(null)
+        this.#afterwards(() => this.push(null))
       },
       error: (failed) => this.destroy(failed),
       timeout: () => this.timeout || this.emit('timeout'), // the agent's own
-      close: () => ended || this.destroy(),
+      close: () => ended || this.#afterwards(() => this.destroy()),
     })
     for (const [event, listener] of Object.entries(this.#heard)) real.on(event, listener)
+  }
+
+  /** Pass on what the dependency says. */
+  #say(bytes, real) {
+    this.#stir()
+    if (!this.push(bytes) || this.drip?.holding) real.pause()
+    else real.resume()
+  }
+
+  #afterwards(what) {
+    if (this.drip) this.drip.afterwards(what)
+    else what()
   }
 
   #pass(chunk, encoding, done) {

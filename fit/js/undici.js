@@ -6,7 +6,7 @@
 import net from 'node:net'
 import tls from 'node:tls'
 
-import { connector, possible } from './connection.js'
+import { connector, possible, slowConnector } from './connection.js'
 import { agentOfFetch } from './dispatcher.js'
 import { found } from './found.js'
 import { aimed, fire } from './passage.js'
@@ -63,11 +63,18 @@ function struck(Agent, dispatcher, call, handler) {
   const headersTimeout = options?.headersTimeout ?? own(dispatcher, 'headers timeout')
   const patience = Math.min(call.headersTimeout || headersTimeout || Infinity, patienceOf(call.signal))
   if (aim.injection.kind === 'timeout' && patience > aim.injection.delayMs) return undefined
-  const firing = fire(aim)
-  if (!firing) return undefined
-  const connect = connector(firing, call.method, connectorOf(dispatcher, options))
-  const only = new Agent({ connect, headersTimeout, keepAliveTimeout: 1 }) // one call, and it is closed
+  const connect = connectorFor(aim, call.method, connectorOf(dispatcher, options))
+  if (!connect) return undefined
+  const bodyTimeout = options?.bodyTimeout ?? own(dispatcher, 'body timeout')
+  const only = new Agent({ connect, headersTimeout, bodyTimeout, keepAliveTimeout: 1 }) // one call, and it is closed
   return only.dispatch({ ...call, origin }, handler)
+}
+
+/** What makes the connection of a call that is hit; undefined for one that is not. */
+function connectorFor(aim, method, real) {
+  if (aim.injection.kind === 'slow') return slowConnector(aim, real)
+  const firing = fire(aim)
+  return firing && connector(firing, method, real)
 }
 
 function pointOf(name, origin, { method, path }) {

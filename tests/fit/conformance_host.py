@@ -29,7 +29,15 @@ from ldfi.fit.keys import Keys
 from ldfi.testing.serving import served
 from tests.fit.edges import wsgi_served
 
-KINDS = ["error", "delay", "refused", "reset", "timeout", "status", "empty", "truncated", "corrupt"]
+KINDS = [
+    "error",
+    "delay",
+    "refused",
+    "reset",
+    "timeout",
+    "status",
+    *("empty", "truncated", "corrupt", "slow"),
+]
 SPANS = InMemorySpanExporter()
 
 

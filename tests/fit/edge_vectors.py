@@ -46,7 +46,7 @@ POINTS: Final = (
 KINDS: Final = (
     *("error", "delay", "refused", "reset", "timeout", "empty", "status:503", "grpc:UNAVAILABLE"),
     *("sql:deadlock", "redis:loading", "exception:KeyError", "delay:0.5..2"),
-    *("delay:p50=0.8..p99=3", "delay:0..0.01"),
+    *("delay:p50=0.8..p99=3", "delay:0..0.01", "slow:2", "slow:0.5..2"),
 )
 
 

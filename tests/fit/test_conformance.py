@@ -98,6 +98,7 @@ def test_who_obeys_nothing_does_not_conform(tmp_path: Path) -> None:
         "what has expired is void",
         "each kind is seen and proved",
         "delays end",
+        "bodies come slowly",
         "control only records",
         "the first calls are counted",
         "requests at once are kept apart",

@@ -34,6 +34,16 @@ def test_a_fault_is_written_as_kind_and_point_and_says_how_many_calls_it_hits() 
         *("delay:0.5..2.0@p", "delay:1e0..2@p", "delay:1..10000@p", "delay:1..2:x@p"),
         *("delay:p50=0..p99=2@p", "delay:p50=3..p99=2@p", "delay:p50=1..2@p", "delay:nan..2@p"),
         *("delay:0@p", "delay:100@p", "delay:-1@p", "delay:@p", "delay:0.0001..2@p"),
+        *(
+            "slow@p",
+            "slow:@p",
+            "slow:0@p",
+            "slow:2.0@p",
+            "slow:02@p",
+            "slow:10000@p",
+            "slow:2..1@p",
+        ),
+        *("slow:2:0@p", "slow:2:100@p", "slow:-2@p", "slow:2s@p", "slow:0.0001@p"),
         *("error:@p", "error:0@p", "error:100@p", "error:-1@p", "error:x@p", "error:1:2@p"),
     ],
 )
@@ -56,6 +66,9 @@ def test_a_number_after_a_kind_with_an_argument_is_its_argument_first() -> None:
     assert Fault.parse("delay:2@p") == Fault("p", "delay", 2)
     assert Fault.parse("delay:0.5..2@p") == Fault("p", "delay:0.5..2")
     assert Fault.parse("delay:0.5..2:2@p") == Fault("p", "delay:0.5..2", 2)
+    assert Fault.parse("slow:2@p") == Fault("p", "slow:2")
+    assert Fault.parse("slow:2:3@p") == Fault("p", "slow:2", 3)
+    assert Fault.parse("slow:0.5..2:3@p") == Fault("p", "slow:0.5..2", 3)
 
 
 @given(ANY_KIND | DRAWN)

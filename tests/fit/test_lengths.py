@@ -13,7 +13,7 @@ from ldfi.fit.context import MAX_LENGTH, decode, encode, room
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.notation import length_of, lot_of
-from ldfi.kinds import alike_of, late, lengths, longest, shown_as
+from ldfi.kinds import alike_of, draws, kind_of, late, lengths, longest, outlasted, shown_as
 from ldfi.lengths import chance, drawn, lengths_of
 from tests.fit.kinds import ANY_KIND, DRAWN
 
@@ -132,3 +132,45 @@ def test_no_other_kind_draws(kind: str) -> None:
 def test_the_same_faults_in_any_order_are_one_lot() -> None:
     one, other = Fault("a", "delay:0.5..2"), Fault("b", "delay:0.5..2")
     assert lot_of([one, other]) == lot_of([other, one]) != lot_of([one])
+
+
+def test_a_slow_body_says_its_length_or_how_it_is_drawn() -> None:
+    for kind, ms, drawn_anew in (
+        ("slow:2", {2000}, False),
+        ("slow:0.001", {1}, False),
+        ("slow:0.5..2", range(500, 2001), True),
+        ("slow:p50=0.8..p99=3", range(1, 5001), True),
+    ):
+        fault = Fault("a", kind)
+        found = {length_of(fault, 5000, f"lot {number}") for number in range(100)}
+        assert found <= set(ms)
+        assert draws(kind) == drawn_anew == (len(found) > 1)
+        assert late(kind)
+        assert outlasted(kind)
+        assert shown_as(f"{kind}@a") == "slow@a"
+    assert longest(["slow:2", "refused", "delay:0.5..1"]) == 2
+    with pytest.raises(ValueError, match="takes no kinds as alike"):
+        alike_of("slow:2+refused")
+    with pytest.raises(ValueError, match="seconds, as in slow:2"):
+        kind_of("slow")
+    with pytest.raises(ValueError, match="no part of its kind"):
+        kind_of("delay:2")
+
+
+def test_a_context_is_of_version_3_where_a_body_is_slow_and_of_no_other() -> None:
+    def value(*faults: str) -> str:
+        armed = [Fault.parse(fault) for fault in faults]
+        return encode(KEYS, "e", "treatment", 60, armed, delay_ms=5000)
+
+    assert [value(each)[0] for each in ("error@a", "delay@a", "refused@a", "slow:2@a")] == [*"1123"]
+    context = decode(KEYS, value("slow:2@a", "refused@b", "slow:9:1@c"), 0)
+    slow, refused, cut = (context.at(point) for point in "abc")
+    assert slow is not None
+    assert (slow.kind, slow.delay_ms, slow.first) == ("slow", 2000, 0)
+    assert refused is not None
+    assert refused.kind == "refused"
+    assert cut is not None
+    assert (cut.kind, cut.delay_ms, cut.first) == ("slow", 5000, 1)
+    weaker = decode(KEYS, value("slow:2@a", "delay@a"), 0).at("a")
+    assert weaker is not None
+    assert weaker.kind == "delay"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ldfi.fit.faults import Fault
 from ldfi.lineage.asked import as_asked
 from ldfi.lineage.lineage import Lineage, learn
@@ -45,3 +47,10 @@ def test_a_run_in_which_nothing_was_drawn_is_what_it_was() -> None:
     faults = [Fault("a", "delay"), Fault("c", "error")]
     shown = lineage(*map(str, faults))
     assert as_asked(shown, faults) is shown
+
+
+def test_a_body_that_was_slow_is_named_by_its_length() -> None:
+    run = replace(lineage(), fired=frozenset({"slow@a", "delay@b", "error@c"}))
+    faults = [Fault("a", "slow:2"), Fault("b", "delay"), Fault("c", "error")]
+
+    assert as_asked(run, faults).fired == {"slow:2@a", "delay@b", "error@c"}

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -89,6 +90,14 @@ def test_a_length_that_is_drawn_is_drawn_again_the_same_and_has_fired() -> None:
             assert stars() == 4
         assert injected.fired == [f"delay@{RATINGS}"]
     assert carried[0] == carried[1]
+
+
+def test_a_body_that_comes_slowly_is_waited_for_and_has_fired() -> None:
+    with faults(f"slow:0.2@{RATINGS}") as injected:
+        began = time.monotonic()
+        assert stars() == 4, "each piece came within the timeout"
+        assert time.monotonic() - began >= 0.2
+    assert injected.fired == [f"slow@{RATINGS}"]
 
 
 def test_coroutines_and_threads_that_get_the_context_are_reached() -> None:

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.fit.native import gone, native
-from ldfi.kinds import KINDS, FaultKind, alike_of, family, late
+from ldfi.kinds import KINDS, FaultKind, alike_of, late, outlasted
 
 
 @lru_cache(maxsize=65536)
@@ -63,7 +63,7 @@ class Kinds:
 
     def stopping(self, point: str) -> list[str]:
         """List the faults that can be tried there and let no call through."""
-        return [fault for fault in self.at(point) if family(fault.partition("@")[0]) != "delay"]
+        return [fault for fault in self.at(point) if not outlasted(fault.partition("@")[0])]
 
     def widened(self, faults: Iterable[str]) -> frozenset[str]:
         """Add to each error and delay the other kinds that are tried at its point: those that come

@@ -72,8 +72,8 @@ def contradiction(
     """
     if longest(kinds) > settings.delay:
         return (
-            f"a length of {longest(kinds):g} s is to be drawn, and a delay hangs for at most "
-            f"{settings.delay:g} s (delay): all above it would be drawn as that. Draw shorter "
+            f"a length of {longest(kinds):g} s is asked for, and no call is held up for more than "
+            f"{settings.delay:g} s (delay): all above it would be as that. Ask for shorter "
             f"ones, or take a delay of at least {longest(kinds):g} s"
         )
     if delays and settings.delay > waits.context:

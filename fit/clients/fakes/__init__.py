@@ -62,6 +62,12 @@ def passed() -> bool:
     return _state.get() == "passed"
 
 
+def answers() -> bool:
+    """Tell whether a fake is to answer the call that is going on, which knows nothing of slow
+    bodies."""
+    return _state.get() == "asked"
+
+
 def let_through() -> None:
     """Go no further than this where a fake stands in for the wire. Raises LetThrough there."""
     if _state.get() == "asked":

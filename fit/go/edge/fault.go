@@ -13,9 +13,9 @@ import (
 // request; with a first of 0 all of them fail.
 type fault struct {
 	point   string
-	kind    fit.Kind // or "delay:" and the lengths that are drawn
+	kind    fit.Kind // of "delay:" and "slow:" with the length, or the lengths that are drawn
 	first   int
-	lengths distribution // nil where the length is not drawn
+	lengths distribution // nil where the kind says none
 }
 
 func parseFault(text string) (fault, error) {
@@ -32,8 +32,12 @@ func parseFault(text string) (fault, error) {
 }
 
 func parseKind(text string) (fit.Kind, distribution, bool) {
-	if drawn, ok := strings.CutPrefix(text, string(fit.Delay)+":"); ok {
-		lengths := lengthsOf(drawn)
+	if said, ok := strings.CutPrefix(text, string(fit.Delay)+":"); ok {
+		lengths := lengthsOf(said)
+		return fit.Kind(text), lengths, lengths != nil && strings.Contains(said, "..")
+	}
+	if said, ok := strings.CutPrefix(text, string(fit.Slow)+":"); ok {
+		lengths := lengthsOf(said)
 		return fit.Kind(text), lengths, lengths != nil
 	}
 	kind, err := fit.ParseKind(text)
@@ -49,7 +53,7 @@ func parseFirst(parts []string) (int, bool) {
 	return int(first), err == nil && len(parts) == 1 && first >= 1 && first <= 99 && parts[0] == strconv.Itoa(int(first))
 }
 
-// milliseconds returns for how long a call may hang: longest, or less where the length is drawn by the lot.
+// milliseconds returns how long a fault may take: longest, or less where its kind says so, by the lot.
 func (f fault) milliseconds(longest int64, lot string) int64 {
 	if f.lengths == nil {
 		return longest
@@ -63,9 +67,11 @@ func (f fault) word() string {
 	return word
 }
 
-func (f fault) late() bool { return f.word() == string(fit.Delay) || f.kind == fit.Timeout }
+func (f fault) late() bool {
+	return f.word() == string(fit.Delay) || f.word() == string(fit.Slow) || f.kind == fit.Timeout
+}
 
-// strength ranks a fault among those of one point: a delay may be outlasted, one that is drawn is shorter, a
+// strength ranks a fault among those of one point: a delay may be outlasted, one that says a length is shorter, a
 // timeout comes late, "error" says the least of how it looks and so is what is kept.
 func (f fault) strength() int {
 	switch {

@@ -7,9 +7,13 @@ import (
 	"strconv"
 )
 
-const lengthNumber = `((?:0|[1-9][0-9]{0,3})(?:\.[0-9]{0,2}[1-9])?)`
+const (
+	lengthNumber = `((?:0|[1-9][0-9]{0,3})(?:\.[0-9]{0,2}[1-9])?)`
+	shortest     = 0.001 // seconds
+)
 
 var (
+	oneForm       = regexp.MustCompile(`^` + lengthNumber + `$`)
 	evenForm      = regexp.MustCompile(`^` + lengthNumber + `\.\.` + lengthNumber + `$`)
 	lognormalForm = regexp.MustCompile(`^p50=` + lengthNumber + `\.\.p99=` + lengthNumber + `$`)
 )
@@ -17,13 +21,18 @@ var (
 // A distribution tells, in seconds, the length below which a share of all lengths is.
 type distribution func(share float64) float64
 
-// lengthsOf reads "0.5..2" (any length between the two) or "p50=0.8..p99=3" (lognormal), as ldfi/lengths.py
-// does; nil for what is neither.
+// lengthsOf reads "2" (always that), "0.5..2" (any length between the two) or "p50=0.8..p99=3" (lognormal), as
+// ldfi/lengths.py does; nil for what is none of them.
 func lengthsOf(text string) distribution {
+	if found := oneForm.FindStringSubmatch(text); found != nil {
+		if length, _ := strconv.ParseFloat(found[1], 64); length >= shortest {
+			return func(float64) float64 { return length }
+		}
+	}
 	if shorter, longer, ok := bounds(evenForm, text); ok {
 		return func(share float64) float64 { return shorter + float64(share*(longer-shorter)) }
 	}
-	if median, longer, ok := bounds(lognormalForm, text); ok && median >= 0.001 {
+	if median, longer, ok := bounds(lognormalForm, text); ok && median >= shortest {
 		return func(share float64) float64 {
 			widths := quantile(share) / quantile(0.99)
 			return median * math.Exp(float64(widths*math.Log(longer/median)))

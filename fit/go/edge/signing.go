@@ -58,7 +58,11 @@ func (s stamp) notation() (version, listed string) {
 	for i, way := range ways {
 		ways[i] = way + "~" + hashes[way]
 	}
-	return "2", strings.Join(ways, "~")
+	version = "2"
+	if slices.ContainsFunc(faults, func(f fault) bool { return f.word() == string(fit.Slow) }) {
+		version = "3"
+	}
+	return version, strings.Join(ways, "~")
 }
 
 // isNew tells whether version 1 cannot say a fault.
@@ -76,7 +80,7 @@ func (s stamp) single(each fault) string {
 	return text
 }
 
-// way writes how a group of points fails in version 2.
+// way writes how a group of points fails, from version 2 on.
 func (s stamp) way(each fault) string {
 	text := strings.Replace(string(each.kind), ":", "-", 1)
 	if each.late() {

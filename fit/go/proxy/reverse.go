@@ -57,8 +57,11 @@ func (p *Reverse) Close() error { return p.server.Close() }
 func (p *Reverse) handler(quiet *log.Logger) http.Handler {
 	onward := passing(p.upstream, quiet, func(transport http.RoundTripper) http.RoundTripper { return transport })
 	return http.HandlerFunc(func(writer http.ResponseWriter, r *http.Request) {
-		if len(r.Header["Baggage"]) > 0 && p.answered(writer, r) {
-			return
+		if len(r.Header["Baggage"]) > 0 {
+			var done bool
+			if r, done = p.answered(writer, r); done {
+				return
+			}
 		}
 		onward.ServeHTTP(writer, r)
 	})
@@ -79,7 +82,7 @@ func passing(
 					}
 				}
 			},
-			Transport: around(newTransport(multiplexed)), ErrorHandler: failed, ErrorLog: quiet,
+			Transport: around(newTransport(multiplexed)), ModifyResponse: slowDown, ErrorHandler: failed, ErrorLog: quiet,
 			FlushInterval: longestHeld, BufferPool: &buffers{},
 		}
 	}
@@ -96,6 +99,16 @@ func passing(
 // longestHeld is how long a part of a body is held back in case that more of it comes. What has no length, as
 // streams of gRPC, goes on at once.
 const longestHeld = 10 * time.Millisecond
+
+// slowly is under which key the context of a request says that its answer's body is to come slowly.
+type slowly struct{}
+
+func slowDown(response *http.Response) error {
+	if fault, ok := response.Request.Context().Value(slowly{}).(*fit.Fault); ok {
+		fault.SlowDown(response.Request.Context(), response)
+	}
+	return nil
+}
 
 func newTransport(multiplexed bool) *http.Transport {
 	protocols := new(http.Protocols)
@@ -123,6 +136,9 @@ const unavailable = "upstream connect error"
 
 // failed answers for an upstream that cannot: a connection that was torn down is torn down here, too.
 func failed(writer http.ResponseWriter, r *http.Request, err error) {
+	if fault, ok := r.Context().Value(slowly{}).(*fit.Fault); ok {
+		fault.SlowDown(r.Context(), nil)
+	}
 	if errors.Is(err, context.Canceled) {
 		panic(http.ErrAbortHandler) // the caller has gone
 	}
@@ -153,11 +169,12 @@ func tearDown(writer http.ResponseWriter) {
 	panic(http.ErrAbortHandler)
 }
 
-// answered gives the answer in the upstream's place, if there is one to give.
-func (p *Reverse) answered(writer http.ResponseWriter, r *http.Request) bool {
+// answered gives the answer in the upstream's place, if there is one to give; else it returns the request
+// as it is to go on.
+func (p *Reverse) answered(writer http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	ctx, ok := carrying(r.Context(), r.Header)
 	if !ok {
-		return false
+		return r, false
 	}
 	passing := request{
 		method: r.Method, authority: r.Host, path: r.URL.EscapedPath(),
@@ -169,16 +186,19 @@ func (p *Reverse) answered(writer http.ResponseWriter, r *http.Request) bool {
 			switch injection.Kind {
 			case fit.Reset:
 				return !passing.grpc && r.ProtoMajor == 1
-			case fit.Truncated:
+			case fit.Truncated, fit.Slow:
 				return !passing.grpc && r.Method != http.MethodHead
 			}
 			return passing.canBoth(injection)
 		},
 	})
 	if fault == nil {
-		return false
+		return r, false
 	}
-	return carryOut(writer, r, fault, passing)
+	if fault.Kind == fit.Slow {
+		return r.WithContext(context.WithValue(r.Context(), slowly{}, fault)), false
+	}
+	return r, carryOut(writer, r, fault, passing)
 }
 
 var errInjected = errors.New(injectedText)

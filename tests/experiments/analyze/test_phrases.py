@@ -51,6 +51,8 @@ def test_kinds_of_fault() -> None:
     assert said_fault("delay@a>function:f") == "a's f() hangs"
     assert said_fault("delay:2@a>function:f") == "a's f() hangs"
     assert said_fault("delay:0.5..2@a>function:f") == "a's f() hangs for 0.5..2 s"
+    assert said_fault("slow:2@a>function:f") == "a's f() takes 2 s to send its body"
+    assert said_fault("slow:0.5..2@a>function:f") == "a's f() takes 0.5..2 s to send its body"
     assert said_fault("down@recordsdb") == "all of recordsdb is down"
     assert said_together(["error@a>function:f", "down@db"]) == "a's f() fails and all of db is down"
 
@@ -91,6 +93,7 @@ PLAYLIST, POPULAR = "api>http:GET:playlist/members/*", "api>http:GET:popular/top
         ([f"error@{POPULAR}"], "popular fails"),
         ([f"refused@{POPULAR}"], "popular does not answer"),
         ([f"delay:0.5..2@{POPULAR}"], "popular is slow"),
+        ([f"slow:2@{POPULAR}"], "popular takes 2 s to send its body"),
         ([f"status:503@{POPULAR}"], "popular answers 503"),
         (["down@recordsdb"], "recordsdb is down"),
         ([f"error@{PLAYLIST}", f"error@{POPULAR}"], "playlist and popular both fail"),

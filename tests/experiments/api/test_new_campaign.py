@@ -82,7 +82,8 @@ def test_the_api_refuses_what_the_domain_refuses(setting: Setting, value: float)
 def test_kinds_of_fault_are_asked_for_by_their_words() -> None:
     assert asked(kinds=["refused", "status:500"]).settings().kinds == ("refused", "status:500")
     assert asked(kinds=["delay:0.5..2"]).settings().kinds == ("delay:0.5..2",)
-    for wrong in (["explode"], ["status:99"], ["delay:2..0.5"], ["delay:0.50..2"], []):
+    assert asked(kinds=["slow:2", "slow:0.5..2"]).settings().kinds == ("slow:2", "slow:0.5..2")
+    for wrong in (["explode"], ["slow"], ["status:99"], ["delay:2..0.5"], ["delay:0.50..2"], []):
         with pytest.raises(ValidationError):
             asked(kinds=wrong)
 

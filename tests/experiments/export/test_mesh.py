@@ -36,6 +36,8 @@ def ldfi(*words: str) -> subprocess.CompletedProcess[str]:
         (["refused@api>http:GET:a/"], 1000, "kind refused, which is not exported"),
         (["error@api>http:GET:a/", "status:500@api>http:GET:a/b"], 1000, "kind status:500"),
         (["delay:0.5..2@api>http:GET:a/"], 3000, "draws another length for each request"),
+        (["slow:2@api>http:GET:a/"], 3000, "body that comes slowly"),
+        (["slow:0.5..2@api>http:GET:a/"], 3000, "body that comes slowly"),
         (["error@anything"], 1000, "kind 'function'"),
         (["error@api>http:GET:a/", "error@api>http:GET:b/"], 1000, "one upstream"),
         (["error@api>http:GET:a/", "error@web>http:GET:a/"], 1000, "one caller"),

@@ -62,7 +62,8 @@ def _name(failure: BaseException) -> str:
 
 def _words(failure: Any) -> str:
     said = failure.details() if isinstance(failure, grpc.RpcError) else str(failure)
-    return re.sub(r"\b\d{4,5}\b", "PORT", re.sub(r"0x[0-9a-f]+", "0x", said))
+    said = re.sub(r"0x[0-9a-f]+|(?<=cancel scope )[0-9a-f]+", "0x", said)
+    return re.sub(r"\b\d{4,5}\b", "PORT", said)
 
 
 class Caller(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -65,11 +66,18 @@ def hang(connection: socket.socket) -> None:
     """Say nothing, for as long as the server lasts."""
 
 
-def says(answer: bytes) -> Behaviour:
-    """Answer with these bytes, and close."""
+def says(answer: bytes, *, over: float = 0.0, pieces: int = 10) -> Behaviour:
+    """Answer with these bytes, and close. ``over``: the body comes over so many seconds, in so many
+    pieces."""
 
     def say(connection: socket.socket) -> None:
-        connection.sendall(answer)
+        head, end, body = answer.partition(b"\r\n\r\n")
+        connection.sendall(head + end)
+        for number in range(pieces):
+            time.sleep(over / pieces)
+            size, more = divmod(len(body), pieces)
+            start, stop = (at * size + min(at, more) for at in (number, number + 1))
+            connection.sendall(body[start:stop])
         connection.shutdown(socket.SHUT_WR)
         with suppress(OSError):
             while connection.recv(65536):  # until the other end closes, too: no reset

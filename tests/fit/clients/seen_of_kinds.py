@@ -10,7 +10,13 @@ from __future__ import annotations
 
 from typing import Final
 
-_ANSWERS: Final = {"status:404": "404", "status:503": "503", "empty": "200", "corrupt": "200"}
+_ANSWERS: Final = {
+    "status:404": "404",
+    "status:503": "503",
+    "empty": "200",
+    "corrupt": "200",
+    "slow:1": "200",
+}
 
 SEEN: Final[dict[str, dict[str, str]]] = {
     "httpx": {

@@ -57,7 +57,7 @@ const about = {
   service: SERVICE,
   reads: 'header',
   kinds: [
-    'error', 'delay', 'status', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt',
+    'error', 'delay', 'status', 'refused', 'reset', 'timeout', 'empty', 'truncated', 'corrupt', 'slow',
   ],
   names: Object.keys(NAMED),
   edge: !process.argv.includes('--http'), // one is enough

@@ -114,11 +114,11 @@ func (h *host) front(asked frontAsked) map[string]string {
 }
 
 func (h *host) about() map[string]any {
-	kinds := []string{"error", "delay", "refused", "reset", "timeout", "status", "empty", "truncated", "corrupt"}
+	kinds := []string{"error", "delay", "refused", "reset", "timeout", "status", "empty", "truncated", "corrupt", "slow"}
 	implementation := "Go"
 	if h.callers != nil {
 		implementation = "ldfi-proxy"
-		kinds = []string{"error", "delay", "reset", "status", "empty", "truncated", "corrupt"}
+		kinds = []string{"error", "delay", "reset", "status", "empty", "truncated", "corrupt", "slow"}
 	}
 	return map[string]any{
 		"protocol": 1, "reads": "header", "implementation": implementation, "service": service, "kinds": kinds,

@@ -65,7 +65,9 @@ def test_no_longer_length_is_drawn_than_a_delay_may_be() -> None:
         bounds = fitted(Settings(kinds=kinds), (), waits, delays=True)
         said = contradiction(bounds, waits, delays=True, kinds=kinds)
         assert (said is not None) == refused
-        assert said is None or "5 s is to be drawn, and a delay hangs for at most 4.6 s" in said
+        assert (
+            said is None or "5 s is asked for, and no call is held up for more than 4.6 s" in said
+        )
 
 
 @pytest.mark.parametrize(("delays", "delay"), [(False, 10.0), (True, 4.6)])
