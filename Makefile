@@ -20,7 +20,7 @@ AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unr
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
-.PHONY: demo analyze stack test soak soak-properties soak-streams soak-stack check go node grafana screenshots audit docs format \
+.PHONY: demo analyze stack test soak soak-properties soak-streams soak-stack check go node native grafana screenshots audit docs format \
 	lock dist clean help
 
 help:            ## list the targets
@@ -63,6 +63,9 @@ go:              ## vet, check and test the Go module (needs Go; fuzzes for FUZZ
 
 node:            ## test the Node package with the libraries that it injects into (needs Node)
 	.ci/node
+
+native: $(VENV)/.dev ## check, build and install the decoder in Rust (needs cargo; fuzzes for FUZZ=2 seconds)
+	PYTHON=$(BIN)/python .ci/native
 
 grafana: $(VENV)/.dev ## write the JSON of the Grafana dashboards anew
 	$(BIN)/python -m ldfi.dashboards.grafana deploy/grafana/dashboards
