@@ -36,8 +36,8 @@ from ldfi.experiments.store.maintenance import window as window_by_id
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import AuditRow, MaintenanceRow
 from ldfi.experiments.telemetry import clock
-from ldfi.lineage.readers import extension
-from ldfi.lineage.readers.extension import Way
+from ldfi.lineage import machine_code
+from ldfi.lineage.machine_code import Way
 
 router = APIRouter(prefix="/api/v1", tags=["safety"], route_class=IdempotentRoute)
 
@@ -122,7 +122,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         outcomes=engine.outcomes,
         went_well=engine.went_well,
         dropped=engine.drops(),
-        decoding=extension.way(),
+        decoding=machine_code.way(),
     )
 
 

@@ -35,7 +35,7 @@ from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.logs import set_up
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.experiments.telemetry.tracing import traced, wanted
-from ldfi.lineage.readers.extension import way
+from ldfi.lineage.machine_code import way
 from ldfi.proof.errors import Unreadable
 from ldfi.proof.head import SigningKey, signing_keys
 

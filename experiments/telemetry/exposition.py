@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from ldfi.experiments.telemetry import instruments
 from ldfi.experiments.telemetry.instruments import Metric
-from ldfi.lineage.readers import extension
+from ldfi.lineage import machine_code
 
 Values = Mapping[tuple[str, ...], float]
 
@@ -51,7 +51,7 @@ def text(families: Iterable[Family]) -> bytes:
 
 def of_process(*, leads: bool) -> Iterator[Family]:
     """Tell what every process says of itself."""
-    yield family(BUILD, {(version("ldfi"), platform.python_version(), extension.way()): 1})
+    yield family(BUILD, {(version("ldfi"), platform.python_version(), machine_code.way()): 1})
     yield family(LEADS, {(): leads})
 
 

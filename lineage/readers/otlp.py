@@ -2,7 +2,7 @@
 
 See :mod:`ldfi.lineage.readers.slim` for why this is fast. Attributes are remembered by their bytes;
 the ones nobody asked for cost one dictionary look-up. This is the reference: where the extension
-(:mod:`ldfi.lineage.readers.extension`) is installed it does the decoding, and asks here what
+(:mod:`ldfi.lineage.readers.rust`) is installed it does the decoding, and asks here what
 attributes and spans mean.
 """
 
@@ -31,8 +31,9 @@ from ldfi.lineage.attributes import (
 )
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
+from ldfi.lineage.packed import traits
 from ldfi.lineage.readers.batch import Batch
-from ldfi.lineage.readers.extension import Extension
+from ldfi.lineage.readers.rust import Extension, Told
 from ldfi.lineage.readers.slim import SlimRequest
 from ldfi.lineage.span import Links, Span
 
@@ -309,7 +310,7 @@ _FORMS: Final[dict[Form, str]] = {
 
 
 class _Reference:
-    """Tells the extension what things mean (:class:`ldfi.lineage.readers.extension.Oracle`)."""
+    """Tells the extension what things mean (:class:`ldfi.lineage.readers.rust.Oracle`)."""
 
     def __init__(self) -> None:
         self._names = [wanted(kind) for kind in ("", "server", "client")]
@@ -337,12 +338,13 @@ class _Reference:
 
     def operation(
         self, service: str, name: bytes, kind: int, status: bytes, fields: Fields
-    ) -> tuple[Operation, Operation | None]:
+    ) -> tuple[Told, Told | None]:
         with _reading:  # or two threads would get two operations that mean the same
             what = _meaning(service, name, kind, status, fields, False)
-            if what.failed is None and what.point:
-                return what, _meaning(service, name, kind, status, fields, True)
-            return what, None
+            if what.failed is not None or not what.point:
+                return (what, traits(what)), None
+            thrown = _meaning(service, name, kind, status, fields, True)
+            return (what, traits(what)), (thrown, traits(thrown))
 
     def links(self, blobs: list[bytes]) -> Links:
         return _links(blobs)

@@ -19,10 +19,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from benchmarks.ingest import Traffic
 from ldfi.experiments.streams.otlp import from_json
-from ldfi.lineage import attributes
+from ldfi.lineage import attributes, machine_code
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import Operation
-from ldfi.lineage.readers import extension, otlp
+from ldfi.lineage.readers import otlp, rust
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_in_python, decode_protobuf
 from tests.lineage import native
@@ -138,7 +138,7 @@ def _many(hosts: int) -> bytes:
 
 def test_threads_read_side_by_side() -> None:
     bodies = list(Traffic(seed=4, groups=4).bodies(4_000))
-    reading = extension.Extension(otlp._Reference())
+    reading = rust.Extension(otlp._Reference())
     with ThreadPoolExecutor(4) as pool:
         found = [list(pool.map(reading.read, bodies)) for _ in range(5)]
     assert all(batches == found[0] for batches in found)  # one operation for what means the same
@@ -189,7 +189,7 @@ def test_an_error_of_ours_while_it_asks_is_raised_and_the_next_body_is_read(
         raise RuntimeError("no meaning")
 
     (body,) = Traffic(seed=5, groups=1).groups[0][1][:1]
-    asking = extension.Extension(otlp._Reference())
+    asking = rust.Extension(otlp._Reference())
     with monkeypatch.context() as patched:
         patched.setattr(otlp._Reference, "operation", fail)
         with pytest.raises(RuntimeError, match="no meaning"):
@@ -200,15 +200,15 @@ def test_an_error_of_ours_while_it_asks_is_raised_and_the_next_body_is_read(
 def test_an_extension_of_another_release_is_not_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(_module(), "INTERFACE", extension.INTERFACE + 1)
-    extension._module.cache_clear()
+    monkeypatch.setattr(_module(), "INTERFACE", machine_code.INTERFACE + 1)
+    machine_code.extension.cache_clear()
     try:
         (body,) = Traffic(seed=5, groups=1).groups[0][1][:1]
         assert in_rust(body) is None
         assert told(decode_protobuf(body)) == told(decode_in_python(body))
         assert "not of this ldfi" in caplog.text
     finally:
-        extension._module.cache_clear()
+        machine_code.extension.cache_clear()
 
 
 def test_every_wanted_attribute_is_known_to_it() -> None:

@@ -31,6 +31,14 @@ pub struct Span<'a> {
     pub links: Vec<&'a [u8]>,
 }
 
+impl Span<'_> {
+    /// Whether it points to nothing but a parent, whose id is one.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.links.is_empty() && self.parent_id.is_none_or(|id| id.len() == 8)
+    }
+}
+
 /// What a body holds.
 #[derive(Debug, Default)]
 pub struct Read<'a> {

@@ -1,4 +1,4 @@
-"""The extension in Rust (``ldfi-native``), where it is installed: it decodes, we say what it means.
+"""Decoding by the extension (:mod:`ldfi.lineage.machine_code`): it decodes, we say what it means.
 
 It asks once for each value that it has not seen, and gives back what is not written as everybody
 writes it: then the reference reads the whole body. So both ways come to the same spans and the same
@@ -8,21 +8,17 @@ are as many as threads that read at once.
 
 from __future__ import annotations
 
-import importlib
-import logging
-from functools import cache, partial
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Protocol
 
+from ldfi.lineage.machine_code import extension
 from ldfi.lineage.operation import Operation
+from ldfi.lineage.packed import Packed, spans_of
 from ldfi.lineage.readers.batch import Batch
-from ldfi.lineage.span import Links, Span
+from ldfi.lineage.span import Links
 
-INTERFACE: Final = 1
-"""What both sides have agreed on, by number. An extension that says another is not used."""
-
-Way = Literal["native", "python"]
-_log = logging.getLogger("ldfi")
-_new_span = partial(tuple.__new__, Span)
+Told = tuple[Operation, int]
+"""An operation, and what the extension asks of it again and again
+(:func:`ldfi.lineage.packed.traits`)."""
 
 
 class Oracle(Protocol):
@@ -47,16 +43,11 @@ class Oracle(Protocol):
         kind: int,
         status: bytes,
         fields: tuple[tuple[str, str], ...],
-    ) -> tuple[Operation, Operation | None]:
+    ) -> tuple[Told, Told | None]:
         """Make the operation of a span, and the same with an exception, if it matters."""
 
     def links(self, blobs: list[bytes]) -> Links:
         """Read what a span points to."""
-
-
-def way() -> Way:
-    """Tell by whom OTLP is decoded in this process."""
-    return "python" if _module() is None else "native"
 
 
 class Extension:
@@ -68,7 +59,7 @@ class Extension:
 
     def read(self, body: bytes) -> Batch | None:
         """Read a body; None where the reference is to do it."""
-        module = _module()
+        module = extension()
         if module is None:
             return None
         try:
@@ -79,19 +70,5 @@ class Extension:
         self._idle.append(reader)  # one that failed is not used again
         if found is None:
             return None
-        rows, rejected = found
-        return Batch(list(map(_new_span, rows)), rejected)
-
-
-@cache
-def _module() -> Any:
-    """Load the extension; None where it is not installed, or is another than we know."""
-    try:
-        module = importlib.import_module("ldfi_native")
-    except ImportError:
-        return None
-    if getattr(module, "INTERFACE", None) != INTERFACE:
-        said = getattr(module, "__version__", "unknown")
-        _log.warning("ldfi-native %s is not of this ldfi and is not used: install both alike", said)
-        return None
-    return module
+        plain, given, rejected = found
+        return Batch(Packed(given) if plain else spans_of(given), rejected)
