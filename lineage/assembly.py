@@ -27,7 +27,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 from ldfi.lineage.expectations import Expectations, Hole, Parts
 from ldfi.lineage.joining import Follows, grafts
 from ldfi.lineage.operation import Operation
-from ldfi.lineage.packed import Packed, Plain, recognise, told
+from ldfi.lineage.packed import Packed, Plain, recognise, usual
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import beyond
 from ldfi.lineage.waiting import outlasts, outliving
@@ -100,6 +100,11 @@ class _Open:
 
     def __len__(self) -> int:
         return self._held + len(self._spans)
+
+    def recognised(self) -> Plain | None:
+        if self.plain is None:
+            self.plain = recognise(self.parts)
+        return self.plain
 
     def take(self, part: Any) -> None:
         if self._spans:
@@ -269,7 +274,7 @@ class Assembler:
         if self._expected is None:
             return "" if plain or _finished(trace.spans, _request(trace.spans)) else None
         if plain is not None and _tells(plain):
-            return self._judged_plain(trace, self._expected, now)
+            return _judged_plain(trace, self._expected, waited=now - trace.heard >= self.patience)
         parts, hole = self._hole(trace_id, trace, self._expected)
         waited = now - trace.heard >= self.patience
         if hole is not None and (hole.running or not waited):
@@ -277,24 +282,12 @@ class Assembler:
         self._expected.learn(parts, waited=waited)
         return _announced(hole)
 
-    def _judged_plain(self, trace: _Open, expected: Expectations, now: float) -> str | None:
-        """Do the same for a plain tree, of which the extension counts what matters."""
-        said = told(trace.parts)
-        hole = expected.plain_hole(said)
-        waited = now - trace.heard >= self.patience
-        if hole is not None and not waited:
-            return None
-        expected.learn_plain(said, waited=waited)
-        return _announced(hole)
-
     def _plain(self, trace_id: str, trace: _Open) -> Plain | None:
         """Recognise a trace that the extension holds as a whole, and that nothing followed; None
         for any other."""
         if not trace.parts or trace.handed_on or self._follows.followers(trace_id):
             return None
-        if trace.plain is None:
-            trace.plain = recognise(trace.parts)
-        return trace.plain
+        return trace.recognised()
 
     def _missing(self, trace_id: str, trace: _Open) -> str:
         """Tell what a trace misses that is too old to wait any longer."""
@@ -413,18 +406,10 @@ class Assembler:
         for trace_id, missing in due.items():
             trace = self._by_age.pop(trace_id)
             del self._by_activity[trace_id]
-            self._forget(trace_id, _Gone(self._entered(trace), not missing))
+            self._forget(trace_id, _Gone(_entered(trace, self._expected), not missing))
             if missing or not trace.reopened:  # else it was counted when it was whole first
                 self.fates["rootless" if missing == "root" else "cut" if missing else "whole"] += 1
         return taken
-
-    def _entered(self, trace: _Open) -> Operation | None:
-        """Find the request that a trace is of."""
-        plain = trace.plain
-        if plain is not None and (plain.outermost or self._expected is None):
-            return plain.root if plain.outermost and plain.root.kind == "server" else None
-        request = _request(trace.spans, self._expected)
-        return request.operation if request else None
 
     def _forget(self, trace_id: str, gone: _Gone) -> None:
         self._gone[trace_id] = gone
@@ -447,6 +432,25 @@ def _tells(plain: Plain) -> bool:
     """Tell whether a plain tree is a request as the edge saw it, of which nothing but answers can
     be missing."""
     return plain.outermost and plain.root.kind == "server" and not plain.announces
+
+
+def _judged_plain(trace: _Open, expected: Expectations, *, waited: bool) -> str | None:
+    """Tell what such a trace misses; None where it shall wait."""
+    said = usual(trace.parts)
+    hole = expected.plain_hole(said)
+    if hole is not None and not waited:
+        return None
+    expected.learn_plain(said, waited=waited)
+    return _announced(hole)
+
+
+def _entered(trace: _Open, expected: Expectations | None) -> Operation | None:
+    """Find the request that a trace is of."""
+    plain = trace.plain
+    if plain is not None and (plain.outermost or expected is None):
+        return plain.root if plain.outermost and plain.root.kind == "server" else None
+    request = _request(trace.spans, expected)
+    return request.operation if request else None
 
 
 def _announced(hole: Hole | None) -> str:

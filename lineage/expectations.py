@@ -28,7 +28,7 @@ from collections.abc import Iterable
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
 from ldfi.lineage.operation import Operation, calls_inside
-from ldfi.lineage.packed import Told
+from ldfi.lineage.packed import Usual
 from ldfi.lineage.span import Span
 from ldfi.lineage.tree import beyond
 from ldfi.lineage.waiting import outlasts
@@ -145,22 +145,22 @@ class Expectations:
             if answered or (known and not _stopped(call[5])):
                 self._count(call[5], answered)
 
-    def plain_hole(self, told: Told) -> Hole | None:
+    def plain_hole(self, usual: Usual) -> Hole | None:
         """Do what :meth:`hole` does for a trace that is a plain tree below an outermost root: only
         answers can be missing, and nothing goes on beside it."""
-        expected = [self.answered(call) for call, _ in told.unanswered if not _stopped(call)]
+        expected = [self.answered(call) for call, _ in usual.unanswered if not _stopped(call)]
         if True in expected:
             return Hole("answer")
         return Hole("answer", announced=False) if None in expected else None
 
-    def learn_plain(self, told: Told, *, waited: bool) -> None:
+    def learn_plain(self, usual: Usual, *, waited: bool) -> None:
         """Do what :meth:`learn` does for such a trace."""
-        for served, times in told.under:
+        for served, times in usual.under:
             for _ in range(times):
                 self._entries.add((served.service, served.route), False)
-        for call, times in told.answered:
+        for call, times in usual.answered:
             self._count(call, True, times)
-        for call, times in told.unanswered:
+        for call, times in usual.unanswered:
             if waited and not _stopped(call):
                 self._count(call, False, times)
 

@@ -111,7 +111,7 @@ def traces_of(spans: Sequence[Span]) -> list[str]:
     return list(dict.fromkeys(span[0] for span in spans))
 
 
-class Told(NamedTuple):
+class Usual(NamedTuple):
     """What a plain trace tells of what is usual: operations that served below others, calls that
     were answered, and calls that were not."""
 
@@ -134,6 +134,6 @@ def recognise(parts: Sequence[Any]) -> Plain | None:
     return None if found is None else Plain(*found)
 
 
-def told(parts: Sequence[Any]) -> Told:
+def usual(parts: Sequence[Any]) -> Usual:
     """Count what a plain trace tells of what is usual."""
-    return Told(*extension().Shelf.told(parts))
+    return Usual(*extension().Shelf.told(parts))

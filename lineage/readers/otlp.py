@@ -33,7 +33,7 @@ from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
 from ldfi.lineage.packed import traits
 from ldfi.lineage.readers.batch import Batch
-from ldfi.lineage.readers.rust import Extension, Told
+from ldfi.lineage.readers.rust import Extension, Meant
 from ldfi.lineage.readers.slim import SlimRequest
 from ldfi.lineage.span import Links, Span
 
@@ -338,7 +338,7 @@ class _Reference:
 
     def operation(
         self, service: str, name: bytes, kind: int, status: bytes, fields: Fields
-    ) -> tuple[Told, Told | None]:
+    ) -> tuple[Meant, Meant | None]:
         with _reading:  # or two threads would get two operations that mean the same
             what = _meaning(service, name, kind, status, fields, False)
             if what.failed is not None or not what.point:

@@ -16,7 +16,7 @@ from ldfi.lineage.packed import Packed, spans_of
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.span import Links
 
-Told = tuple[Operation, int]
+Meant = tuple[Operation, int]
 """An operation, and what the extension asks of it again and again
 (:func:`ldfi.lineage.packed.traits`)."""
 
@@ -43,7 +43,7 @@ class Oracle(Protocol):
         kind: int,
         status: bytes,
         fields: tuple[tuple[str, str], ...],
-    ) -> tuple[Told, Told | None]:
+    ) -> tuple[Meant, Meant | None]:
         """Make the operation of a span, and the same with an exception, if it matters."""
 
     def links(self, blobs: list[bytes]) -> Links:
