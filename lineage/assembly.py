@@ -283,8 +283,7 @@ class Assembler:
         return _announced(hole)
 
     def _plain(self, trace_id: str, trace: _Open) -> Plain | None:
-        """Recognise a trace that the extension holds as a whole, and that nothing followed; None
-        for any other."""
+        """Recognise a trace that the extension holds as a whole, and that nothing followed."""
         if not trace.parts or trace.handed_on or self._follows.followers(trace_id):
             return None
         return trace.recognised()
