@@ -20,8 +20,8 @@ AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unr
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
-.PHONY: demo analyze stack test soak soak-properties soak-streams soak-stack check go node polyglot grafana screenshots audit docs format \
-	lock dist clean help
+.PHONY: demo analyze stack test soak soak-properties soak-streams soak-stack check go node native polyglot grafana screenshots \
+	audit docs format lock dist clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
@@ -66,6 +66,9 @@ node:            ## test the Node package with the libraries that it injects int
 
 polyglot: $(VENV)/.dev ## a campaign on Python, Go and Node, Envoy and a proxy between them (needs Go and Node)
 	$(BIN)/python examples/polyglot/campaign.py $(ARGS)
+
+native: $(VENV)/.dev ## check, build and install the decoder in Rust (needs cargo; fuzzes for FUZZ=2 seconds)
+	PYTHON=$(BIN)/python .ci/native
 
 grafana: $(VENV)/.dev ## write the JSON of the Grafana dashboards anew
 	$(BIN)/python -m ldfi.dashboards.grafana deploy/grafana/dashboards

@@ -22,11 +22,12 @@ import itertools
 import sys
 from collections import Counter, OrderedDict
 from collections.abc import Container, Iterable, Sequence
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from ldfi.lineage.expectations import Expectations, Hole, Parts
 from ldfi.lineage.joining import Follows, grafts
 from ldfi.lineage.operation import Operation
+from ldfi.lineage.packed import Packed, Plain, recognise, usual
 from ldfi.lineage.span import Span, Trace
 from ldfi.lineage.tree import beyond
 from ldfi.lineage.waiting import outlasts, outliving
@@ -60,7 +61,20 @@ class _Gone(NamedTuple):
 
 
 class _Open:
-    __slots__ = ("first", "handed_on", "heard", "last", "reopened", "spans")
+    """Spans of one trace: as the extension holds them (``parts``) until somebody looks at them, or
+    one comes that is no part of that kind."""
+
+    __slots__ = (
+        "_held",
+        "_spans",
+        "first",
+        "handed_on",
+        "heard",
+        "last",
+        "parts",
+        "plain",
+        "reopened",
+    )
 
     def __init__(self, now: float) -> None:
         self.first = now
@@ -68,7 +82,37 @@ class _Open:
         self.last = now  # the same, or when it was last found unfinished
         self.reopened = False
         self.handed_on: list[Span] = []  # what those did that followed it, and are gone
-        self.spans: list[Span] = []
+        self.parts: list[Any] = []
+        self.plain: Plain | None = None  # what the parts are, once that is known
+        self._held = 0  # how many spans are in the parts
+        self._spans: list[Span] = []
+
+    @property
+    def spans(self) -> list[Span]:
+        if self.parts:
+            self._spans += Packed(self.parts)
+            self.parts, self.plain, self._held = [], None, 0
+        return self._spans
+
+    @spans.setter
+    def spans(self, spans: list[Span]) -> None:
+        self._spans = spans
+
+    def __len__(self) -> int:
+        return self._held + len(self._spans)
+
+    def recognised(self) -> Plain | None:
+        if self.plain is None:
+            self.plain = recognise(self.parts)
+        return self.plain
+
+    def take(self, part: Any) -> None:
+        if self._spans:
+            self._spans += Packed((part,))
+        else:
+            self.parts.append(part)
+            self._held += len(part)
+            self.plain = None
 
 
 class Assembler:
@@ -133,13 +177,16 @@ class Assembler:
 
     def add(self, spans: Iterable[Span], now: float) -> list[Span]:
         """Take spans that have just arrived; returns those that come too late for their traces."""
+        if isinstance(spans, Packed):
+            return self._add_parts(spans, now)
         find, limit = self._by_age.get, self.max_spans_per_trace
         late: list[Span] = []
         for span in spans:
             trace = find(span[0])
             if trace is None or trace.last != now:
-                trace = self._touch(span, trace, now)
+                trace = self._touch(span[0], trace, now)
                 if trace is None:
+                    self._lose(span)
                     late.append(span)
                     continue
             collected = trace.spans
@@ -148,6 +195,23 @@ class Assembler:
                 self._follow(span)
             if len(collected) > limit and not self._compact(span[0], trace):
                 self._drop(span[0], "oversize")
+        return late
+
+    def _add_parts(self, spans: Packed, now: float) -> list[Span]:
+        late: list[Span] = []
+        for part in spans.parts:
+            trace_id = part.trace_id
+            trace = self._by_age.get(trace_id)
+            there = 0 if trace is None else len(trace)
+            if there + len(part) > self.max_spans_per_trace:
+                late += self.add(list(Packed((part,))), now)
+                continue
+            if trace is None or trace.last != now:
+                trace = self._touch(trace_id, trace, now)
+            if trace is None:
+                late += self.add(list(Packed((part,))), now)
+            else:
+                trace.take(part)
         return late
 
     def reopen(self, trace: Trace, late: Iterable[Span], now: float) -> None:
@@ -206,14 +270,23 @@ class Assembler:
         """Tell what a quiet trace misses: nothing where it is whole; None where it shall wait."""
         if not self._joins(trace_id, trace, due, now):
             return None
+        plain = self._plain(trace_id, trace)
         if self._expected is None:
-            return "" if _finished(trace.spans, _request(trace.spans)) else None
+            return "" if plain or _finished(trace.spans, _request(trace.spans)) else None
+        if plain is not None and _tells(plain):
+            return _judged_plain(trace, self._expected, waited=now - trace.heard >= self.patience)
         parts, hole = self._hole(trace_id, trace, self._expected)
         waited = now - trace.heard >= self.patience
         if hole is not None and (hole.running or not waited):
             return None
         self._expected.learn(parts, waited=waited)
         return _announced(hole)
+
+    def _plain(self, trace_id: str, trace: _Open) -> Plain | None:
+        """Recognise a trace that the extension holds as a whole, and that nothing followed."""
+        if not trace.parts or trace.handed_on or self._follows.followers(trace_id):
+            return None
+        return trace.recognised()
 
     def _missing(self, trace_id: str, trace: _Open) -> str:
         """Tell what a trace misses that is too old to wait any longer."""
@@ -232,21 +305,22 @@ class Assembler:
         joined = self._joined(trace_id, trace)
         return parts, expected.hole(parts if joined is trace.spans else Parts(joined))
 
-    def _touch(self, span: Span, trace: _Open | None, now: float) -> _Open | None:
+    def _touch(self, trace_id: str, trace: _Open | None, now: float) -> _Open | None:
         """Note that a trace has got a span; None where that span comes too late."""
-        trace_id = span.trace_id
         if trace is not None:
             trace.last = trace.heard = now
             self._by_activity.move_to_end(trace_id)
             return trace
-        if trace_id in self._gone:
-            self.dropped["late"] += 1
-            gone = self._gone[trace_id]
-            self.fates["late"] += gone.whole
-            self._gone[trace_id] = gone._replace(whole=False)  # a trace is late once
-            self._note_late(trace_id, span)
-            return None
-        return self._open(trace_id, now)
+        return None if trace_id in self._gone else self._open(trace_id, now)
+
+    def _lose(self, span: Span) -> None:
+        """Count a span that comes too late."""
+        trace_id = span.trace_id
+        self.dropped["late"] += 1
+        gone = self._gone[trace_id]
+        self.fates["late"] += gone.whole
+        self._gone[trace_id] = gone._replace(whole=False)  # a trace is late once
+        self._note_late(trace_id, span)
 
     def _open(self, trace_id: str, now: float) -> _Open:
         if len(self._by_age) >= self.max_traces:
@@ -308,7 +382,7 @@ class Assembler:
     def _drop(self, trace_id: str, reason: Drop) -> None:
         trace = self._by_age.pop(trace_id)
         del self._by_activity[trace_id]
-        self.dropped[reason] += len(trace.spans)
+        self.dropped[reason] += len(trace)
         self._forget(trace_id, _Gone())
 
     def _take(self, due: dict[str, str]) -> list[Trace]:
@@ -316,6 +390,11 @@ class Assembler:
         taken = []
         for trace_id, missing in oldest_first:
             own = self._by_age[trace_id]
+            plain = self._plain(trace_id, own)
+            if plain is not None:
+                packed = Packed(own.parts, plain)
+                taken.append(Trace(trace_id, packed, missing, own.heard))
+                continue
             spans = self._joined(trace_id, own)
             if len(spans) > self.max_spans_per_trace:  # there is no room for what followed it
                 self.dropped["oversize"] += len(spans) - len(own.spans)
@@ -326,8 +405,7 @@ class Assembler:
         for trace_id, missing in due.items():
             trace = self._by_age.pop(trace_id)
             del self._by_activity[trace_id]
-            request = _request(trace.spans, self._expected)
-            self._forget(trace_id, _Gone(request.operation if request else None, not missing))
+            self._forget(trace_id, _Gone(_entered(trace, self._expected), not missing))
             if missing or not trace.reopened:  # else it was counted when it was whole first
                 self.fates["rootless" if missing == "root" else "cut" if missing else "whole"] += 1
         return taken
@@ -347,6 +425,31 @@ def concerns(trace: Trace, late: Sequence[Span]) -> bool:
         return True
     apart = beyond([*trace.spans, *late], request)
     return any(s.span_id not in apart or not outlasts(s.start, request) for s in late)
+
+
+def _tells(plain: Plain) -> bool:
+    """Tell whether a plain tree is a request as the edge saw it, of which nothing but answers can
+    be missing."""
+    return plain.outermost and plain.root.kind == "server" and not plain.announces
+
+
+def _judged_plain(trace: _Open, expected: Expectations, *, waited: bool) -> str | None:
+    """Tell what such a trace misses; None where it shall wait."""
+    said = usual(trace.parts)
+    hole = expected.plain_hole(said)
+    if hole is not None and not waited:
+        return None
+    expected.learn_plain(said, waited=waited)
+    return _announced(hole)
+
+
+def _entered(trace: _Open, expected: Expectations | None) -> Operation | None:
+    """Find the request that a trace is of."""
+    plain = trace.plain
+    if plain is not None and (plain.outermost or expected is None):
+        return plain.root if plain.outermost and plain.root.kind == "server" else None
+    request = _request(trace.spans, expected)
+    return request.operation if request else None
 
 
 def _announced(hole: Hole | None) -> str:

@@ -30,6 +30,7 @@ from collections.abc import Iterable
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
 from ldfi.lineage.operation import Operation, calls_inside
+from ldfi.lineage.packed import Usual
 from ldfi.lineage.span import Span
 from ldfi.lineage.tree import beyond
 from ldfi.lineage.waiting import outlasts
@@ -144,9 +145,31 @@ class Expectations:
             answered = call[1] in in_time
             known = waited or call[1] in parts.answered
             if answered or (known and call[1] not in parts.stopped):
-                counts = self._answers.add((call[5].point or "", call[5].failed), answered)
-                if sum(counts) > RECENT:
-                    counts[:] = [count // 2 for count in counts]
+                self._count(call[5], answered)
+
+    def plain_hole(self, usual: Usual) -> Hole | None:
+        """Do what :meth:`hole` does for a trace that is a plain tree below an outermost root: only
+        answers can be missing, nothing goes on beside it, and no fault has stopped a call."""
+        expected = [self.answered(call) for call, _ in usual.unanswered]
+        if True in expected:
+            return Hole("answer")
+        return Hole("answer", announced=False) if None in expected else None
+
+    def learn_plain(self, usual: Usual, *, waited: bool) -> None:
+        """Do what :meth:`learn` does for such a trace."""
+        for served, times in usual.under:
+            for _ in range(times):
+                self._entries.add((served.service, served.route), False)
+        for call, times in usual.answered:
+            self._count(call, True, times)
+        for call, times in usual.unanswered if waited else ():
+            self._count(call, False, times)
+
+    def _count(self, call: Operation, answered: bool, times: int = 1) -> None:
+        for _ in range(times):
+            counts = self._answers.add((call.point or "", call.failed), answered)
+            if sum(counts) > RECENT:
+                counts[:] = [count // 2 for count in counts]
 
     def request(self, parts: Parts) -> Span | None:
         """Find the span of the request itself; None where it has not come."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from ldfi.fit.features import Features
 from ldfi.lineage import evidence
+from ldfi.lineage.packed import Packed
 from ldfi.lineage.recognition import MEMORY, Shelf
 from ldfi.lineage.span import Trace
 from ldfi.lineage.tree import Tree, build
@@ -115,6 +116,8 @@ _UNUSABLE: Final = {
 }
 _shelf = Shelf()
 _known: dict[tuple[int, int], Way] = {}
+_PACKED: Final = -1
+"""In the place of a generation: the extension never gives a number twice."""
 
 
 def learn(trace: Trace) -> Lineage | None:
@@ -123,20 +126,23 @@ def learn(trace: Trace) -> Lineage | None:
     Of a trace of a known shape nothing is worked out again. (Such a shape is a plain tree: there
     are no orphans and no strangers.)
     """
-    number = _shelf.number(trace.spans)
+    spans = trace.spans
+    plain = spans.plain if isinstance(spans, Packed) else None
+    number = _shelf.number(spans) if plain is None else plain.shape
     if number is None:
         return learn_in_full(trace)
-    way = _known.get((_shelf.generation, number))
+    generation = _PACKED if plain is not None else _shelf.generation
+    way = _known.get((generation, number))
     if way is None:
         learned = learn_in_full(trace)
         if len(_known) > MEMORY:
             _known.clear()
         if learned is not None:
-            _known[_shelf.generation, number] = way_of(learned)
+            _known[generation, number] = way_of(learned)
         return learned
-    root = trace.spans[0]
+    root = plain or spans[0]
     duration = (root.end - root.start) / 1e9
-    return way(trace.trace_id, root.start, duration, len(trace.spans), trace)
+    return way(trace.trace_id, root.start, duration, len(spans), trace)
 
 
 def learn_in_full(trace: Trace) -> Lineage | None:

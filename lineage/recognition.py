@@ -13,6 +13,7 @@ small part, are always looked at in full.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ldfi.lineage.operation import Operation
@@ -31,7 +32,7 @@ class Shelf:
         self._inner: dict[tuple[object, ...], int] = {}
         self._next = 0
 
-    def number(self, spans: tuple[Span, ...]) -> int | None:
+    def number(self, spans: Sequence[Span]) -> int | None:
         """Find the number of a trace's shape; None for one that is not simple. Spans are sorted."""
         index: dict[str | None, int] = {span[1]: i for i, span in enumerate(spans)}
         if len(index) < len(spans):

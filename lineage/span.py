@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class Trace:
     """The spans of one trace, each once, in an order that does not depend on how they came."""
 
     trace_id: str
-    spans: tuple[Span, ...]
+    spans: Sequence[Span]
     missing: str = ""
     """What was known to belong to it and has not come (:mod:`ldfi.lineage.expectations`): such a
     trace is no evidence."""

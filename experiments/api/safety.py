@@ -37,6 +37,8 @@ from ldfi.experiments.store.maintenance import window as window_by_id
 from ldfi.experiments.store.maintenance import window_of
 from ldfi.experiments.store.schema import AuditRow, MaintenanceRow
 from ldfi.experiments.telemetry import clock
+from ldfi.lineage import machine_code
+from ldfi.lineage.machine_code import Way
 
 router = APIRouter(prefix="/api/v1", tags=["safety"], route_class=IdempotentRoute)
 
@@ -67,6 +69,10 @@ class Status(BaseModel):
     outcomes: int
     went_well: int = Field(description="Outcomes that were good.")
     dropped: dict[str, int]
+    decoding: Way = Field(
+        description="By whom this process decodes OTLP as protobuf: by the extension `ldfi-native`,"
+        " or by Python, which does the same more slowly."
+    )
 
 
 class Halt(BaseModel):
@@ -117,6 +123,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         outcomes=engine.outcomes,
         went_well=engine.went_well,
         dropped=engine.drops(),
+        decoding=machine_code.way(),
     )
 
 

@@ -86,6 +86,9 @@ def _halted_at(door: str, token: str, reason: str) -> Any:
         return None
 
 
+_DECODING: Final = {"native": "ldfi-native", "python": "Python"}
+
+
 def _status(status: dict[str, Any]) -> Card:
     table = Card()
     halted, breach = status["halted"], status["guardrail"]
@@ -103,6 +106,7 @@ def _status(status: dict[str, Any]) -> Card:
             "maintenance", f"{down} until {when(window['until'])} UTC: {window['reason']}"
         )
     table.add_row("received", f"{status['spans']} spans, {status['outcomes']} outcomes")
+    table.add_row("decoded by", _DECODING[status["decoding"]])
     dropped = [f"{name} {count}" for name, count in status["dropped"].items() if count]
     table.add_row("dropped", ", ".join(dropped) or "nothing")
     return table

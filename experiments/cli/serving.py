@@ -36,6 +36,7 @@ from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.logs import set_up
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.experiments.telemetry.tracing import traced, wanted
+from ldfi.lineage.machine_code import way
 
 _log = logging.getLogger("ldfi")
 
@@ -60,6 +61,7 @@ def run(config: Config, role: ProcessRole) -> None:
             config.quiet,
             EXPORT,
         )
+    _log.info("OTLP is decoded by %s", "ldfi-native" if way() == "native" else "Python")
     service = service_of(config, role)
     if role == "ingest":
         ingest = Ingest(lambda: worker_of(service))

@@ -81,7 +81,7 @@ class Receiver:
         except (UnreadableTraces, OSError, EOFError, zlib.error):
             self.counts["unreadable"] += 1
             return 400
-        self._take(batch.spans)
+        self._take(list(batch.spans))
         return 200
 
     def receive_over_grpc(self, connection: socket.socket) -> None:

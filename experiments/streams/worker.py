@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -29,6 +29,7 @@ from ldfi.experiments.streams.wire import (
 from ldfi.lineage.assembly import Fate
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.expectations import Expectations
+from ldfi.lineage.packed import traces_of
 from ldfi.lineage.readers.formats import read_message
 from ldfi.lineage.span import Span
 
@@ -263,16 +264,16 @@ class Worker:
                 self._works[number].committed[self._halves[topic]] = offset
 
 
-def _spans(message: Message) -> tuple[str, list[Span]]:
+def _spans(message: Message) -> tuple[str, Sequence[Span]]:
     """Read the spans of a message, all of one trace, whose id is its key."""
     if not message.value:
         raise UnreadableMessage("it is empty")
     batch = read_message(message.value)
     if not batch.spans:
         raise UnreadableMessage(f"no spans, {batch.rejected} without usable ids or times")
-    trace_id = batch.spans[0].trace_id
+    trace_id, *others = traces_of(batch.spans)
     _check_key(message, trace_id)
-    if any(span[0] != trace_id for span in batch.spans):
+    if others:
         raise UnreadableMessage("spans of several traces: turn on partition_traces_by_id")
     return trace_id, batch.spans
 

@@ -18,10 +18,16 @@ from prometheus_client.registry import Collector
 
 from ldfi.experiments.telemetry import instruments
 from ldfi.experiments.telemetry.instruments import Metric
+from ldfi.lineage import machine_code
 
 Values = Mapping[tuple[str, ...], float]
 
-BUILD = Metric("ldfi_build_info", "gauge", "Always 1.", ("version", "python"))
+BUILD = Metric(
+    "ldfi_build_info",
+    "gauge",
+    "Always 1. `decoding`: who decodes OTLP as protobuf here, `native` or `python`.",
+    ("version", "python", "decoding"),
+)
 LEADS = Metric("ldfi_leads", "gauge", "1 in the process that leads; it alone has an engine.")
 IN_PROCESS: Final = (BUILD, LEADS)
 
@@ -45,7 +51,7 @@ def text(families: Iterable[Family]) -> bytes:
 
 def of_process(*, leads: bool) -> Iterator[Family]:
     """Tell what every process says of itself."""
-    yield family(BUILD, {(version("ldfi"), platform.python_version()): 1})
+    yield family(BUILD, {(version("ldfi"), platform.python_version(), machine_code.way()): 1})
     yield family(LEADS, {(): leads})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ldfi.lineage.span import Span
@@ -10,5 +11,5 @@ from ldfi.lineage.span import Span
 class Batch(NamedTuple):
     """The spans of one document or request. ``rejected``: spans without usable ids or times."""
 
-    spans: list[Span]
+    spans: Sequence[Span]
     rejected: int

@@ -10,6 +10,7 @@ from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers import jaeger, jaeger_model, otlp_json, zipkin
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.span import Span
 
 
 def read_message(body: bytes) -> Batch:
@@ -60,7 +61,8 @@ def read_value(value: Any) -> Batch:
 def _read_list(values: list[Any]) -> Batch:
     if values and all(zipkin.looks_like_span(value) for value in values):
         return zipkin.read_spans(values)
-    spans, rejected, unreadable = [], 0, None
+    spans: list[Span] = []
+    rejected, unreadable = 0, None
     for value in values:
         try:
             batch = read_value(value)

@@ -1,7 +1,9 @@
 """OTLP over protocol buffers: the body of an export request, or a stored one.
 
 See :mod:`ldfi.lineage.readers.slim` for why this is fast. Attributes are remembered by their bytes;
-the ones nobody asked for cost one dictionary look-up.
+the ones nobody asked for cost one dictionary look-up. This is the reference: where the extension
+(:mod:`ldfi.lineage.readers.rust`) is installed it does the decoding, and asks here what
+attributes and spans mean.
 """
 
 from __future__ import annotations
@@ -17,10 +19,21 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from ldfi.lineage.attributes import SERVING, Form, Names, wanted
+from ldfi.lineage.attributes import (
+    SERVING,
+    Fields,
+    Form,
+    Names,
+    template_any_path,
+    template_called_url,
+    template_url,
+    wanted,
+)
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
+from ldfi.lineage.packed import traits
 from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.rust import Extension, Meant
 from ldfi.lineage.readers.slim import SlimRequest
 from ldfi.lineage.span import Links, Span
 
@@ -64,17 +77,14 @@ class _Numbers(dict[bytes, int]):
     def __missing__(self, blob: bytes) -> int:
         name = _name(blob)
         known = self._names.get(name)
-        number = self._number(known, blob) if known is not None else 0
+        field = _said(known, blob)
+        number = self._number(field) if field is not None else 0
         seen = self._values[name] = self._values.get(name, 0) + 1
         if seen <= _PORTS:
             self[blob] = number
         return number
 
-    def _number(self, known: tuple[str, Form], blob: bytes) -> int:
-        value = _string(blob)
-        if not value:
-            return 0
-        field = (known[0], known[1](value))
+    def _number(self, field: tuple[str, str]) -> int:
         number = self._numbers.setdefault(field, len(self.said))
         if number == len(self.said):
             self.said.append(field)
@@ -117,6 +127,12 @@ def decode_protobuf(body: bytes) -> Batch:
     Raises UnreadableTraces for what is none. Spans without a valid id or with impossible times
     are rejected one by one, as OTLP's partial success wants it.
     """
+    batch = _extension.read(body)
+    return decode_in_python(body) if batch is None else batch
+
+
+def decode_in_python(body: bytes) -> Batch:
+    """Do what :func:`decode_protobuf` does, without the extension."""
     request = SlimRequest()
     try:
         request.ParseFromString(body)
@@ -203,14 +219,27 @@ def _links(blobs: Iterable[bytes]) -> Links:
 def _operation(key: _Key, exception: bool, memory: _Memory) -> Operation:
     service, name, kind, status, numbers = key
     said = memory.attributes[kind].said
+    fields = tuple(said[number] for number in numbers if number)
+    return _meaning(service, name, kind, status, fields, exception)
+
+
+def _meaning(
+    service: str, name: bytes, kind: int, status: bytes, fields: Fields, exception: bool
+) -> Operation:
     return operation(
         service,
         name.decode("utf-8", "replace"),
         KINDS[kind] if 0 <= kind < len(KINDS) else "",
         _status(status) if status else 0,
         exception,
-        tuple(said[number] for number in numbers if number),
+        fields,
     )
+
+
+def _said(known: tuple[str, Form] | None, blob: bytes) -> tuple[str, str] | None:
+    """Read the field of an attribute and its value; None where there is none, or it is empty."""
+    value = _string(blob) if known is not None else ""
+    return (known[0], known[1](value)) if known is not None and value else None
 
 
 def _name(blob: bytes) -> bytes:
@@ -270,3 +299,55 @@ def _status(blob: bytes) -> int:
         return int(Status.FromString(blob).code)
     except DecodeError:
         return 0
+
+
+_FORMS: Final[dict[Form, str]] = {
+    template_url: "url",
+    template_called_url: "called_url",
+    template_any_path: "path",
+}
+"""Where the extension may make identifiers equal before it asks, as these do themselves."""
+
+
+class _Reference:
+    """Tells the extension what things mean (:class:`ldfi.lineage.readers.rust.Oracle`)."""
+
+    def __init__(self) -> None:
+        self._names = [wanted(kind) for kind in ("", "server", "client")]
+        self._wanted = [
+            (group, name, known)
+            for group, names in enumerate(self._names)
+            for name, known in names.items()
+        ]
+
+    def wanted(self) -> list[tuple[int, bytes, str]]:
+        return [
+            (group, name.encode(), _FORMS.get(form, "")) for group, name, (_, form) in self._wanted
+        ]
+
+    def value(self, number: int, value: str) -> tuple[str, str]:
+        field, form = self._wanted[number][2]
+        return (field, form(value))
+
+    def attribute(self, group: int, blob: bytes) -> tuple[str, str] | None:
+        name = _name(blob).decode("utf-8", "replace")
+        return _said(self._names[group].get(name), blob)
+
+    def service(self, resource: bytes) -> str:
+        return _service(resource)
+
+    def operation(
+        self, service: str, name: bytes, kind: int, status: bytes, fields: Fields
+    ) -> tuple[Meant, Meant | None]:
+        with _reading:  # or two threads would get two operations that mean the same
+            what = _meaning(service, name, kind, status, fields, False)
+            if what.failed is not None or not what.point:
+                return (what, traits(what)), None
+            thrown = _meaning(service, name, kind, status, fields, True)
+            return (what, traits(what)), (thrown, traits(thrown))
+
+    def links(self, blobs: list[bytes]) -> Links:
+        return _links(blobs)
+
+
+_extension: Final = Extension(_Reference())

@@ -39,7 +39,7 @@ def looks_like_document(value: Any) -> bool:
 
 def read_document(document: Any) -> Batch:
     """Read one parsed OTLP-JSON document. Raises UnreadableTraces for what is none."""
-    batch = Batch([], 0)
+    spans: list[Span] = []
     groups = _get(_unwrapped(document), *_GROUPS)
     if not isinstance(groups, list):
         raise UnreadableTraces("JSON without a list of resourceSpans is no OTLP trace data")
@@ -51,8 +51,8 @@ def read_document(document: Any) -> Batch:
             if span is None:
                 rejected += 1
             else:
-                batch.spans.append(span)
-    return Batch(batch.spans, rejected)
+                spans.append(span)
+    return Batch(spans, rejected)
 
 
 def _unwrapped(document: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def test_a_value_that_is_left_out_is_the_default_of_its_type() -> None:
     assert (span.operation.kind, span.operation.failed) == ("client", True)
 
 
-def _one(**more: Any) -> list[Span]:
+def _one(**more: Any) -> Sequence[Span]:
     ids = {"traceId": _base64("ab" * 16), "spanId": _base64("cd" * 8)}
     return read_value({**ids, "operationName": "x", "process": {"serviceName": "a"}, **more}).spans
 

@@ -14,7 +14,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOMS = sorted(path.parent.name for path in (ROOT / "ldfi").glob("*/__init__.py"))
-LEFT_OUT = ("ldfi/fit/go/", "ldfi/fit/js/", "ldfi/fit/vectors/", "ldfi/dashboards/grafana/")
+LEFT_OUT = (
+    "ldfi/fit/go/",
+    "ldfi/fit/js/",
+    "ldfi/fit/vectors/",
+    "ldfi/lineage/native/",
+    "ldfi/dashboards/grafana/",
+)
 """For other languages, for tests, and what needs the SDK of Grafana."""
 
 

@@ -38,7 +38,7 @@ def written(groups: list[tuple[str, list[list[tuple[bytes, bytes, bool]]]]]) -> 
 
 
 def read(body: bytes) -> list[Span]:
-    return decode_protobuf(body).spans
+    return list(decode_protobuf(body).spans)
 
 
 @settings(max_examples=50, deadline=None)

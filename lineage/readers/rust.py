@@ -1,0 +1,74 @@
+"""Decoding by the extension (:mod:`ldfi.lineage.machine_code`): it decodes, we say what it means.
+
+It asks once for each value that it has not seen, and gives back what is not written as everybody
+writes it: then the reference reads the whole body. So both ways come to the same spans and the same
+errors. It lets others run Python while it decodes; a reader is for one thread at a time, so there
+are as many as threads that read at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ldfi.lineage.machine_code import extension
+from ldfi.lineage.operation import Operation
+from ldfi.lineage.packed import Packed, spans_of
+from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.span import Links
+
+Meant = tuple[Operation, int]
+"""An operation, and what the extension asks of it again and again
+(:func:`ldfi.lineage.packed.traits`)."""
+
+
+class Oracle(Protocol):
+    """Says what things mean. Groups of kinds: 0 unsaid, 1 who is asked, 2 who asks."""
+
+    def wanted(self) -> list[tuple[int, bytes, str]]:
+        """List what is read: group, attribute and where identifiers may be in its value."""
+
+    def value(self, number: int, value: str) -> tuple[str, str]:
+        """Tell what a value of the attribute at that place in the list says."""
+
+    def attribute(self, group: int, blob: bytes) -> tuple[str, str] | None:
+        """Tell what an attribute says, however it is written; None for nothing."""
+
+    def service(self, resource: bytes) -> str:
+        """Name the service that a resource is."""
+
+    def operation(
+        self,
+        service: str,
+        name: bytes,
+        kind: int,
+        status: bytes,
+        fields: tuple[tuple[str, str], ...],
+    ) -> tuple[Meant, Meant | None]:
+        """Make the operation of a span, and the same with an exception, if it matters."""
+
+    def links(self, blobs: list[bytes]) -> Links:
+        """Read what a span points to."""
+
+
+class Extension:
+    """Readers that nobody uses just now, and the oracle that all of them ask."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
+        self._idle: list[Any] = []
+
+    def read(self, body: bytes) -> Batch | None:
+        """Read a body; None where the reference is to do it."""
+        module = extension()
+        if module is None:
+            return None
+        try:
+            reader = self._idle.pop()
+        except IndexError:
+            reader = module.Reader(self._oracle.wanted(), self._oracle)
+        found = reader.read(body)
+        self._idle.append(reader)  # one that failed is not used again
+        if found is None:
+            return None
+        plain, given, rejected = found
+        return Batch(Packed(given) if plain else spans_of(given), rejected)

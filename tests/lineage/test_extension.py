@@ -1,0 +1,215 @@
+"""The extension in Rust reads what the reference in Python reads, and fails as that does."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import os
+import tarfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from benchmarks.ingest import Traffic
+from ldfi.experiments.streams.otlp import from_json
+from ldfi.lineage import attributes, machine_code
+from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.operation import Operation
+from ldfi.lineage.readers import otlp, rust
+from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.otlp import decode_in_python, decode_protobuf
+from tests.lineage import native
+from tests.lineage.otlp_bodies import NAMES, damaged, paths, requests, urls, wires
+
+native.required()
+
+BODIES = int(os.environ.get("LDFI_BODIES", "400"))
+"""So many are drawn in each test; ten thousand now and then."""
+
+FIELDS = fields(Operation)
+DATA = Path(__file__).parents[1] / "data"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "traces"
+
+
+def told(batch: Batch | None) -> object:
+    """What a batch says: its operations, too, by what they say."""
+    if batch is None:
+        return None
+    named = [[getattr(span.operation, field.name) for field in FIELDS] for span in batch.spans]
+    return ([tuple(span._replace(operation=None)) for span in batch.spans], named, batch.rejected)  # type: ignore[arg-type]
+
+
+def outcome(decode: Callable[[bytes], Batch], body: bytes) -> object:
+    try:
+        return told(decode(body))
+    except UnreadableTraces as error:
+        return str(error)
+
+
+def in_rust(body: bytes) -> Batch | None:
+    """What the extension has read by itself; None where it left a body to the reference."""
+    return otlp._extension.read(body)
+
+
+def assert_alike(body: bytes) -> None:
+    assert outcome(decode_protobuf, body) == outcome(decode_in_python, body)
+
+
+def recorded() -> Iterator[bytes]:
+    """Bodies that services have exported, and lines of the Collector as bodies."""
+    with tarfile.open(DATA / "hotrod.otlp-protobuf.tar.gz") as archive:
+        for member in archive:
+            file = archive.extractfile(member)
+            if file is not None:
+                yield file.read()
+    for path in (*DATA.glob("*.otlp.jsonl.gz"), *EXAMPLES.glob("*.otlp.jsonl.gz")):
+        with gzip.open(path) as lines:
+            yield from map(from_json, lines)
+
+
+@settings(max_examples=BODIES)
+@given(requests())
+def test_a_request_is_read_alike_and_by_the_extension(body: bytes) -> None:
+    assert_alike(body)
+    assert in_rust(body) is not None
+
+
+@settings(max_examples=BODIES)
+@given(wires)
+@example(b"")
+@example(b"\x0a")
+@example(b"\x0b\x0c")
+@example(b"\x0a\x00")
+@example(b"\x0a" + b"\xff" * 9 + b"\x01")
+@example(b"\x0a\xff\xff\xff\xff\x07")
+def test_whatever_is_on_the_wire_is_read_alike(body: bytes) -> None:
+    assert_alike(body)
+    assert_alike(b"\x0a" + bytes([len(body) % 128]) + body[: len(body) % 128])
+
+
+@settings(max_examples=BODIES)
+@given(damaged(requests()))
+def test_a_damaged_request_is_read_alike(body: bytes) -> None:
+    assert_alike(body)
+
+
+@settings(max_examples=BODIES // 2)
+@given(damaged(st.sampled_from(sorted(recorded(), key=len)[:40])))
+def test_a_damaged_recording_is_read_alike(body: bytes) -> None:
+    assert_alike(body)
+
+
+def test_recordings_are_read_alike_and_by_the_extension() -> None:
+    bodies = [*recorded()]
+    assert sum(len(decode_in_python(body).spans) for body in bodies) > 1_000
+    for body in bodies:
+        assert told(in_rust(body)) == told(decode_in_python(body))
+
+
+def test_traffic_with_new_values_in_every_trace_is_read_alike() -> None:
+    for body in Traffic(seed=3, groups=4).bodies(2_000):
+        assert told(in_rust(body)) == told(decode_in_python(body))
+
+
+def test_more_values_than_are_remembered_are_read_alike() -> None:
+    body = _many(70_000)
+    for _ in range(2):
+        batch = in_rust(body)
+        assert batch is not None
+        named = [dict(span.operation.fields)["host"] for span in batch.spans]
+        assert named == [f"host{number}" for number in range(70_000)]
+
+
+def _many(hosts: int) -> bytes:
+    request = ExportTraceServiceRequest()
+    spans = request.resource_spans.add().scope_spans.add().spans
+    for number in range(hosts):
+        span = spans.add(trace_id=b"t" * 16, span_id=b"s" * 8, kind=3, start_time_unix_nano=1)
+        span.attributes.add(key="server.address").value.string_value = f"host{number}"
+    return request.SerializeToString()
+
+
+def test_threads_read_side_by_side() -> None:
+    bodies = list(Traffic(seed=4, groups=4).bodies(4_000))
+    reading = rust.Extension(otlp._Reference())
+    with ThreadPoolExecutor(4) as pool:
+        found = [list(pool.map(reading.read, bodies)) for _ in range(5)]
+    assert all(batches == found[0] for batches in found)  # one operation for what means the same
+    assert list(map(told, found[0])) == [told(decode_in_python(body)) for body in bodies]
+
+
+@pytest.mark.parametrize(
+    ("form", "reference"),
+    [
+        ("url", attributes.template_url),
+        ("called_url", attributes.template_called_url),
+        ("path", attributes.template_any_path),
+    ],
+)
+def test_what_is_made_equal_says_the_same(form: str, reference: Callable[[str], str]) -> None:
+    @settings(max_examples=BODIES)
+    @given(urls | paths)
+    def holds(value: str) -> None:
+        same = _module().same_value(form, value)
+        assert _said(reference, same) == _said(reference, value)
+
+    holds()
+
+
+@settings(max_examples=BODIES)
+@given(urls | paths)
+def test_identifiers_are_found_as_the_reference_finds_them(value: str) -> None:
+    if value.isascii() and "\n" not in value:
+        expected = attributes._IDENTIFIER.sub("/0", value)
+        assert _module().same_value("path", value) == expected
+
+
+def _said(reference: Callable[[str], str], value: str) -> str:
+    try:
+        return reference(value)
+    except ValueError as error:
+        return repr(error)
+
+
+def _module() -> Any:
+    return importlib.import_module("ldfi_native")
+
+
+def test_an_error_of_ours_while_it_asks_is_raised_and_the_next_body_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no meaning")
+
+    (body,) = Traffic(seed=5, groups=1).groups[0][1][:1]
+    asking = rust.Extension(otlp._Reference())
+    with monkeypatch.context() as patched:
+        patched.setattr(otlp._Reference, "operation", fail)
+        with pytest.raises(RuntimeError, match="no meaning"):
+            asking.read(body)
+    assert told(asking.read(body)) == told(decode_in_python(body))
+
+
+def test_an_extension_of_another_release_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_module(), "INTERFACE", machine_code.INTERFACE + 1)
+    machine_code.extension.cache_clear()
+    try:
+        (body,) = Traffic(seed=5, groups=1).groups[0][1][:1]
+        assert in_rust(body) is None
+        assert told(decode_protobuf(body)) == told(decode_in_python(body))
+        assert "not of this ldfi" in caplog.text
+    finally:
+        machine_code.extension.cache_clear()
+
+
+def test_every_wanted_attribute_is_known_to_it() -> None:
+    assert {name.decode() for _, name, _ in otlp._Reference().wanted()} == set(NAMES)
