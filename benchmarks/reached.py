@@ -56,6 +56,7 @@ SETTINGS: Final = Settings(
     settle=1.0,
     apart=0.0,
     concurrency=2,
+    member_budget=1_000_000,  # for fifty classes; the default is spent after some twenty
     verify=False,
     rechecks=0,
 )
