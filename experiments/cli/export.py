@@ -15,7 +15,12 @@ app = typer.Typer(help="Faults in the words of other tools.", no_args_is_help=Tr
 
 BESIDE = "127.0.0.1:9002"
 """Where ``ldfi-proxy envoy`` listens by default: beside Envoy."""
-Caller = Annotated[str, typer.Option(help="The service whose requests pass that proxy.")]
+Caller = Annotated[
+    str | None, typer.Option(help="The service whose requests pass that proxy; not for --edge.")
+]
+Edge = Annotated[
+    bool, typer.Option("--edge", help="For a gateway: requests come in there, and are stamped.")
+]
 Processor = Annotated[str, typer.Option(help="HOST:PORT at which ldfi-proxy is reached.")]
 Source = Annotated[
     str, typer.Argument(metavar="FINDING|FILE", help="A scenario file, or a finding's id.")
@@ -101,30 +106,55 @@ def chaosmesh(
 
 
 @app.command()
-def envoy(caller: Caller, processor: Processor = BESIDE, as_json: AsJson = False) -> None:
+def envoy(
+    caller: Caller = None,
+    edge: Edge = False,
+    processor: Processor = BESIDE,
+    as_json: AsJson = False,
+) -> None:
     """Write the filter with which Envoy asks ldfi-proxy. It is put in once, whatever is tried."""
     from ldfi.experiments.export import envoy as to_envoy
 
-    _print("envoy", to_envoy.listener(caller, *_address(processor)), [], as_json=as_json)
+    named, (host, port) = _named(caller, edge=edge), _address(processor)
+    made = to_envoy.gateway(host, port) if edge else to_envoy.listener(named, host, port)
+    _print("envoy", made, [], as_json=as_json)
 
 
 @app.command()
 def istio(
-    caller: Caller,
+    caller: Caller = None,
+    edge: Edge = False,
     processor: Processor = BESIDE,
     namespace: Annotated[str | None, typer.Option(help="Where the resource belongs.")] = None,
     source: Annotated[
-        str | None, typer.Option(help="Label of the calling pods; app=CALLER by default.")
+        str | None,
+        typer.Option(
+            help="Label of the pods: app=CALLER by default, for --edge istio=ingressgateway."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the EnvoyFilter with which sidecars ask ldfi-proxy. It is put in once."""
+    """Write the EnvoyFilter with which Istio's proxies ask ldfi-proxy. It is put in once."""
     from ldfi.experiments.export import istio as to_istio
 
-    name, value = _label(source or f"app={caller}", "--source")
+    named = _named(caller, edge=edge)
+    name, value = _label(
+        source or (f"app={named}" if named else "istio=ingressgateway"), "--source"
+    )
     host, port = _address(processor)
-    made = to_istio.envoy_filter(caller, host, port, namespace, {name: value})
+    if edge:
+        made = to_istio.gateway(host, port, namespace, {name: value})
+    else:
+        made = to_istio.envoy_filter(named, host, port, namespace, {name: value})
     _print("istio", made, [], as_json=as_json)
+
+
+def _named(caller: str | None, *, edge: bool) -> str:
+    """Name the caller; nobody is one at a gateway, where devices call."""
+    if edge == bool(caller):
+        say = "write --caller SERVICE, or --edge at the gateway where requests come in; not both"
+        raise typer.BadParameter(say, param_hint="--caller")
+    return caller or ""
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from ldfi.fit.keys import Keys
@@ -33,12 +33,12 @@ class Recorded:
 
 
 async def _echo(request: Request) -> Response:
-    return PlainTextResponse(request.headers.get("baggage", ""))
+    return Response(",".join(request.headers.getlist("baggage")).encode("latin-1"))
 
 
 def echo_app() -> Starlette:
-    """Answers with the baggage header it received."""
-    return Starlette(routes=[Route("/{rest:path}", _echo)])
+    """Answers with the baggage that it received, byte for byte."""
+    return Starlette(routes=[Route("/{rest:path}", _echo, methods=["GET", "POST"])])
 
 
 def traced(app: Any, recorded: Recorded) -> OpenTelemetryMiddleware:

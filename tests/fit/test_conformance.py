@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +17,10 @@ import pytest
 
 from ldfi.fit.conformance.__main__ import main, problems
 from ldfi.fit.conformance.checks import HOST_KEYS
-from ldfi.fit.conformance.edges import it_fails_open
+from ldfi.fit.conformance.edges import EDGE_CHECKS, it_fails_open
 from ldfi.fit.conformance.host import Host, met
 from ldfi.testing.serving import served
+from tests.experiments.export.proxy import envoy_binary
 from tests.fit.applications import echo_app
 from tests.fit.golang import built
 
@@ -120,6 +122,26 @@ def test_who_is_wrong_about_itself_does_not_conform(tmp_path: Path) -> None:
 
     assert found["each kind is seen and proved"]
     assert found["contexts are read"] == []
+
+
+def test_an_edge_at_an_envoy_gateway_conforms(tmp_path: Path) -> None:
+    """Its processor injects as the proxy's does; of what it adds, what edges do is asked."""
+    envoy_binary()
+    binary = str(built("ldfi-proxy", tmp_path))
+    with ExitStack() as started, served(echo_app()) as upstream:
+
+        class Gateways(Host):
+            """Sets up edges at gateways."""
+
+            def edge(self, environment: Mapping[str, str]) -> str:
+                words = [sys.executable, str(HERE / "gateway.py"), binary, upstream]
+                given = {**environment, "OTEL_EXPORTER_OTLP_ENDPOINT": upstream}
+                return started.enter_context(listening(words, tmp_path, **given))
+
+        host = Gateways("", "", "", frozenset(), frozenset(), "", "", is_edge=True)
+        with ThreadPoolExecutor(2) as pool:
+            wrong = list(pool.map(lambda check: [*check(host)], EDGE_CHECKS))
+    assert wrong == [[] for _ in EDGE_CHECKS]
 
 
 def test_an_edge_that_takes_nothing_out_does_not_conform(tmp_path: Path) -> None:

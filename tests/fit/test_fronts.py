@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ import pytest
 from fastapi import FastAPI
 
 from ldfi.fit.conformance.front import Front
-from ldfi.fit.context import point_hash
+from ldfi.fit.context import encode, point_hash
 from ldfi.fit.faults import Fault
 from ldfi.fit.keys import Keys
 from ldfi.fit.predicate import Condition, Predicate
@@ -31,6 +32,7 @@ from ldfi.lineage.tree import Tree, build
 from ldfi.testing import ControlPlane
 from ldfi.testing.serving import served
 from tests.experiments.applications import GIVEN, client_of, service
+from tests.experiments.export.proxy import envoy_binary
 from tests.fit.applications import echo_app
 from tests.fit.edges import eventually
 from tests.fit.golang import built
@@ -51,7 +53,15 @@ def proxy(folder: Path) -> Words:
     return lambda upstream: [binary, "edge", "--listen", "127.0.0.1:0", "--upstream", upstream]
 
 
-@pytest.fixture(params=["node", "go", "ldfi-proxy"])
+def gateway(folder: Path) -> Words:
+    """Envoy, and beside it what it asks."""
+    envoy_binary()
+    binary = str(built("ldfi-proxy", folder))
+    script = Path(__file__).with_name("gateway.py")
+    return lambda upstream: [sys.executable, str(script), binary, upstream]
+
+
+@pytest.fixture(params=["node", "go", "ldfi-proxy", "gateway"])
 def words(request: pytest.FixtureRequest, tmp_path: Path) -> Words:
     if request.param == "node":
         program = [request.getfixturevalue("node"), str(HERE / "edge.mjs")]
@@ -59,7 +69,7 @@ def words(request: pytest.FixtureRequest, tmp_path: Path) -> Words:
     if request.param == "go":
         front = str(built("front", tmp_path, "./internal/front"))
         return lambda _: [front]
-    return proxy(tmp_path)
+    return gateway(tmp_path) if request.param == "gateway" else proxy(tmp_path)
 
 
 @contextmanager
@@ -143,16 +153,18 @@ def trees() -> list[Tree]:
     return [tree for tree in built if tree is not None]
 
 
+@pytest.mark.parametrize("made", [proxy, gateway])
 def test_a_request_through_the_proxy_is_a_tree_with_its_class_and_its_proof(
-    tmp_path: Path,
+    tmp_path: Path, made: Callable[[Path], Words]
 ) -> None:
+    Collected.bodies.clear()
     with (
         ThreadingHTTPServer(("127.0.0.1", 0), Collected) as collector,
         ControlPlane() as plane,
     ):
         Thread(target=collector.serve_forever, args=(0.05,), daemon=True).start()
         upstream = ""
-        stands = proxy(tmp_path)
+        stands = made(tmp_path)
 
         def before(url: str) -> list[str]:
             nonlocal upstream
@@ -161,7 +173,8 @@ def test_a_request_through_the_proxy_is_a_tree_with_its_class_and_its_proof(
 
         where = f"http://127.0.0.1:{collector.server_port}"
         with front(before, plane.url, plane.token, where) as (edge, _):
-            point = f"edge>http:GET:{upstream}/titles/*"
+            called = upstream if made is proxy else edge.url.removeprefix("http://")
+            point = f"edge>http:GET:{called}/titles/*"
             experiment = plane.arm(Fault(point, "status:404"), on="GET /titles/17")
             edge.hold(plane)
             edge.onward("d1", "/titles/17?sort=new")
@@ -172,3 +185,21 @@ def test_a_request_through_the_proxy_is_a_tree_with_its_class_and_its_proof(
     assert {"path": "/titles/*", "query.sort": "new"}.items() <= dict(tree.features).items()
     assert [(call.point, call.fired) for call in tree.calls] == [(point, ("status:404",))]
     assert tree.orphans == 0
+
+
+def test_a_gateway_whose_edge_is_gone_goes_on_and_lets_no_context_in(tmp_path: Path) -> None:
+    fault = Fault("api>http:GET:ratings/titles/*", "error")
+    own = encode(Keys.parse(KEYS), "e9", "treatment", int(time.time()) + 60, [fault])
+    with (
+        ControlPlane() as plane,
+        front(gateway(tmp_path), plane.url, plane.token) as (edge, process),
+    ):
+        plane.arm(fault, on="GET /titles/17")
+        edge.hold(plane)
+        inside = edge.ask("d1")
+        assert inside is not None and inside.experiment != "e9"
+        assert edge.onward("d1", "/basket", f"a=b,fit={own}", "c=d").startswith("a=b")
+        assert edge.ask("d1", "/basket", f"a=b,fit={own}") is None
+        process.send_signal(signal.SIGUSR1)
+        eventually(lambda: edge.onward("d1") == "")
+        assert edge.onward("d1", "/basket", f"a=b,fit={own}") == ""

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -84,11 +85,17 @@ func (p *Processor) decide(
 		return goOn(), nil
 	}
 	path, _, _ := strings.Cut(headers.Get(":path"), "?")
-	passing := request{
+	return decide(ctx, stream, p.callers.Injector(p.callerOf(stream)), request{
 		method: headers.Get(":method"), authority: headers.Get(":authority"), path: path,
 		grpc: isGRPC(headers.Get("Content-Type")), patience: patienceOf(headers.Get("Grpc-Timeout")),
-	}
-	fault := p.callers.Injector(p.callerOf(stream)).Pass(ctx, fit.Call{
+	})
+}
+
+// decide says what becomes of a call that passes: it goes on, or is answered.
+func decide(
+	ctx context.Context, stream extproc.ExternalProcessor_ProcessServer, injector *fit.Injector, passing request,
+) (*extproc.ProcessingResponse, error) {
+	fault := injector.Pass(ctx, fit.Call{
 		Point: passing.point,
 		Can: func(injection fit.Injection) bool {
 			status := injection.Kind.Status()
@@ -99,10 +106,10 @@ func (p *Processor) decide(
 	if fault == nil {
 		return goOn(), nil
 	}
-	return p.carryOut(stream, fault, passing)
+	return struck(stream, fault, passing)
 }
 
-func (p *Processor) carryOut(
+func struck(
 	stream extproc.ExternalProcessor_ProcessServer, fault *fit.Fault, passing request,
 ) (*extproc.ProcessingResponse, error) {
 	if fault.Kind == fit.Delay || fault.Kind == fit.Timeout {

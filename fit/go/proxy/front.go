@@ -8,10 +8,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	fit "github.com/ldfi-dev/ldfi/fit/go"
@@ -24,8 +20,8 @@ import (
 //
 // It speaks no TLS: what it cannot read it cannot take contexts out of.
 type Front struct {
-	server   *http.Server
-	provider *sdk.TracerProvider
+	server  *http.Server
+	tracing *tracing
 }
 
 // NewFront makes one. Name is the service's that its spans say; sample is the share of requests that are
@@ -35,25 +31,16 @@ func NewFront(
 	decides *edge.Edge, name string, keys *fit.Keys, exporter sdk.SpanExporter, sample float64, upstream *url.URL,
 ) *Front {
 	quiet := log.New(io.Discard, "", 0)
-	if keys == nil || exporter == nil {
+	tracing := newTracing(name, keys, exporter, sample)
+	if tracing == nil {
 		asIs := func(transport http.RoundTripper) http.RoundTripper { return transport }
 		var strips *edge.Edge
 		return &Front{server: newServer(strips.Handler(passing(upstream, quiet, asIs)), quiet)}
 	}
-	injector := fit.New(name, keys) // its calls have spans, so it begins none of its own
-	provider := sdk.NewTracerProvider(
-		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", name))),
-		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(proofDelay*1e6)),
-		sdk.WithSampler(injector.Sampler(sdk.ParentBased(sdk.TraceIDRatioBased(sample)))),
-	)
 	onward := passing(upstream, quiet, func(transport http.RoundTripper) http.RoundTripper {
-		return otelhttp.NewTransport(injector.Transport(transport),
-			otelhttp.WithTracerProvider(provider), otelhttp.WithPropagators(propagator))
+		return tracing.calls(tracing.injector.Transport(transport))
 	})
-	came := propagation.NewCompositeTextMapPropagator(propagator, propagation.Baggage{})
-	traced := otelhttp.NewHandler(injector.Handler(onward), name,
-		otelhttp.WithTracerProvider(provider), otelhttp.WithPropagators(came))
-	return &Front{newServer(decides.Handler(traced), quiet), provider}
+	return &Front{newServer(decides.Handler(tracing.requests(onward)), quiet), tracing}
 }
 
 // Serve accepts connections until the proxy is shut down.
@@ -62,7 +49,5 @@ func (f *Front) Serve(listener net.Listener) error { return f.server.Serve(liste
 // Shutdown ends the proxy, and exports what is left.
 func (f *Front) Shutdown(ctx context.Context) {
 	_ = f.server.Shutdown(ctx)
-	if f.provider != nil {
-		_ = f.provider.Shutdown(ctx)
-	}
+	f.tracing.shutdown(ctx)
 }

@@ -90,6 +90,18 @@ def test_istio_gets_the_same_filter_for_the_callers_pods() -> None:
     assert patches["CLUSTER"]["value"] == envoy["clusters"][0]
 
 
+def test_at_a_gateway_what_the_edge_says_takes_the_place_of_what_came_in() -> None:
+    envoy = json.loads(ldfi("envoy", "--edge", "--json").stdout)["config"]
+    istio = json.loads(ldfi("istio", "--edge", "--json").stdout)["config"]["spec"]
+
+    names = [each["name"] for each in envoy["http_filters"]]
+    assert names == ["ldfi-outside", "ldfi-edge", "ldfi-inside"]
+    assert istio["workloadSelector"] == {"labels": {"istio": "ingressgateway"}}
+    assert {each["match"]["context"] for each in istio["configPatches"]} == {"GATEWAY"}
+    made = [each["patch"]["value"] for each in istio["configPatches"]]
+    assert made == [*envoy["http_filters"], *envoy["clusters"]]
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -97,6 +109,7 @@ def test_istio_gets_the_same_filter_for_the_callers_pods() -> None:
         (["envoy", "--caller", "api", "--processor", "a:99999"], "no HOST:PORT"),
         (["istio", "--caller", "api", "--source", "gateway"], "no label"),
         (["istio"], "--caller"),
+        (["envoy", "--edge", "--caller", "api"], "not both"),
     ],
 )
 def test_misuse_is_told(words: list[str], why: str) -> None:

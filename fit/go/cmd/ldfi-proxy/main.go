@@ -4,6 +4,7 @@
 //	ldfi-proxy reverse --table routes.json
 //	ldfi-proxy envoy --listen 127.0.0.1:9002 [--caller api]
 //	ldfi-proxy edge --listen 127.0.0.1:8080 --upstream http://shop:8000 --service front
+//	ldfi-proxy gateway --listen 127.0.0.1:9002 --service front
 package main
 
 import (
@@ -33,6 +34,7 @@ const usage = `usage: ldfi-proxy reverse --listen ADDRESS --upstream URL --calle
        ldfi-proxy reverse --table FILE
        ldfi-proxy envoy --listen ADDRESS [--caller SERVICE]
        ldfi-proxy edge --listen ADDRESS --upstream URL --service NAME [--sample SHARE]
+       ldfi-proxy gateway --listen ADDRESS --service NAME [--sample SHARE]
 
 FIT_KEYS holds the keys, OTEL_EXPORTER_OTLP_ENDPOINT says where proofs go. Without either every request
 passes, and nothing is injected. An edge has its rules from LDFI_URL, with LDFI_TOKEN.
@@ -62,6 +64,8 @@ func main() {
 		err = envoy(ctx, os.Args[2:])
 	case "edge":
 		err = front(ctx, os.Args[2:])
+	case "gateway":
+		err = gateway(ctx, os.Args[2:])
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 	default:
@@ -164,13 +168,41 @@ func envoy(ctx context.Context, arguments []string) error {
 		return err
 	}
 	found := callers(ctx)
-	server := grpc.NewServer()
-	extproc.RegisterExternalProcessorServer(server, proxy.NewProcessor(found, *caller))
 	log.Printf("%s, an external processor for Envoy", listener.Addr())
+	return asked(ctx, listener, proxy.NewProcessor(found, *caller), found)
+}
+
+// asked answers Envoy until the end.
+func asked(
+	ctx context.Context, listener net.Listener, processor extproc.ExternalProcessorServer,
+	last interface{ Shutdown(context.Context) },
+) error {
+	server := grpc.NewServer()
+	extproc.RegisterExternalProcessorServer(server, processor)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	defer server.Stop()
-	return until(ctx, found, ended)
+	return until(ctx, last, ended)
+}
+
+func gateway(ctx context.Context, arguments []string) error {
+	flags := flag.NewFlagSet("gateway", flag.ExitOnError)
+	listen := flags.String("listen", "127.0.0.1:9002", "address to listen at")
+	service := flags.String("service", "edge", "name of the edge in traces")
+	sample := flags.Float64("sample", 1, "share of the requests without a parent that are traced")
+	_ = flags.Parse(arguments)
+	listener, err := net.Listen("tcp", *listen)
+	if err != nil {
+		return err
+	}
+	decides, err := edge.FromEnv()
+	if err != nil {
+		log.Print(err)
+	}
+	defer decides.Close()
+	made := proxy.NewGateway(decides, *service, keysFromEnv(), exporterFromEnv(ctx), *sample)
+	log.Printf("%s, an edge at an Envoy gateway", listener.Addr())
+	return asked(ctx, listener, made, made)
 }
 
 func front(ctx context.Context, arguments []string) error {
