@@ -104,7 +104,7 @@ type asking struct{}
 // envoysTransport has Envoy pass requests on. An injector, if there is one, says what befalls them.
 type envoysTransport struct{ injector *fit.Injector }
 
-var errUnknown = errors.New("Envoy has not said how the request went")
+var errUnknown = errors.New("nobody has said how the request went")
 
 // RoundTrip says to Envoy with which headers a request goes on, and waits for those of the answer.
 func (e envoysTransport) RoundTrip(onward *http.Request) (*http.Response, error) {
