@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.balance import Balance
@@ -65,24 +65,31 @@ def of_classes(
 ) -> dict[str, Taught]:
     """Read what all experiments taught of each of these classes. ``most``: of the lessons since,
     the newest, so many of each class; ``before``: of those that had ended then (Unix seconds)."""
-    stood, found = of(session, ALL, names), {}
-    for name in names:
-        each = stood.get(name)
-        query = (
-            select(ExperimentRow.lesson)
-            .where(
-                ExperimentRow.request_class == name,
-                ExperimentRow.ended_at >= (0.0 if each is None else each.until),
-                ExperimentRow.ended_at < before,
-                ExperimentRow.state == "decided",
-                ExperimentRow.lesson.is_not(None),
-            )
-            .order_by(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc())
-            .limit(most)
-        )
-        lessons = [lesson for lesson in session.scalars(query) if lesson is not None][::-1]
-        found[name] = Taught(each, lessons)
-    return found
+    stood = of(session, ALL, names)
+    lessons: dict[str, list[Mapping[str, Any]]] = {name: [] for name in names}
+    for name, lesson in session.execute(_since(names, stood, most, before)) if lessons else ():
+        if lesson is not None:
+            lessons[name].append(lesson)
+    return {name: Taught(stood.get(name), since[::-1]) for name, since in lessons.items()}
+
+
+def _since(
+    names: Collection[str], stood: Mapping[str, Stood], most: int | None, before: float
+) -> Select[tuple[str, dict[str, Any] | None]]:
+    """Ask for the lessons of classes since they stood somewhere, the newest first."""
+    row, newest = ExperimentRow, (ExperimentRow.ended_at.desc(), ExperimentRow.id.desc())
+    nowhere = [name for name in names if name not in stood]
+    wanted = or_(
+        row.request_class.in_(nowhere),
+        *(and_(row.request_class == name, row.ended_at >= stood[name].until) for name in stood),
+    )
+    known = wanted, row.ended_at < before, row.state == "decided", row.lesson.is_not(None)
+    query = select(row.request_class, row.lesson).where(*known).order_by(*newest)
+    if most is None:
+        return query
+    place = func.row_number().over(partition_by=row.request_class, order_by=newest)
+    placed = select(row.id, place.label("place")).where(*known).subquery()
+    return query.join(placed, placed.c.id == row.id).where(placed.c.place <= most)
 
 
 def of(session: Session, campaign_id: str, names: Collection[str]) -> dict[str, Stood]:
