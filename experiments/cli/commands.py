@@ -164,7 +164,7 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
         CommandRow(
             "prune",
             "prune:prune",
-            "Drop what is old: audit, notifications, details of experiments. No lesson, no run.",
+            "Drop what is old and holds nothing up, and fold old lessons into what they came to.",
         ),
         CommandRow("streams", "streams:app", "The topics of Kafka: more partitions for them."),
     ),

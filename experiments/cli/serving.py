@@ -61,13 +61,12 @@ def run(config: Config, role: ProcessRole) -> None:
             config.quiet,
             EXPORT,
         )
-    _log.info("OTLP is decoded by %s", "ldfi-native" if way() == "native" else "Python")
     service = service_of(config, role)
     if role == "ingest":
         ingest = Ingest(lambda: worker_of(service))
         ingest.start()
         try:
-            _answer(worker_app(ingest, service.tokens), config, lambda _: None)
+            _answer(worker_app(ingest, service.tokens), config, _told_way)
         finally:
             ingest.stop()
     else:
@@ -76,8 +75,13 @@ def run(config: Config, role: ProcessRole) -> None:
         def told(port: int) -> None:
             url = config.public_url or _own_url(config, port)
             greet(app, service.tokens, url, config.host)
+            _told_way(port)
 
         _answer(traced(app) if wanted(os.environ) else app, config, told)
+
+
+def _told_way(_: int) -> None:
+    _log.info("OTLP is decoded by %s", "ldfi-native" if way() == "native" else "Python")
 
 
 def check_extras(config: Config) -> None:
