@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.balance import Balance
@@ -112,6 +112,12 @@ def save(change: Change, campaign_id: str, stood: Mapping[str, Stood]) -> None:
                 document=each.balance.to_json(),
             )
         )
+
+
+def forget(change: Change, live: Collection[str]) -> None:
+    """Forget where classes stand in all campaigns but these."""
+    over = BalanceRow.campaign_id.not_in({ALL, *live})
+    change.session.execute(delete(BalanceRow).where(over))
 
 
 def _stood(session: Session, *chosen: Any) -> dict[tuple[str, str], Stood]:
