@@ -15,6 +15,7 @@ from ldfi.dashboards.worst import severity, share_of
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
 from ldfi.experiments.store.schema import FindingRow
+from ldfi.kinds import outlasted
 
 NEEDS: Final = frozenset({"open", "regressed", "suspected"})
 """States in which a finding waits for somebody."""
@@ -244,7 +245,7 @@ def _mark(row: FindingRow) -> str:
 
 
 def _takes(faults: Sequence[str]) -> str:
-    if len(faults) == 1 and faults[0].startswith("delay"):
+    if len(faults) == 1 and outlasted(faults[0].partition("@")[0]):
         return SLOW
     return TAKES.get(len(faults), f"{len(faults)} at once")
 

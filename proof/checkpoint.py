@@ -134,15 +134,22 @@ class Checkpoint:
         self, class_version: ClassVersion, remains: Sequence[Remains], known: Iterable[PublicKey]
     ) -> Iterator[str]:
         """Say why these remains are not what one of the keys that are trusted has signed."""
+        known = tuple(known)
+        yield from self.changed(class_version, remains, known)
+        if self.signatures and not any(key.id in self.signatures for key in known):
+            yield "it is signed by nobody whom anybody here trusts"
+
+    def changed(
+        self, class_version: ClassVersion, remains: Sequence[Remains], known: Iterable[PublicKey]
+    ) -> Iterator[str]:
+        """Say why these remains are not what was signed, as far as these keys can tell. What none
+        of them signed, for keys have changed since, has at least to follow from itself."""
         if (self.request_class, self.version) != class_version:
             yield "it is of another class version"
         if self.count != len(remains) or self.root != remains_root(remains):
             yield "what is left of pruned runs is not what was signed"
-        mine = [key for key in known if key.id in self.signatures]
-        if self.signatures and not mine:
-            yield "it is signed by nobody whom anybody here trusts"
-        for key in mine:
-            if not key.signed(self._body(), self.signatures[key.id]):
+        for key in known:
+            if key.id in self.signatures and not key.signed(self._body(), self.signatures[key.id]):
                 yield f"what it says is not what key {key.id} signed"
 
     def _body(self) -> bytes:

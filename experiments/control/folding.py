@@ -58,13 +58,16 @@ def fold(
     database: Database, before: float, now: float, who: str, told: Told | None = None
 ) -> Pruned:
     """Fold all lessons but those of the last day, and drop those that are older than ``before``
-    (Unix seconds): so a start has little to read, and people can look at them for longer. Asked
-    again after a crash it goes on. Raises what the database raises."""
+    (Unix seconds): so a start has little to read, and people can look at them for longer. What a
+    campaign that is over stood at is forgotten, for nobody takes it up. Asked again after a crash
+    it goes on. Raises what the database raises."""
     for each in _foldings(database, max(before, now - FRESH)):
         with database.change(now, who) as change:
             database.lock(change)
-            if balances.of(change.session, each.campaign_id, each.was) == each.was:
+            if balances.of(change.session, each.campaign_id, each.stood) == each.was:
                 balances.save(change, each.campaign_id, each.stood)
+    with database.change(now, who) as change:
+        balances.forget(change, {row.id for row in campaigns.live(change.session)})
     return _drop(database, before, now, who, told)
 
 

@@ -15,6 +15,7 @@ from ldfi.experiments.analyze.words import counted, listed
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.repairs.breaks import Break
 from ldfi.fit.points import Point
+from ldfi.kinds import family, outlasted
 
 Lacking = Literal["timeout", "fallback", "retry"]
 
@@ -70,7 +71,7 @@ def diagnosis(faults: Sequence[str], broken: Sequence[Break], callees: Mapping[s
 
 
 def _waits(each: Break) -> bool:
-    return each.kind.partition(":")[0] == "delay" and each.tries > 0 and each.answered
+    return outlasted(each.kind) and each.tries > 0 and each.answered
 
 
 def _may_pass(each: Break) -> bool:
@@ -78,14 +79,21 @@ def _may_pass(each: Break) -> bool:
 
 
 def _timeout(each: Break, names: Mapping[str, str]) -> Repair:
-    target = said_callee(each.point, names)
+    target, whole = said_callee(each.point, names), ""
+    why = f"{each.caller} waited {each.waited:.1f} s for {target}: no timeout ended it."
+    if family(each.kind) == "slow":  # spans may end with the headers: nobody knows who waited
+        whole = " for all of its answer"
+        why = (
+            f"The answer of {target} began at once and went on slowly: a timeout that starts anew"
+            " with each piece does not end that."
+        )
     return Repair(
         "timeout",
         each.caller,
         each.point,
-        f"Give {said_point(each.point, names)} a timeout shorter than users wait, and have"
+        f"Give {said_point(each.point, names)} a timeout{whole} shorter than users wait, and have"
         f" {each.caller} go on without the answer.",
-        f"{each.caller} waited {each.waited:.1f} s for {target}: no timeout ended it.",
+        why,
         each.code,
     )
 
@@ -152,7 +160,7 @@ def _why(
 def _alone(each: Break, target: str, breaks: int) -> str:
     if each.tries > 1:
         return f"It was tried {each.tries} times, and each time failed: nothing stands in for it."
-    if each.kind.partition(":")[0] == "delay" and each.tries:
+    if outlasted(each.kind) and each.tries and not each.answered:
         return f"{each.caller} gave up on {target} after {each.waited:.1f} s, with nothing instead."
     if each.stands_in:
         return f"{target} is what {each.caller} falls back on, and nothing stands in for it."

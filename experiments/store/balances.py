@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Select, and_, func, or_, select
+from sqlalchemy import Select, and_, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.domain.campaign.balance import Balance
@@ -119,6 +119,12 @@ def save(change: Change, campaign_id: str, stood: Mapping[str, Stood]) -> None:
                 document=each.balance.to_json(),
             )
         )
+
+
+def forget(change: Change, live: Collection[str]) -> None:
+    """Forget where classes stand in all campaigns but these."""
+    over = BalanceRow.campaign_id.not_in({ALL, *live})
+    change.session.execute(delete(BalanceRow).where(over))
 
 
 def _stood(session: Session, *chosen: Any) -> dict[tuple[str, str], Stood]:

@@ -28,7 +28,7 @@ from ldfi.experiments.store.schema import (
 )
 from ldfi.proof.canonical import read
 from ldfi.proof.checkpoint import Checkpoint, Remains
-from ldfi.proof.head import ClassVersion
+from ldfi.proof.head import ClassVersion, public_keys
 from ldfi.proof.record import RunRecord
 
 WHAT: Final = "records of runs"
@@ -156,7 +156,8 @@ def _drop(change: Change, class_version: ClassVersion, leaves: Sequence[int]) ->
     """Drop these records, and sign what is left of all that ever were."""
     session, before = change.session, signed(change.session, class_version)
     remains = left(session, class_version)
-    if before is not None and list(before.wrong(class_version, remains, ())):
+    ours = [key for each in change.keys for key in public_keys(each.public_pem())]
+    if list(before.changed(class_version, remains, ours)) if before is not None else remains:
         raise Conflict(
             f"what is left of pruned runs of {class_version[0]} is not what was signed; "
             "restore a backup"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from sqlalchemy import ColumnElement, Select, String, func, or_, select
@@ -77,7 +77,8 @@ class Proof:
 
 def proofs(session: Session, found: Sequence[FindingRow]) -> dict[str, Proof]:
     """Find, by finding, the newest experiment that hurt with just these failures, else the one
-    that found it, if that hurt. One question, however many there are."""
+    that found it, if that hurt. Of one that is old the two requests are gone; then these are of the
+    one that found it, whose stay. One question, however many there are."""
     hurt = ExperimentRow.verdict == "harmful"
     chosen = or_(
         ExperimentRow.id.in_(_newest(hurt, {_key(row.request_class, row.faults) for row in found})),
@@ -90,11 +91,15 @@ def proofs(session: Session, found: Sequence[FindingRow]) -> dict[str, Proof]:
         runs = Runs.from_json((lesson or {}).get("runs"))
         alone[_key(name, faults)] = Proof(identity, True, counts, runs)
         others[identity] = Proof(identity, False, counts, runs)
-    best = (
-        (row.id, alone.get(_key(row.request_class, row.faults)) or others.get(row.experiment_id))
-        for row in found
-    )
-    return {identity: proof for identity, proof in best if proof is not None}
+    best = {}
+    for row in found:
+        first = others.get(row.experiment_id)
+        proof = alone.get(_key(row.request_class, row.faults)) or first
+        if proof is not None and first is not None and proof.runs == Runs():
+            proof = replace(proof, runs=first.runs)
+        if proof is not None:
+            best[row.id] = proof
+    return best
 
 
 _TRIED: Final = (ExperimentRow.id, ExperimentRow.request_class, ExperimentRow.hypothesis)

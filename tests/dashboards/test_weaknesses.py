@@ -106,6 +106,12 @@ def test_it_opens_on_what_needs_somebody_and_counts_every_state() -> None:
     assert [each.name for each in page.states if each.chosen] == ["Needs somebody"]
 
 
+@pytest.mark.parametrize("kind", ["delay", "delay:0.5..2", "slow:2"])
+def test_a_slow_answer_is_one_however_it_is_slow(kind: str) -> None:
+    page = shown([finding("GET /a", f"{kind}@{TANK}", state="open")])
+    assert page.groups[0].rows[0].takes == "one slow answer"
+
+
 def test_only_what_is_new_or_back_again_is_red() -> None:
     rows = [row for group in shown(EVERY, Wanted("all")).groups for row in group.rows]
     assert sorted((row.state, row.tone) for row in rows) == [

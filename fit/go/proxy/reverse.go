@@ -74,6 +74,7 @@ func passing(
 	onward := func(multiplexed bool) *httputil.ReverseProxy {
 		return &httputil.ReverseProxy{
 			Rewrite: func(passing *httputil.ProxyRequest) {
+				passing.Out.URL.RawQuery = passing.In.URL.RawQuery // also what Go itself would not parse
 				passing.SetURL(upstream)
 				passing.Out.Host = passing.In.Host
 				for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded"} {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from ldfi.experiments.control.folding import fold
 from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.store import Database, balances, classes
-from ldfi.experiments.store.schema import ExperimentRow, FindingRow
+from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.schema import BalanceRow, ExperimentRow, FindingRow
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import PROGRAM, QUICK, World
 from tests.experiments.store.test_retention import known
@@ -100,6 +103,53 @@ def test_whoever_starts_after_lessons_were_folded_knows_the_same_and_tries_the_s
     assert (stood["GET /boot"].run, list(taught.lessons)) == (3, [])
     # And nothing is left to fold
     assert fold(database, world.now + 1, world.now, "ann").rows == 0
+
+
+def test_of_a_campaign_that_is_over_all_lessons_go() -> None:
+    with World.in_memory() as world:
+        # Given a campaign whose first runs are folded
+        campaign = going_on(world)
+        until_run(world, campaign, 2)
+        world.engine.scheduler.shut_down("restart", world.now)
+        fold(world.database, world.now + 1, world.now, "ann")
+        world.engine = Engine(world.database, now=world.now)
+        (campaign,) = world.engine.scheduler.state.campaigns.values()
+        # When it is stopped in a later one
+        world.steps(20)
+        world.engine.scheduler.commands.stop(campaign.id, "enough", "ann", world.now)
+        world.engine.scheduler.shut_down("restart", world.now)
+        # Then what was to go has gone, and nothing is kept for whoever takes it up
+        with world.database.read() as session:
+            expected = folding.due(session, world.now + 1).rows
+        assert 0 < expected == fold(world.database, world.now + 1, world.now, "ann").rows
+        with world.database.read() as session:
+            assert folding.due(session, world.now + 1).rows == 0
+            assert set(session.scalars(select(BalanceRow.campaign_id))) == {balances.ALL}
+
+
+def test_of_two_that_fold_at_once_the_later_one_undoes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with World.in_memory() as world:
+        campaign = going_on(world)
+        until_run(world, campaign, 2)
+        middle = world.now
+        until_run(world, campaign, 3, steps=5)
+        world.engine.scheduler.shut_down("restart", world.now)
+        before = told(world.database, world.now)
+        # Given one that has read what there was up to the second run
+        database = copy.copy(world.database)
+
+        def meanwhile(*given: Any) -> AbstractContextManager[Change]:
+            """Another one folds more, and drops it."""
+            monkeypatch.undo()
+            assert fold(world.database, world.now + 1, world.now, "bob").rows
+            return database.change(*given)
+
+        monkeypatch.setattr(database, "change", meanwhile)
+        fold(database, middle, world.now, "ann")
+        # Then nobody knows less
+        assert told(world.database, world.now) == before
 
 
 def test_what_is_too_young_to_be_dropped_is_folded_all_the_same() -> None:

@@ -31,6 +31,19 @@ def test_who_waited_as_long_as_it_took_lacks_a_timeout() -> None:
     assert found[0].why == "pump waited 8.0 s for tank: no timeout ended it."
 
 
+def test_a_body_that_trickles_wants_a_timeout_for_all_of_it() -> None:
+    found = suggested([f"slow:8@{TANK}"], runs([call(TANK, fired="slow", took=0.0)]))
+    assert missing(found) == ["timeout", "fallback"]
+    assert "a timeout for all of its answer shorter than users wait" in found[0].said
+    assert found[0].why == (
+        "The answer of tank began at once and went on slowly: a timeout that starts anew with each"
+        " piece does not end that."
+    )
+    gave_up = runs([call(TANK, failed=True, fired="slow", took=2.0)])
+    (found_then,) = suggested([f"slow:8@{TANK}"], gave_up)
+    assert found_then.why == "pump gave up on tank after 2.0 s, with nothing instead."
+
+
 def test_who_gave_up_lacks_something_instead() -> None:
     found = suggested([f"delay@{TANK}"], runs([call(TANK, failed=True, fired="delay", took=2.0)]))
     assert missing(found) == ["fallback"]

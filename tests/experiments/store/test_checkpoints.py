@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, chain, checkpoints
 from ldfi.experiments.store.evidence_file import Certified, evidence_file
-from ldfi.experiments.store.schema import RunRow
+from ldfi.experiments.store.retention import Pruned
+from ldfi.experiments.store.schema import CheckpointRow, RunRow
 from ldfi.proof import merkle
+from ldfi.proof.checkpoint import Checkpoint, remains_root
 from ldfi.proof.document import EvidenceFile
 from ldfi.proof.head import Head, SigningKey
 from ldfi.proof.verify import Against, Examined, verify
@@ -23,6 +26,9 @@ from ldfi.testing.world import QUICK, World
 from tests.proof.chain import key_pem, trusted
 
 KEY = SigningKey(key_pem())
+OTHER_KEY = SigningKey(key_pem())
+SMALL = 2
+"""Records that go in one transaction."""
 
 
 @pytest.fixture
@@ -101,6 +107,65 @@ def test_nobody_signs_what_was_changed(lived: tuple[World, Campaign]) -> None:
         row.document = row.document.replace('"purpose":"re', '"purpose":"', 1)
     with pytest.raises(Conflict, match="not what was hashed"):
         checkpoints.prune(db, now + 1, now, "ann")
+
+
+@pytest.fixture
+def small_lots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that several are of one class version, as when more is old another day."""
+    monkeypatch.setattr(checkpoints, "LOT", SMALL)
+
+
+@pytest.mark.usefixtures("small_lots")
+def test_what_was_signed_is_signed_again_with_what_goes_later(
+    lived: tuple[World, Campaign],
+) -> None:
+    world, campaign = lived
+    gone = checkpoints.prune(world.database, world.now + 1, world.now, "ann").rows
+    answer = checked(world, file_of(world, campaign))
+    assert gone > SMALL
+    assert (answer.false, answer.lacking, answer.pruned) == ([], [], gone)
+
+
+@pytest.mark.usefixtures("small_lots")
+def test_what_an_earlier_key_signed_is_signed_by_the_next(lived: tuple[World, Campaign]) -> None:
+    world, campaign = lived
+
+    def rotate(_: Pruned, gone: int) -> None:
+        world.database.keys = (KEY, OTHER_KEY) if gone == SMALL else (OTHER_KEY,)
+
+    gone = checkpoints.prune(world.database, world.now + 1, world.now, "ann", rotate).rows
+    assert gone > 2 * SMALL
+    document = EvidenceFile.from_json(file_of(world, campaign))
+    assert [*document.classes[0].checkpoint.signatures] == [OTHER_KEY.id]  # type: ignore[union-attr]
+    assert not verify(document, Against(trusted(KEY, OTHER_KEY), world.now + 1)).false
+
+
+@pytest.mark.usefixtures("small_lots")
+@pytest.mark.parametrize("checkpoint", ["as it was", "made anew", "taken out"])
+def test_nobody_signs_remains_that_were_changed(
+    lived: tuple[World, Campaign], checkpoint: str
+) -> None:
+    world, _ = lived
+
+    def change_what_stands_for_it(_: Pruned, gone: int) -> None:
+        """Without the key."""
+        with world.database.change(world.now) as change:
+            row = change.session.scalars(select(RunRow).where(RunRow.remains.is_not(None))).first()
+            assert row is not None and row.remains is not None
+            row.remains = json.dumps({**json.loads(row.remains), "fired": ["error@x"]})
+            change.session.flush()
+            signed = change.session.scalars(select(CheckpointRow)).one()
+            if checkpoint == "made anew":
+                was = Checkpoint.from_json(json.loads(signed.document))
+                mine = checkpoints.left(change.session, ("GET /boot", 1))
+                signed.document = json.dumps(replace(was, root=remains_root(mine)).to_json())
+            elif checkpoint == "taken out":
+                change.session.delete(signed)
+
+    with pytest.raises(Conflict, match="not what was signed"):
+        checkpoints.prune(
+            world.database, world.now + 1, world.now, "ann", change_what_stands_for_it
+        )
 
 
 def test_without_the_key_of_a_signed_chain_none_goes(lived: tuple[World, Campaign]) -> None:

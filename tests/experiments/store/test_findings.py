@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from ldfi.experiments.domain.campaign.exploration import FindingChange, FindingNews
+from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import Conflict, NotFound
@@ -21,6 +22,7 @@ from ldfi.experiments.store import findings
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow, NotificationRow
+from tests.experiments.repairs.runs import call, runs
 from tests.experiments.simulated import BOOT
 
 FAULTS = frozenset({"error@b", "error@a"})
@@ -260,7 +262,13 @@ def test_whatever_happens_to_a_finding_its_state_says_so(
 
 
 def tried(
-    database: Database, identity: str, faults: list[str], verdict: str, at: float, hurt: int
+    database: Database,
+    identity: str,
+    faults: list[str],
+    verdict: str,
+    at: float,
+    hurt: int,
+    runs: Runs | None = None,
 ) -> None:
     counts = {"treatment": {"devices": 9, "failures": hurt}}
     with database.change(at) as change:
@@ -269,6 +277,7 @@ def tried(
                 id=identity, campaign_id="c", request_class="GET /", purpose="explore",
                 hypothesis=sorted(faults), faults=[], state="decided", verdict=verdict,
                 created_at=at, ended_at=at, comparison=counts,
+                lesson=None if runs is None else {"runs": runs.to_json()},
             )
         )  # fmt: skip
 
@@ -301,3 +310,18 @@ def test_the_proof_is_the_newest_experiment_that_hurt_with_just_these_failures(
     assert found is not None
     assert (found.experiment_id, found.alone) == ("e3", True)
     assert found.counts["treatment"] == {"devices": 9, "failures": 5}
+
+
+@pytest.mark.parametrize("left", [Runs(), None], ids=["pruned", "folded"])
+def test_where_the_newest_is_old_the_requests_are_those_of_the_one_that_found_it(
+    database: Database, left: Runs | None
+) -> None:
+    # Given a finding whose confirmation has lost its details by age, as the first never does
+    seen = runs([call("pump>http:GET:tank/x", failed=True, fired="error")])
+    tell(database, "open", 1.0)
+    tried(database, "e", [*sorted(FAULTS), "error@c"], "harmful", 1.0, 2, seen)
+    tried(database, "e1", sorted(FAULTS), "harmful", 2.0, 3, left)
+    # Then it is still shown how it fails, beside what the newest counted
+    found = proof(database)
+    assert found is not None
+    assert (found.experiment_id, found.alone, found.runs) == ("e1", True, seen)
