@@ -33,8 +33,11 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop what is old, and nothing that anything rests on: audit, notifications, details of
-    experiments. Lessons are folded into what they came to; of records of runs their hashes stay."""
+    """Drop what is old, and nothing that anything rests on.
+
+    That is audit, notifications and details of experiments. Lessons are folded into what they came
+    to; of records of runs their hashes stay.
+    """
     from ldfi.experiments.cli.signing import signing
     from ldfi.experiments.control import folding
     from ldfi.experiments.process.config import Config
