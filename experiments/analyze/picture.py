@@ -49,16 +49,22 @@ def picture(gist: Gist) -> str:
     """Draw the services as an SVG element; empty where there is but one."""
     if not gist.calls:
         return ""
+    shapes, height = drawn(gist)
+    return (
+        f'<svg class="graph" viewBox="0 0 {WIDTH} {height}" role="img"'
+        f' aria-label="{len(gist.services)} services, those that call above those that are called">'
+        f"{shapes}</svg>"
+    )
+
+
+def drawn(gist: Gist) -> tuple[str, int]:
+    """Draw what is in the picture, and say how high that is, where there is more than a service."""
     standing = {each.name: each.standing for each in gist.services}
     placed = places(gist.calls)
     height = max(place.y for place in placed.values()) + HEIGHT + 4
     lines = "".join(_line(placed[each.above], placed[each.below]) for each in gist.calls)
     boxes = "".join(_box(name, place, standing[name]) for name, place in placed.items())
-    return (
-        f'<svg class="graph" viewBox="0 0 {WIDTH} {height}" role="img"'
-        f' aria-label="{len(placed)} services, those that call above those that are called">'
-        f"{lines}{boxes}</svg>"
-    )
+    return lines + boxes, height
 
 
 def places(calls: tuple[ServiceCall, ...]) -> dict[str, Place]:

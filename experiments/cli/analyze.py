@@ -10,6 +10,7 @@ import typer
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import AsJson
+from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.terminal import console
 
 
@@ -44,6 +45,7 @@ def analyze(
         typer.Option(help="Request features that tell classes apart, e.g. query.page."),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Draw a picture for a chat here.")] = None,
     raw: Annotated[
         bool, typer.Option(help="Add everything known of each class, under exact names.")
     ] = False,
@@ -57,6 +59,8 @@ def analyze(
     from ldfi.experiments.analyze.render import render
     from ldfi.experiments.cli.trace_store import TraceStore, fetched, warn_of_limits, with_names
 
+    if png is not None:
+        need("png")
     paths = paths or []
     if not paths and jaeger is None and tempo is None:
         raise typer.BadParameter("give trace files, --jaeger or --tempo", param_hint="PATHS")
@@ -71,6 +75,10 @@ def analyze(
     warn_of_limits(store, analysis.traces)
     if html is not None:
         html.write_text(page(analysis), encoding="utf-8")
+    if png is not None:
+        from ldfi.experiments.analyze.png import png as drawn
+
+        png.write_bytes(drawn(analysis.gist))
     if as_json:
         typer.echo(json.dumps(analysis.to_json()))
     else:
@@ -79,4 +87,6 @@ def analyze(
             render_details(analysis, console(markup=True))
         if html is not None:
             typer.echo(f"Page written to {html}.")
+        if png is not None:
+            typer.echo(f"Picture written to {png}.")
     raise typer.Exit(exits.FINE if analysis.spans else exits.USAGE)

@@ -15,6 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from ldfi.experiments.cli.help import HelpedCommand, HelpedGroup, readable
+
 PACKAGE: Final = "ldfi.experiments.cli"
 
 
@@ -40,9 +42,9 @@ class CommandRow:
         found, holder = self.found(), typer.Typer(add_completion=False)
         holder.callback()(_nothing)  # without one, Typer takes a single command for the whole
         if isinstance(found, typer.Typer):
-            holder.add_typer(found, name=self.name)
+            holder.add_typer(readable(found), name=self.name)
         else:
-            holder.command(self.name)(found)
+            holder.command(self.name, cls=HelpedCommand)(found)
         command = get_group(holder).commands[self.name]
         if not isinstance(command, TyperCommand | TyperGroup):
             raise TypeError(f"{self.place} is no command")
@@ -164,7 +166,7 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
         CommandRow(
             "prune",
             "prune:prune",
-            "Drop what is old and holds nothing up, and fold old lessons into what they came to.",
+            "Drop what is old, and nothing that anything rests on.",
         ),
         CommandRow("streams", "streams:app", "The topics of Kafka: more partitions for them."),
     ),
@@ -186,7 +188,7 @@ class Listed(TyperCommand):
         return self.row.command().make_context(*args, **kwargs)
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(HelpedGroup):
     """``ldfi``: the group of all rows."""
 
     def __init__(self, **attributes: Any) -> None:

@@ -24,6 +24,7 @@ EXTRAS: Final = {
         "starlette",
     ),
     "kafka": ("kafka",),
+    "png": ("resvg_py",),
     "postgresql": ("psycopg",),
     "signing": ("cryptography",),
 }

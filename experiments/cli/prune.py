@@ -33,9 +33,10 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop what is old and holds nothing up, and fold old lessons into what they came to.
+    """Drop what is old, and nothing that anything rests on.
 
-    Audit, notifications, details of experiments, and records of runs, of which the hashes stay.
+    That is audit, notifications and details of experiments. Lessons are folded into what they came
+    to; of records of runs their hashes stay.
     """
     from ldfi.experiments.cli.signing import signing
     from ldfi.experiments.control import folding

@@ -28,14 +28,17 @@ _ENDLESS: Final = 100_000
 differ at their ends would look alike."""
 
 
-def console(*, stderr: bool = False, markup: bool = False, quiet: bool = False) -> Console:
-    """Make the console that every command prints on.
+def console(
+    *, stderr: bool = False, markup: bool = False, quiet: bool = False, width: int | None = None
+) -> Console:
+    """Make the console that every command prints on, ``width`` columns wide if not as its terminal.
 
     Names hold brackets and colons: they are neither markup nor emoji, and keep one colour. With
     ``markup`` whoever prints has to escape them; colons mean nothing there, either.
     """
     to = sys.stderr if stderr else sys.stdout
-    width = None if to.isatty() or "COLUMNS" in os.environ else _ENDLESS
+    if width is None and not to.isatty() and "COLUMNS" not in os.environ:
+        width = _ENDLESS
     return Console(
         stderr=stderr, markup=markup, emoji=False, highlight=False, width=width, quiet=quiet
     )
