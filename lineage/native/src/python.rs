@@ -142,6 +142,9 @@ impl Small {
     }
 }
 
+/// Parts of about so many spans are not moved to save the room of a few more.
+const SMALL_PART: usize = 4;
+
 /// Spans of one trace that came together.
 #[pyclass(frozen)]
 struct Part {
@@ -316,7 +319,9 @@ impl Python_ {
         }
         let parts = PyList::empty(py);
         for mut part in found {
-            part.spans.shrink_to_fit();
+            if part.spans.capacity() > 2 * SMALL_PART {
+                part.spans.shrink_to_fit();
+            }
             parts.append(Bound::new(py, part)?)?;
         }
         Ok(parts)
