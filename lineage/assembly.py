@@ -106,13 +106,18 @@ class _Open:
             self.plain = recognise(self.parts)
         return self.plain
 
-    def take(self, part: Any) -> None:
+    def take(self, part: Any, most: int) -> bool:
+        """Take a part; False where these would be more spans than that."""
+        size = len(part)
+        if self._held + len(self._spans) + size > most:
+            return False
         if self._spans:
             self._spans += Packed((part,))
         else:
             self.parts.append(part)
-            self._held += len(part)
+            self._held += size
             self.plain = None
+        return True
 
 
 class Assembler:
@@ -198,20 +203,15 @@ class Assembler:
         return late
 
     def _add_parts(self, spans: Packed, now: float) -> list[Span]:
+        find, most = self._by_age.get, self.max_spans_per_trace
         late: list[Span] = []
         for part in spans.parts:
             trace_id = part.trace_id
-            trace = self._by_age.get(trace_id)
-            there = 0 if trace is None else len(trace)
-            if there + len(part) > self.max_spans_per_trace:
-                late += self.add(list(Packed((part,))), now)
-                continue
+            trace = find(trace_id)
             if trace is None or trace.last != now:
                 trace = self._touch(trace_id, trace, now)
-            if trace is None:
+            if trace is None or not trace.take(part, most):
                 late += self.add(list(Packed((part,))), now)
-            else:
-                trace.take(part)
         return late
 
     def reopen(self, trace: Trace, late: Iterable[Span], now: float) -> None:

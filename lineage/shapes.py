@@ -60,6 +60,33 @@ class Shape:
 _Key = tuple[object, ...]
 
 
+class _Tally:
+    """A shape while it is counted. Most requests are of a shape that has all its exemplars, all of
+    them earlier, and only add to its counts."""
+
+    __slots__ = ("_count", "_known", "_last", "_latest", "_shape")
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._count, self._known, self._last = shape.count, shape.known, shape.last
+        self._latest = shape.traces[-1] if len(shape.traces) >= EXEMPLARS else None
+
+    def more(self, at: int, trace_id: str, known: int) -> bool:
+        """Count a request that is no exemplar; False for one that may be."""
+        if self._latest is None or (at, trace_id) <= self._latest:
+            return False
+        self._count += 1
+        self._known += known
+        self._last = max(self._last, at)
+        return True
+
+    def shape(self) -> Shape:
+        """Return the shape with all that was counted."""
+        if self._count == self._shape.count:
+            return self._shape
+        return replace(self._shape, count=self._count, known=self._known, last=self._last)
+
+
 class Shapes:
     """The distinct shapes of some traffic.
 
@@ -72,14 +99,14 @@ class Shapes:
         self.limit = limit
         self.spans = spans
         self.overflow = 0
-        self._shapes: dict[_Key, Shape] = {}
+        self._tallies: dict[_Key, _Tally] = {}
 
     def __iter__(self) -> Iterator[Shape]:
         """List every shape, in an order that depends only on what they are."""
-        return iter(sorted(self._shapes.values(), key=_rank))
+        return iter(sorted(self._all(), key=_rank))
 
     def __len__(self) -> int:
-        return len(self._shapes)
+        return len(self._tallies)
 
     def add(
         self, run: Lineage, success: bool | None = None, told: frozenset[str] = frozenset()
@@ -92,29 +119,36 @@ class Shapes:
         at = run.start
         hidden = failed and not run.root_error
         known = int(success is not None)
-        self._take(Shape(run, outcome, hidden, told, 1, at, at, ((at, run.trace_id),), known))
+        key = _key(run, outcome, hidden, told)
+        tally = self._tallies.get(key)
+        if tally is None or not tally.more(at, run.trace_id, known):
+            one = ((at, run.trace_id),)
+            self._take(key, Shape(run, outcome, hidden, told, 1, at, at, one, known))
 
     def merge(self, other: Shapes) -> None:
         """Take everything another collection has seen."""
         self.overflow += other.overflow
-        for shape in other._shapes.values():
-            self._take(shape)
+        for shape in other._all():
+            self._take(_key_of(shape), shape)
 
     def renamed(self, rename: Callable[[Lineage], Lineage]) -> Shapes:
         """Rename the points of the same traffic; shapes may fall together."""
         result = Shapes(self.limit, self.spans)
         result.overflow = self.overflow
-        for shape in self._shapes.values():
-            result._take(replace(shape, lineage=rename(shape.lineage)))
+        for shape in self._all():
+            renamed = replace(shape, lineage=rename(shape.lineage))
+            result._take(_key_of(renamed), renamed)
         return result
 
-    def _take(self, shape: Shape) -> None:
-        key = _key(shape)
-        known = self._shapes.get(key)
+    def _all(self) -> Iterator[Shape]:
+        return (tally.shape() for tally in self._tallies.values())
+
+    def _take(self, key: _Key, shape: Shape) -> None:
+        known = self._tallies.get(key)
         if known is not None:
-            self._shapes[key] = self._kept(_together(known, shape))
-        elif len(self._shapes) < self.limit:
-            self._shapes[key] = self._kept(shape)
+            self._tallies[key] = _Tally(self._kept(_together(known.shape(), shape)))
+        elif len(self._tallies) < self.limit:
+            self._tallies[key] = _Tally(self._kept(shape))
         else:
             self.overflow += shape.count
 
@@ -125,11 +159,25 @@ class Shapes:
         return replace(shape, lineage=replace(run, trace=Trace(run.trace_id, ())))
 
 
-def _key(shape: Shape) -> _Key:
-    run = shape.lineage
-    features = tuple(sorted(run.features.items()))
-    points = (run.support, run.called, run.survived, run.fired, run.detached, run.unseen)
-    return (run.service, features, shape.outcome, shape.hidden, shape.told, *points)
+def _key_of(shape: Shape) -> _Key:
+    return _key(shape.lineage, shape.outcome, shape.hidden, shape.told)
+
+
+def _key(run: Lineage, outcome: ShapeOutcome, hidden: bool, told: frozenset[str]) -> _Key:
+    features = run.features
+    return (
+        run.service,
+        tuple(sorted(features.items())) if features else (),
+        outcome,
+        hidden,
+        told,
+        run.support,
+        run.called,
+        run.survived,
+        run.fired,
+        run.detached,
+        run.unseen,
+    )
 
 
 def _together(one: Shape, other: Shape) -> Shape:

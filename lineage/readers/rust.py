@@ -8,6 +8,7 @@ are as many as threads that read at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ldfi.lineage.machine_code import extension
@@ -57,18 +58,19 @@ class Extension:
         self._oracle = oracle
         self._idle: list[Any] = []
 
-    def read(self, body: bytes) -> Batch | None:
-        """Read a body; None where the reference is to do it."""
+    def read(self, bodies: Sequence[bytes]) -> list[Batch | None]:
+        """Read bodies; None in the place of each that the reference is to read."""
         module = extension()
         if module is None:
-            return None
+            return [None] * len(bodies)
         try:
             reader = self._idle.pop()
         except IndexError:
             reader = module.Reader(self._oracle.wanted(), self._oracle)
-        found = reader.read(body)
+        found = reader.read(bodies)
         self._idle.append(reader)  # one that failed is not used again
-        if found is None:
-            return None
-        plain, given, rejected = found
-        return Batch(Packed(given) if plain else spans_of(given), rejected)
+        return [None if each is None else _batch(*each) for each in found]
+
+
+def _batch(plain: bool, given: list[Any], rejected: int) -> Batch:
+    return Batch(Packed(given) if plain else spans_of(given), rejected)

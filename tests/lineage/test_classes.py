@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ldfi.fit.predicate import Predicate
 from ldfi.lineage.classes import discover
 from ldfi.lineage.lineage import Lineage
 from ldfi.lineage.renaming import learned_names, renamed
-from ldfi.lineage.shapes import Shapes
+from ldfi.lineage.shapes import EXEMPLARS, Shapes
 from ldfi.testing.spans import lineage, span
 
 
@@ -191,3 +194,23 @@ def test_renaming_reaches_everything() -> None:
     assert run.survived == {"failed@y"}
     assert run.relied_on == {"error@x", "error@y", "delay@x", "delay@y"}
     assert sorted(call.point for call in run.tree.calls) == ["x", "y"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from("ab"), st.sampled_from([None, True]))))
+def test_shapes_counted_one_by_one_are_what_counting_all_of_them_says(
+    seen: list[tuple[int, str, bool | None]],
+) -> None:
+    # Given requests of two shapes, in any order, some of them at the same time and some the same
+    runs = [(replace(request(p, at=at), trace_id=f"{p}{at}"), success) for at, p, success in seen]
+    collected = Shapes()
+    for run, success in runs:
+        collected.add(run, success)
+    for shape in collected:
+        alike = [(r, s) for r, s in runs if r.support == shape.lineage.support]
+        starts = sorted(run.start for run, _ in alike)
+        firsts = sorted({(run.start, run.trace_id) for run, _ in alike})[:EXEMPLARS]
+        assert (shape.count, shape.first, shape.last) == (len(alike), starts[0], starts[-1])
+        assert shape.known == sum(success is not None for _, success in alike)
+        assert list(shape.traces) == firsts
+        assert shape.lineage.trace_id == firsts[0][1]
+    assert sum(shape.count for shape in collected) == len(runs)

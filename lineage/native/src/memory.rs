@@ -113,6 +113,18 @@ struct Values {
     others: Numbers,
 }
 
+/// The attribute that stood at some place in the span before, and its number. Spans of one service
+/// say most things just as the one before them did, and then nothing is looked up.
+#[derive(Debug, Default)]
+struct Latest {
+    attribute: Vec<u8>,
+    number: u32,
+}
+
+/// Places in a span that are remembered so, and bytes of an attribute.
+const PLACES: usize = 32;
+const SHORT: usize = 128;
+
 /// Values of one attribute that are remembered.
 const MOST_VALUES: usize = 1 << 16;
 
@@ -124,6 +136,7 @@ const MOST: usize = 300_000;
 pub struct Memory {
     wanted: [Table<Box<[u8]>, Values>; 3],
     odd: [Numbers; 3],
+    latest: [Vec<Latest>; 3],
     services: Numbers,
     operations: Table<Box<[u8]>, Operation>,
     remembered: usize,
@@ -157,6 +170,7 @@ impl Memory {
         Memory {
             wanted: Group::ALL.map(table),
             odd: Group::ALL.map(|_| Table::default()),
+            latest: Group::ALL.map(|_| Vec::new()),
             services: Table::default(),
             operations: Table::default(),
             remembered: 0,
@@ -176,6 +190,7 @@ impl Memory {
             values.others = Table::default();
         }
         self.odd = Group::ALL.map(|_| Table::default());
+        self.latest = Group::ALL.map(|_| Vec::new());
         self.services = Table::default();
         self.operations = Table::default();
         self.remembered = 0;
@@ -211,8 +226,15 @@ impl Memory {
     ) -> Result<Operation, Unknown<O::Error>> {
         let group = Group::of(asked.kind);
         room.numbers.clear();
-        for attribute in attributes {
-            room.numbers.push(self.attribute(group, attribute, oracle.as_deref_mut())?);
+        for (place, attribute) in attributes.iter().enumerate() {
+            let number = if let Some(number) = self.again(group, place, attribute) {
+                number
+            } else {
+                let number = self.attribute(group, attribute, oracle.as_deref_mut())?;
+                self.note(group, place, attribute, number);
+                number
+            };
+            room.numbers.push(number);
         }
         room.write(asked);
         if let Some(&known) = self.operations.get(room.key.as_slice()) {
@@ -222,6 +244,27 @@ impl Memory {
         let operation = asking(oracle, |oracle| oracle.operation(&asked))?;
         self.operations.insert(room.key.as_slice().into(), operation);
         Ok(operation)
+    }
+
+    #[inline]
+    fn again(&self, group: Group, place: usize, attribute: &[u8]) -> Option<u32> {
+        let latest = self.latest.get(group as usize)?.get(place)?;
+        (latest.attribute == attribute && !attribute.is_empty()).then_some(latest.number)
+    }
+
+    fn note(&mut self, group: Group, place: usize, attribute: &[u8], number: u32) {
+        let Some(places) = self.latest.get_mut(group as usize) else { return };
+        if place >= PLACES || attribute.len() > SHORT {
+            return;
+        }
+        if places.len() <= place {
+            places.resize_with(place + 1, Latest::default);
+        }
+        if let Some(latest) = places.get_mut(place) {
+            latest.attribute.clear();
+            latest.attribute.extend_from_slice(attribute);
+            latest.number = number;
+        }
     }
 
     #[inline]

@@ -11,12 +11,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::memory::{Asked, Group, Memory, Operation, Oracle, Wanted};
-use crate::reading::{read, Span};
+use crate::reading::{read, Read, Span};
 use crate::same::{same, Form};
 use crate::shelf::{self, Meaning, Node};
 
 /// What both sides have agreed on. Python uses no other than the one it knows.
-const INTERFACE: u32 = 1;
+const INTERFACE: u32 = 2;
 
 #[pymodule]
 fn ldfi_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -43,6 +43,10 @@ fn form_of(name: &str) -> Form {
     }
 }
 
+/// Bytes of a body for which it does not pay to let others run Python: they take microseconds, and
+/// who has let go may have to wait for milliseconds.
+const SHORT: usize = 4 << 10;
+
 /// Reads bodies, and remembers what it has asked `oracle` before. For one thread at a time.
 #[pyclass]
 struct Reader {
@@ -66,29 +70,54 @@ impl Reader {
         Reader { memory, python: Python_::new(oracle.unbind()) }
     }
 
-    /// Read a body: its parts of traces, and how many spans could not be used. Where a span has
-    /// links, or a parent that is none, rows of all spans instead. None where the reference is to
-    /// read it. Others may run Python meanwhile.
+    /// Read bodies: of each its parts of traces, and how many spans could not be used. Where a span
+    /// has links, or a parent that is none, rows of all spans instead. None where the reference is
+    /// to read it. Others may run Python meanwhile, unless there is little to read.
     fn read<'py>(
         &mut self,
         py: Python<'py>,
-        body: &Bound<'py, PyBytes>,
-    ) -> PyResult<Option<(bool, Bound<'py, PyList>, usize)>> {
+        bodies: Vec<Bound<'py, PyBytes>>,
+    ) -> PyResult<Vec<Option<Told<'py>>>> {
         if self.memory.is_full() {
             self.memory.forget();
             self.python.forget();
         }
-        let (bytes, memory) = (body.as_bytes(), &mut self.memory);
-        let done = py.detach(|| catch_unwind(AssertUnwindSafe(|| read(bytes, memory))));
-        let Ok(Ok(mut found)) = done else { return Ok(None) };
-        found.ask(&mut self.memory, &mut self.python.asked_in(py))?;
-        let plain = found.spans.iter().all(Span::is_plain);
-        let list = if plain {
-            self.python.parts(py, &found.spans)?
-        } else {
-            self.python.rows(py, &found.spans)?
-        };
-        Ok(Some((plain, list, found.rejected)))
+        let bodies: Vec<&[u8]> = bodies.iter().map(PyBytesMethods::as_bytes).collect();
+        let (memory, python) = (&mut self.memory, &self.python);
+        let mut decode =
+            || -> Vec<_> { bodies.iter().map(|body| decoded(body, memory, python)).collect() };
+        let short = bodies.iter().map(|body| body.len()).sum::<usize>() < SHORT;
+        let found = if short { decode() } else { py.detach(decode) };
+        found.into_iter().map(|each| each.map(|each| self.told(py, each)).transpose()).collect()
+    }
+}
+
+/// Whether there are parts, these or rows, and how many spans could not be used.
+type Told<'py> = (bool, Bound<'py, PyList>, usize);
+
+/// What is read of a body, and its parts where nothing has to be asked for them.
+type Decoded<'a> = (Read<'a>, Option<Vec<Divided>>);
+
+fn decoded<'a>(body: &'a [u8], memory: &mut Memory, python: &Python_) -> Option<Decoded<'a>> {
+    catch_unwind(AssertUnwindSafe(|| {
+        let found = read(body, memory).ok()?;
+        let parts = if found.is_known() { python.divide(&found.spans) } else { None };
+        Some((found, parts))
+    }))
+    .ok()?
+}
+
+impl Reader {
+    fn told<'py>(&mut self, py: Python<'py>, found: Decoded) -> PyResult<Told<'py>> {
+        let (mut found, mut parts) = found;
+        if !found.is_known() {
+            found.ask(&mut self.memory, &mut self.python.asked_in(py))?;
+            parts = self.python.divide(&found.spans);
+        }
+        match parts {
+            Some(parts) => Ok((true, handed_over(py, parts)?, found.rejected)),
+            None => Ok((false, self.python.rows(py, &found.spans)?, found.rejected)),
+        }
     }
 }
 
@@ -141,6 +170,9 @@ impl Small {
         Node { id: self.id, parent: self.parent, meaning: &self.known }
     }
 }
+
+/// Parts of about so many spans are not moved to save the room of a few more.
+const SMALL_PART: usize = 4;
 
 /// Spans of one trace that came together.
 #[pyclass(frozen)]
@@ -239,6 +271,18 @@ impl Shelf {
     }
 }
 
+/// A trace's id and its spans.
+type Divided = ([u8; 16], Vec<Small>);
+
+fn handed_over(py: Python<'_>, parts: Vec<Divided>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for (trace_id, spans) in parts {
+        let trace_id = hexadecimal(py, &trace_id).unbind();
+        list.append(Bound::new(py, Part { trace_id, spans })?)?;
+    }
+    Ok(list)
+}
+
 /// What Python has told, by number.
 struct Python_ {
     oracle: Py<PyAny>,
@@ -286,40 +330,40 @@ impl Python_ {
         Ok(rows)
     }
 
-    /// Divide plain spans by trace, in the order in which the traces come.
-    fn parts<'py>(&self, py: Python<'py>, spans: &[Span]) -> PyResult<Bound<'py, PyList>> {
+    /// Divide spans by trace, in the order in which the traces come; none where one of them is not
+    /// plain. Needs nobody.
+    fn divide(&self, spans: &[Span]) -> Option<Vec<Divided>> {
+        if !spans.iter().all(Span::is_plain) {
+            return None;
+        }
         let mut places: HashMap<[u8; 16], usize, RandomState> = HashMap::default();
-        let mut found: Vec<Part> = Vec::new();
+        let mut found: Vec<Divided> = Vec::new();
         let mut latest: Option<(&[u8; 16], usize)> = None;
         for (number, span) in spans.iter().enumerate() {
             let place = match latest {
                 Some((id, place)) if id == span.trace_id => place,
                 _ => *places.entry(*span.trace_id).or_insert_with(|| {
-                    let trace_id = hexadecimal(py, span.trace_id).unbind();
-                    found.push(Part { trace_id, spans: Vec::new() });
+                    found.push((*span.trace_id, Vec::new()));
                     found.len() - 1
                 }),
             };
             latest = Some((span.trace_id, place));
-            if let (Some(part), Some(known)) =
-                (found.get_mut(place), self.operations.get(index(span.operation)))
-            {
-                part.spans.push(Small {
-                    id: *span.span_id,
-                    parent: span.parent_id.and_then(|id| id.try_into().ok()),
-                    start: span.start,
-                    end: span.end,
-                    place: u32::try_from(number).unwrap_or(u32::MAX),
-                    known: known.clone(),
-                });
+            let known = self.operations.get(index(span.operation))?;
+            found.get_mut(place)?.1.push(Small {
+                id: *span.span_id,
+                parent: span.parent_id.and_then(|id| id.try_into().ok()),
+                start: span.start,
+                end: span.end,
+                place: u32::try_from(number).unwrap_or(u32::MAX),
+                known: known.clone(),
+            });
+        }
+        for (_, part) in &mut found {
+            if part.capacity() > 2 * SMALL_PART {
+                part.shrink_to_fit();
             }
         }
-        let parts = PyList::empty(py);
-        for mut part in found {
-            part.spans.shrink_to_fit();
-            parts.append(Bound::new(py, part)?)?;
-        }
-        Ok(parts)
+        Some(found)
     }
 
     fn links<'py>(&self, py: Python<'py>, links: &[&[u8]]) -> PyResult<Bound<'py, PyAny>> {
@@ -405,10 +449,12 @@ fn index(number: u32) -> usize {
 }
 
 fn hexadecimal<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyString> {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or_default();
-    let text: String =
-        bytes.iter().flat_map(|&byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0'));
+    let mut text = String::with_capacity(2 * bytes.len());
+    for &byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
+    }
     PyString::new(py, &text)
 }

@@ -137,6 +137,12 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
+    /// Whether nothing has to be asked.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Ask what is not known.
     ///
     /// # Errors

@@ -52,6 +52,10 @@ fn without_identifiers(value: &str, from: usize) -> Cow<'_, str> {
     let Some((head, path)) = value.split_at_checked(from) else {
         return Cow::Borrowed(value);
     };
+    // every identifier has a digit, or the dashes of a UUID
+    if !path.bytes().any(|byte| byte.is_ascii_digit() || byte == b'-') {
+        return Cow::Borrowed(value);
+    }
     let mut segments = path.split_inclusive(['/', '?', '#']);
     let mut made = String::with_capacity(value.len());
     made.push_str(head);

@@ -71,6 +71,16 @@ impl<'a> Fields<'a> {
 /// Strange: it is cut short, too large, or longer than it needs to be.
 #[inline]
 pub fn number(rest: &mut &[u8]) -> Result<u64, Strange> {
+    match *rest {
+        [byte @ 0..=0x7f, tail @ ..] => {
+            *rest = tail;
+            Ok(u64::from(*byte))
+        }
+        _ => longer(rest),
+    }
+}
+
+fn longer(rest: &mut &[u8]) -> Result<u64, Strange> {
     let mut value = 0;
     for (at, &byte) in rest.iter().enumerate().take(10) {
         let bits = u64::from(byte & 0x7f);
