@@ -89,8 +89,10 @@ def finding_story(
     first. ``public_url``: where this service is; empty where it does not know."""
     finding, callees = explained.row, explained.callees
     subject = explained.subject(public_url)
-    harmful = next((each for each in experiments if each.verdict == "harmful"), None)
-    runs = runs_shown(harmful)
+    hurt = [each for each in experiments if each.verdict == "harmful"]
+    harmful = next(iter(hurt), None)
+    proof = explained.proof
+    runs = proof.runs if proof is not None else runs_shown(harmful)
     named = {**callees, **callees_of(runs)}
     both = (
         (runs.control, runs.treated)
@@ -103,7 +105,7 @@ def finding_story(
         meaning=MEANINGS.get(finding.state, ""),
         causes=tuple(said_fault(fault, named) for fault in finding.faults),
         saw=said_outcome(harmful.comparison) if harmful is not None else "",
-        spread=_spread(harmful),
+        spread=_spread(next((each for each in hurt if each.lesson), None)),
         detail=_detail(runs.treated),
         evidence=tuple(Evidence(each, said_outcome(each.comparison)) for each in experiments),
         history=tuple(history),

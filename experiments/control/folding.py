@@ -25,7 +25,7 @@ from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.known_class import KnownClass
-from ldfi.experiments.store import balances, campaigns, classes
+from ldfi.experiments.store import balances, campaigns, classes, findings
 from ldfi.experiments.store.balances import ALL, Stood
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.retention import LOT, Pruned, Told
@@ -33,7 +33,6 @@ from ldfi.experiments.store.schema import (
     BalanceRow,
     CampaignRow,
     ExperimentRow,
-    FindingRow,
     RunRow,
 )
 
@@ -74,7 +73,7 @@ def fold(
 def due(session: Session, before: float) -> Pruned:
     """Count the lessons that are old enough. Nothing is changed."""
     runs = {row.id: row.run for row in campaigns.live(session)}
-    old = [ExperimentRow.ended_at < before, *_covered(runs)]
+    old = [ExperimentRow.ended_at < before, *_covered(session, runs)]
     return Pruned(
         WHAT, session.scalar(select(func.count(ExperimentRow.id)).where(*old)) or 0, before
     )
@@ -140,7 +139,7 @@ def _drop(database: Database, before: float, now: float, who: str, told: Told | 
     with database.read() as session:
         runs = dict.fromkeys((row.id for row in campaigns.live(session)), 0)
         runs |= balances.runs(session)
-        chosen = [ExperimentRow.ended_at < before, *_covered(runs), *_folded()]
+        chosen = [ExperimentRow.ended_at < before, *_covered(session, runs), *_folded()]
         keys = session.scalars(select(ExperimentRow.id).where(*chosen)).all()
     for start in range(0, len(keys), LOT):
         some = keys[start : start + LOT]
@@ -155,7 +154,7 @@ def _drop(database: Database, before: float, now: float, who: str, told: Told | 
     return Pruned(WHAT, len(keys), before)
 
 
-def _covered(runs: Mapping[str, int]) -> list[ColumnElement[bool]]:
+def _covered(session: Session, runs: Mapping[str, int]) -> list[ColumnElement[bool]]:
     """Choose lessons that no campaign that goes on will ask for. ``runs``: of such campaigns, the
     one before which all is told."""
     over = ExperimentRow.campaign_id.not_in(runs)
@@ -168,7 +167,7 @@ def _covered(runs: Mapping[str, int]) -> list[ColumnElement[bool]]:
         ExperimentRow.lesson.is_not(None),
         or_(over, *told),
         or_(in_chain, ExperimentRow.armed_at.is_(None)),
-        ExperimentRow.id.not_in(select(FindingRow.experiment_id)),
+        ExperimentRow.id.not_in(findings.shown_by(session)),
     ]
 
 

@@ -102,6 +102,14 @@ def proofs(session: Session, found: Sequence[FindingRow]) -> dict[str, Proof]:
     return best
 
 
+def shown_by(session: Session) -> set[str]:
+    """List the experiments that findings name, and those that show best that they hurt: a finding
+    may be named by one that was survived, and told what of an earlier harm was to blame."""
+    every = list(session.scalars(select(FindingRow)))
+    proof = {each.experiment_id for each in proofs(session, every).values()}
+    return proof | {row.experiment_id for row in every}
+
+
 _TRIED: Final = (ExperimentRow.id, ExperimentRow.request_class, ExperimentRow.hypothesis)
 
 

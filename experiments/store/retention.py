@@ -22,13 +22,12 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, delete, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from ldfi.experiments.store import positions
+from ldfi.experiments.store import findings, positions
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.schema import (
     AuditRow,
     DeliveryRow,
     ExperimentRow,
-    FindingRow,
     FlagRow,
     MaintenanceRow,
     NotificationRow,
@@ -198,7 +197,7 @@ def _seen(session: Session, before: float) -> list[ColumnElement[bool]]:
     return [
         ExperimentRow.ended_at >= since,
         ExperimentRow.ended_at < before,
-        ExperimentRow.id.not_in(select(FindingRow.experiment_id)),
+        ExperimentRow.id.not_in(findings.shown_by(session)),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import select
 
+from ldfi.experiments.control.folding import fold
+from ldfi.experiments.store import Database, retention
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from tests.dashboards.browsing import Markup, Site, counting, site, text_of
 from tests.dashboards.seeded import Seeded, crowd
@@ -43,8 +46,6 @@ def double(seeded_file: tuple[Path, Seeded]) -> str:
 
 
 def found(file: tuple[Path, Seeded], size: int, name: str) -> list[str]:
-    from ldfi.experiments.store import Database
-
     database = Database(f"sqlite:///{file[0]}")
     with database.read() as session:
         rows = session.scalars(select(FindingRow).where(FindingRow.request_class == name))
@@ -83,6 +84,21 @@ def test_a_finding_can_be_read_by_whoever_has_never_heard_of_points(
     assert "Any one of these failures alone is survived: it takes all 2 of them." in text
     assert "api's call to popular (GET /top) is refused" in text
     assert f"ldfi reproduce {double} --target https://staging.example.com" in text
+
+
+def test_a_finding_is_told_the_same_when_all_that_may_go_has_gone(
+    seeded_url: str, double: str
+) -> None:
+    # Given a year in which nothing happened, and a prune
+    database, now = Database(seeded_url), time.time() + 365 * 86_400
+    retention.prune(database, retention.Retention(audit=4e7, details=1.0), now, "ann")
+    assert fold(database, now, now, "ann").rows
+    database.close()
+    # Then there is still a request that shows how it fails, and what would mend it
+    with site(service(seeded_url)) as years_later:
+        text = text_of(years_later.logged_in("viewer").get(f"/findings/{double}"))
+    assert "A good run beside a bad one" in text
+    assert "Suggestions, read from one failed request" in text
 
 
 def test_a_finding_shows_a_good_run_beside_a_bad_one(here: Site, double: str) -> None:

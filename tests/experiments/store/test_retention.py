@@ -76,7 +76,7 @@ def test_whoever_starts_from_what_is_left_knows_the_same(database: Database) -> 
     world.engine.scheduler.shut_down("restart", world.now)
     before, now = known(database, world.now), world.now + 1_000.0
     with database.read() as session:
-        shown = {row.experiment_id for row in session.scalars(select(FindingRow))}
+        shown = set(_shown(session))
         runs = {row.id: (row.lesson or {}).get("runs") for row in _experiments(session)}
         records = [row.document for row in session.scalars(select(RunRow))]
     assert any(runs.values())
@@ -97,6 +97,15 @@ def test_whoever_starts_from_what_is_left_knows_the_same(database: Database) -> 
     with database.read() as session:
         again = {each.what: each.rows for each in due(session, MOMENT, now)}
     assert again["details of experiments"] == 0
+
+
+def _shown(session: Any) -> Iterator[str]:
+    """What findings name, and the newest that hurt with just their failures."""
+    for row in session.scalars(select(FindingRow)):
+        yield row.experiment_id
+        tried = [each for each in _experiments(session) if each.verdict == "harmful"]
+        same = [each for each in tried if sorted(each.hypothesis) == sorted(row.faults)]
+        yield from (each.id for each in sorted(same, key=lambda each: each.ended_at or 0.0)[-1:])
 
 
 def _experiments(session: Any) -> list[ExperimentRow]:
