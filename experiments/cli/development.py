@@ -10,26 +10,31 @@ from ldfi.experiments.cli.init import as_file, as_shell, blocks, made, write
 from ldfi.experiments.errors import Invalid
 
 FILE: Final = Path("ldfi.env")
+ALONE: Final = {"LDFI_OUTCOMES": "root", "LDFI_EXPORT_INTERVAL": "1"}
+"""What holds where nobody says else: on a machine of one's own no devices report, and services
+export as often as :func:`told` tells them."""
+EXPORT: Final = {"OTEL_BSP_SCHEDULE_DELAY": "500"}
+"""Milliseconds; by default it is five seconds, and each step of an experiment waits for spans."""
 
 
 def take_in(url: str) -> None:
     """Take keys and tokens from ``ldfi.env``, which is made where there is none for a service at
     ``url``.
 
-    What the environment says already stays. Whether a request went well is taken from its root
-    span unless ``LDFI_OUTCOMES`` says else: on a machine of one's own no devices report. Raises
-    Invalid where the file cannot be read or written.
+    What the environment says already stays. Raises Invalid where the file cannot be read or
+    written.
     """
     if not FILE.exists():
         write(FILE, as_file(made(url)), force=False)
-    for name, value in {**_read(FILE), "LDFI_OUTCOMES": "root"}.items():
+    for name, value in {**_read(FILE), **ALONE}.items():
         os.environ.setdefault(name, value)
 
 
 def told(url: str) -> str:
     """Say what services and edges must be told, which reach the service at ``url``."""
+    often = {kind: variables | EXPORT for kind, variables in blocks(url).items()}
     return f"# {FILE} holds your keys and tokens. Keep it out of version control.\n\n" + as_shell(
-        FILE.resolve(), blocks(url), serving=False
+        FILE.resolve(), often, serving=False
     )
 
 
