@@ -96,7 +96,7 @@ def _lines(raw: IO[bytes]) -> Iterator[Batch]:
         if not line.strip():
             continue
         try:
-            batch = formats.read_value(_parse(line))
+            batch = formats.read_json(line)
         except UnreadableTraces as error:
             reason = reason or error
             yield Batch([], 1) if good else Batch([], 0)
@@ -111,18 +111,11 @@ def _document(raw: IO[bytes]) -> Iterator[Batch]:
     begin = raw.tell()
     whole = raw.read(_MAX_LINE + 1)
     if len(whole) <= _MAX_LINE:
-        yield formats.read_value(_parse(whole))
+        yield formats.read_json(whole)
         return
     raw.seek(begin)
     for element in elements(raw):
         yield formats.read_value(element)
-
-
-def _parse(text: bytes) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableTraces(f"no JSON: {error}") from error
 
 
 def _protobuf(raw: IO[bytes]) -> Iterator[Batch]:

@@ -9,7 +9,7 @@ from typing import Any
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers import jaeger, jaeger_model, otlp_json, zipkin
 from ldfi.lineage.readers.batch import Batch
-from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.readers.otlp import decode_json_natively, decode_protobuf
 from ldfi.lineage.span import Span
 
 
@@ -21,8 +21,16 @@ def read_message(body: bytes) -> Batch:
     """
     if not body.startswith((b"{", b"[")):
         return decode_protobuf(body)
+    return read_json(body)
+
+
+def read_json(text: bytes) -> Batch:
+    """Read what a piece of JSON holds, whichever format it is in. Raises UnreadableTraces."""
+    batch = decode_json_natively(text)
+    if batch is not None:
+        return batch
     try:
-        value = json.loads(body)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UnreadableTraces(f"no JSON: {error}") from error
     return read_value(value)

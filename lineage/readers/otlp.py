@@ -137,6 +137,13 @@ def decode_together(bodies: Sequence[bytes]) -> list[Batch | None]:
     return _extension.read(bodies)
 
 
+def decode_json_natively(body: bytes) -> Batch | None:
+    """Read OTLP as JSON by the extension; None for what :mod:`ldfi.lineage.readers.otlp_json` has
+    to read, whatever it is."""
+    (batch,) = _extension.read([body], as_json=True)
+    return batch
+
+
 def decode_in_python(body: bytes) -> Batch:
     """Do what :func:`decode_protobuf` does, without the extension."""
     request = SlimRequest()

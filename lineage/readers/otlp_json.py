@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from ldfi.lineage.attributes import Fields, wanted
 from ldfi.lineage.errors import UnreadableTraces
-from ldfi.lineage.operation import KINDS, operation
+from ldfi.lineage.operation import KINDS, Operation, operation
 from ldfi.lineage.readers import ids
 from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.otlp import decode_json_natively
 from ldfi.lineage.span import Links, Span
 
 _GROUPS = ("resourceSpans", "resource_spans", "batches")
@@ -24,7 +26,16 @@ _STATUS = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
 
 
 def decode_json(body: bytes | str) -> Batch:
-    """Read one OTLP-JSON document. Raises UnreadableTraces for what is none."""
+    """Read one OTLP-JSON document, by the extension where that can. Raises UnreadableTraces for
+    what is none."""
+    batch = decode_json_natively(
+        body if isinstance(body, bytes) else body.encode(errors="surrogatepass")
+    )
+    return decode_json_in_python(body) if batch is None else batch
+
+
+def decode_json_in_python(body: bytes | str) -> Batch:
+    """Do what :func:`decode_json` does, without the extension."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -73,25 +84,34 @@ def _span(service: str, raw: Any) -> Span | None:
     if trace_id is None or span_id is None or start <= 0:
         return None
     end = _integer(_get(raw, "endTimeUnixNano", "end_time_unix_nano"))
-    name, kind = _text(_get(raw, "name")), _kind(_get(raw, "kind"))
-    status = _get(raw, "status")
-    events = [_get(event, "name") for event in _list(_get(raw, "events"))]
     return Span(
         trace_id,
         span_id,
         ids.span_id(_text(_get(raw, "parentSpanId", "parent_span_id"))),
         start,
         max(start, end),
-        operation(
-            service,
-            name,
-            kind,
-            _code(_get(status, "code")),
-            "exception" in events,
-            read_fields(kind, _list(_get(raw, "attributes"))),
-        ),
+        _operation(service, raw),
         _links(_list(_get(raw, "links"))),
     )
+
+
+def _operation(service: str, raw: Any) -> Operation:
+    """Read what a span means. An exception counts where a call says no other way how it ended, as
+    in OTLP over protocol buffers."""
+    kind = _kind(_get(raw, "kind"))
+    fields = read_fields(kind, _list(_get(raw, "attributes")))
+    meaning = partial(
+        operation,
+        service,
+        _text(_get(raw, "name")),
+        kind,
+        _code(_get(_get(raw, "status"), "code")),
+    )
+    what = meaning(False, fields)
+    if what.failed is not None or not what.point:
+        return what
+    events = [_get(event, "name") for event in _list(_get(raw, "events"))]
+    return meaning(True, fields) if "exception" in events else what
 
 
 def _links(given: list[Any]) -> Links:

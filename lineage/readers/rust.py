@@ -58,8 +58,9 @@ class Extension:
         self._oracle = oracle
         self._idle: list[Any] = []
 
-    def read(self, bodies: Sequence[bytes]) -> list[Batch | None]:
-        """Read bodies; None in the place of each that the reference is to read."""
+    def read(self, bodies: Sequence[bytes], as_json: bool = False) -> list[Batch | None]:
+        """Read bodies of OTLP as protobuf, or as JSON; None in the place of each that the reference
+        is to read."""
         module = extension()
         if module is None:
             return [None] * len(bodies)
@@ -67,7 +68,7 @@ class Extension:
             reader = self._idle.pop()
         except IndexError:
             reader = module.Reader(self._oracle.wanted(), self._oracle)
-        found = reader.read(bodies)
+        found = reader.read(bodies, as_json)
         self._idle.append(reader)  # one that failed is not used again
         return [None if each is None else _batch(*each) for each in found]
 

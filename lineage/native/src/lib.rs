@@ -9,6 +9,7 @@
 //! than a small multiple of what came in.
 
 pub mod attribute;
+pub mod json;
 pub mod memory;
 pub mod reading;
 pub mod request;

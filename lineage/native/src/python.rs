@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value)] // what Python hands over it keeps
 
+use std::borrow::Cow;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
@@ -10,13 +11,14 @@ use hashbrown::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
+use crate::json::rewritten;
 use crate::memory::{Asked, Group, Memory, Operation, Oracle, Wanted};
 use crate::reading::{read, Read, Span};
 use crate::same::{same, Form};
 use crate::shelf::{self, Meaning, Node};
 
 /// What both sides have agreed on. Python uses no other than the one it knows.
-const INTERFACE: u32 = 2;
+const INTERFACE: u32 = 3;
 
 #[pymodule]
 fn ldfi_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -72,24 +74,38 @@ impl Reader {
 
     /// Read bodies: of each its parts of traces, and how many spans could not be used. Where a span
     /// has links, or a parent that is none, rows of all spans instead. None where the reference is
-    /// to read it. Others may run Python meanwhile, unless there is little to read.
+    /// to read it. Others may run Python meanwhile, unless there is little to read. `as_json`: how they
+    /// are written.
     fn read<'py>(
         &mut self,
         py: Python<'py>,
         bodies: Vec<Bound<'py, PyBytes>>,
+        as_json: bool,
     ) -> PyResult<Vec<Option<Told<'py>>>> {
         if self.memory.is_full() {
             self.memory.forget();
             self.python.forget();
         }
         let bodies: Vec<&[u8]> = bodies.iter().map(PyBytesMethods::as_bytes).collect();
-        let (memory, python) = (&mut self.memory, &self.python);
-        let mut decode =
-            || -> Vec<_> { bodies.iter().map(|body| decoded(body, memory, python)).collect() };
         let short = bodies.iter().map(|body| body.len()).sum::<usize>() < SHORT;
+        let written: Vec<Option<Cow<[u8]>>> = if as_json {
+            py.detach(|| {
+                bodies.iter().map(|body| rewritten_in_peace(body).map(Cow::Owned)).collect()
+            })
+        } else {
+            bodies.iter().map(|body| Some(Cow::Borrowed(*body))).collect()
+        };
+        let (memory, python) = (&mut self.memory, &self.python);
+        let mut decode = || -> Vec<_> {
+            written.iter().map(|body| decoded(body.as_ref()?, memory, python)).collect()
+        };
         let found = if short { decode() } else { py.detach(decode) };
         found.into_iter().map(|each| each.map(|each| self.told(py, each)).transpose()).collect()
     }
+}
+
+fn rewritten_in_peace(body: &[u8]) -> Option<Vec<u8>> {
+    catch_unwind(|| rewritten(body)).ok()?.ok()
 }
 
 /// Whether there are parts, these or rows, and how many spans could not be used.

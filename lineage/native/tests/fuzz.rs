@@ -10,6 +10,7 @@ mod oracle;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant, SystemTime};
 
+use ldfi_native::json::rewritten;
 use ldfi_native::memory::Memory;
 use ldfi_native::reading::{read, Read};
 use oracle::{attribute, field, request, span, varint, wanted, Counting};
@@ -45,6 +46,22 @@ fn corpus() -> Vec<Vec<u8>> {
         varint(u64::MAX),
         vec![],
     ]
+}
+
+const DOCUMENT: &[u8] = br#"{"resourceSpans": [{"resource": {"attributes": [{"key": "service.name",
+    "value": {"stringValue": "a\u00e9"}}]}, "scopeSpans": [{"scope": null, "spans": [{"traceId":
+    "01010101010101010101010101010101", "spanId": "0202020202020202", "kind": 3, "name": "\n",
+    "startTimeUnixNano": "17", "attributes": [{"key": "http.url", "value": {"arrayValue":
+    {"values": [{"doubleValue": -1.5e3}, {"boolValue": true}]}}}], "events": [{"name": "exception"}],
+    "links": [{"traceId": "01010101010101010101010101010101", "spanId": "0202020202020202"}],
+    "status": {"code": 2}}]}]}]}"#;
+
+/// What is rewritten from JSON is right, and no longer than that was.
+fn rewrite(body: &[u8]) -> bool {
+    let Ok(written) = rewritten(body) else { return false };
+    assert!(written.len() <= body.len());
+    assert!(read(&written, &mut Memory::new(&wanted())).is_ok());
+    true
 }
 
 fn mutate(body: &mut Vec<u8>, random: &mut Random, corpus: &[Vec<u8>]) {
@@ -84,8 +101,12 @@ fn no_body_breaks_it() {
     let mut random = Random(now.as_nanos() as u64 | 1);
     let (mut corpus, mut known) = (corpus(), Memory::new(&wanted()));
     let (mut oracle, mut bodies, mut good) = (Counting::default(), 0_u64, 0_u64);
+    let mut documents = 0_u64;
     while Instant::now() < until {
         let mut body = random.one_of(&corpus).clone();
+        if random.below(4) == 0 {
+            body = DOCUMENT.to_vec();
+        }
         mutate(&mut body, &mut random, &corpus);
         let result = catch_unwind(AssertUnwindSafe(|| {
             let mut fresh = Memory::new(&wanted());
@@ -93,6 +114,7 @@ fn no_body_breaks_it() {
             let second = read(&body, &mut known);
             assert_eq!(first, second.as_ref().map(said).map_err(|strange| *strange));
             let right = second.is_ok();
+            documents += u64::from(rewrite(&body));
             if let Ok(mut found) = second {
                 found.ask(&mut known, &mut oracle).expect("it always answers");
                 assert!(found.spans.iter().all(|span| span.operation > 0 && span.start > 0));
@@ -110,6 +132,6 @@ fn no_body_breaks_it() {
             known.forget();
         }
     }
-    println!("{bodies} bodies, {good} of them right");
-    assert!(good > 10 && good < bodies);
+    println!("{bodies} bodies, {good} of them right, {documents} as JSON");
+    assert!(good > 10 && good < bodies && documents > 10);
 }
