@@ -36,7 +36,9 @@ type Processor struct {
 
 // NewProcessor makes one. The caller is the one of requests that do not say, by [CallerKey], whose they are.
 func NewProcessor(callers *Callers, caller string) *Processor {
-	return &Processor{callers: callers, caller: caller}
+	processor := &Processor{callers: callers, caller: caller}
+	processor.injector(caller)
+	return processor
 }
 
 // Process serves one request that passes Envoy.
@@ -69,6 +71,15 @@ func (p *Processor) callerOf(stream extproc.ExternalProcessor_ProcessServer) str
 	return p.caller
 }
 
+// injector returns a caller's, which reports that all its calls over HTTP and gRPC pass here: where the filter
+// stands is not for us to see, and before its matcher no other traffic is.
+func (p *Processor) injector(caller string) *fit.Injector {
+	injector := p.callers.Injector(caller)
+	injector.Reaches("http:*", httpKinds...)
+	injector.Reaches("rpc:*", grpcKinds...)
+	return injector
+}
+
 func goOn() *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestHeaders{
 		RequestHeaders: &extproc.HeadersResponse{},
@@ -88,7 +99,7 @@ func (p *Processor) decide(
 		method: headers.Get(":method"), authority: headers.Get(":authority"), path: path,
 		grpc: isGRPC(headers.Get("Content-Type")), patience: patienceOf(headers.Get("Grpc-Timeout")),
 	}
-	fault := p.callers.Injector(p.callerOf(stream)).Pass(ctx, fit.Call{
+	fault := p.injector(p.callerOf(stream)).Pass(ctx, fit.Call{
 		Point: passing.point,
 		Can: func(injection fit.Injection) bool {
 			status := injection.Kind.Status()

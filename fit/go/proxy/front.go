@@ -40,12 +40,13 @@ func NewFront(
 		var strips *edge.Edge
 		return &Front{server: newServer(strips.Handler(passing(upstream, quiet, asIs)), quiet)}
 	}
-	injector := fit.New(name, keys) // its calls have spans, so it begins none of its own
+	injector := fit.New(name, keys, fit.WithProgram("ldfi-proxy/edge"))
 	provider := sdk.NewTracerProvider(
 		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", name))),
 		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(proofDelay*1e6)),
 		sdk.WithSampler(injector.Sampler(sdk.ParentBased(sdk.TraceIDRatioBased(sample)))),
 	)
+	fit.WithTracerProvider(provider)(injector)
 	onward := passing(upstream, quiet, func(transport http.RoundTripper) http.RoundTripper {
 		return otelhttp.NewTransport(injector.Transport(transport),
 			otelhttp.WithTracerProvider(provider), otelhttp.WithPropagators(propagator))
