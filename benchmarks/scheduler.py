@@ -215,7 +215,7 @@ class World:
         outcome = Outcome(
             run.trace_id, f"d{self._serial}", "", self._shop.good(run, faults), None, 0.1
         )
-        self.scheduler.observe(Observation(run, outcome))
+        self.scheduler.observe(Observation(run, outcome), self.now)
 
     def rows(self) -> list[ExperimentRow]:
         """List every experiment on record, as it was armed."""

@@ -47,6 +47,8 @@ class Stand:
     complete: bool
     findings: tuple[str, ...]
     presumed: tuple[str, ...]
+    unreached: tuple[tuple[str, str], ...]
+    """What has no injector, and what to install for it."""
     """What hurts in one way, and was not tried in these."""
     open: tuple[OpenOfSize, ...]
     open_complete: bool
@@ -141,6 +143,10 @@ def stand_of(certificate: dict[str, Any], callees: dict[str, str] | None = None)
         findings=tuple(said_together(faults, callees) for faults in certificate["findings"]),
         presumed=tuple(
             said_together(each["faults"], callees) for each in bounds.get("presumed", ())
+        ),
+        unreached=tuple(
+            (said_together([fault], callees), install)
+            for fault, install in bounds.get("no_injector", {}).items()
         ),
         open=tuple(_by_size(certificate["open"], callees or {})),
         open_complete=bool(certificate["open_complete"]),

@@ -42,5 +42,9 @@ FEATURE: Final = "fit.feature."
 """On the span of a request that came in at an edge, followed by a feature's name: the value of a
 header, a cookie or an entry of the baggage that was chosen (:mod:`ldfi.fit.chosen`)."""
 
+REACH: Final = "fit.reach"
+"""On a span by the same name, which is a trace of its own and no request: what an injector can
+reach (:mod:`ldfi.fit.reach`)."""
+
 EVENT: Final = "fit.fault"
 """Name of the span event that marks the instant of injection."""

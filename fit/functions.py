@@ -33,7 +33,7 @@ from typing import Any, NamedTuple, TypeVar
 from opentelemetry import context, trace
 from opentelemetry.trace import Status, StatusCode
 
-from ldfi.fit import attributes, error, passage, runtime
+from ldfi.fit import attributes, error, passage, reporting, runtime
 from ldfi.fit.context import Injection
 from ldfi.fit.delay import delay
 from ldfi.fit.errors import InjectedFault
@@ -70,6 +70,7 @@ class point:  # noqa: N801 - used as a decorator
         template: str = "",
         raises: Iterable[Raisable] = (),
     ) -> None:
+        reporting.reaches(kind)
         self._parts = _Parts(kind, operation, peer, template, tuple(raises))
         self._visits: list[_Visit] = []
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from opentelemetry import trace
 
-from ldfi.fit import clients, keys, patching, runtime
+from ldfi.fit import clients, keys, patching, reporting, runtime
 from ldfi.fit.errors import KeyFormatError
 from ldfi.fit.keys import Keys
 from ldfi.fit.runtime import Runtime, activate
@@ -40,6 +40,7 @@ def install(service: str | None = None) -> bool:
     try:
         activate(Runtime(service or _service_name(), trusted))
         clients.patch_all()
+        reporting.start()
     except Exception:
         _log.exception("fit stays off")
         uninstall()
@@ -56,6 +57,7 @@ def from_environment() -> None:
 def uninstall() -> None:
     """Take everything out again. Clients are what they were, and no context is obeyed."""
     activate(None)
+    reporting.stop()
     patching.stop_waiting()
     patching.take_out_all()
 

@@ -1,4 +1,5 @@
-"""A sampler that keeps every request under experiment, whatever the sampler inside it says.
+"""A sampler that keeps every request under experiment, whatever the sampler inside it says, and
+what injectors report.
 
 An experiment whose traces were sampled away proves nothing. The first span of each service that
 such a request enters also says which experiment and which arm it belongs to, and every span of it
@@ -18,6 +19,7 @@ from opentelemetry.trace import Link, SpanKind
 from opentelemetry.trace.span import TraceState
 
 from ldfi.fit import arrival, attributes, runtime
+from ldfi.fit.attributes import REACH
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.sampling import Sampler as SdkSampler
@@ -54,6 +56,8 @@ class Sampler(SdkSampler):
             parent_context, trace_id, name, kind, attributes, links, trace_state
         )
         try:
+            if REACH in (attributes or {}):
+                return _kept(result, attributes, {})
             marks = _marks(parent_context)
             edge = _at_the_edge(parent_context) if kind is SpanKind.SERVER else {}
             if marks is not None:

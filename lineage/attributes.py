@@ -128,6 +128,7 @@ _BOTH: Final[_Table] = {
     "let_through": (plain, (fit.LET_THROUGH,)),
     "experiment": (plain, (fit.EXPERIMENT,)),
     "arm": (plain, (fit.ARM,)),
+    "reach": (plain, (fit.REACH,)),
 }
 _ASKED: Final[_Table] = {
     "url": (template_url, ("url.full", "http.url")),

@@ -55,6 +55,8 @@ class Lineage:
     """Points that sent messages of which no consumer was seen."""
     experiment: str
     arm: str
+    reach: str
+    """What an injector says on a span of it that it can reach (:mod:`ldfi.fit.reach`)."""
     callees: Mapping[str, str]
     """Point → the service, database or host that it reaches."""
     orphans: int
@@ -74,6 +76,11 @@ class Lineage:
         """Whether it is not the first request of its device under its experiment. An edge that
         does not say so may not know."""
         return any(span.operation.again for span in self.trace.spans)
+
+    @property
+    def is_report(self) -> bool:
+        """Whether it is no request at all, but what an injector says that it can reach."""
+        return bool(self.reach) and self.spans == 1
 
     @property
     def lost(self) -> frozenset[str]:
@@ -168,6 +175,7 @@ def learn_in_full(trace: Trace) -> Lineage | None:
         unseen=evidence.unseen(tree),
         experiment=tree.experiment,
         arm=tree.arm,
+        reach=next(filter(None, (span.operation.reach for span in trace.spans)), ""),
         callees=evidence.callees(tree),
         orphans=tree.orphans,
         strangers=tree.strangers,

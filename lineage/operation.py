@@ -72,6 +72,11 @@ class Operation:
         return any(name == "again" for name, _ in self.fields)
 
     @property
+    def reach(self) -> str:
+        """What an injector says here that it can reach (:mod:`ldfi.fit.reach`), if one does."""
+        return next((value for name, value in self.fields if name == "reach"), "")
+
+    @property
     def code(self) -> str:
         """Where in the code it is made: ``src/play.py:41 (start)``, as far as the span says
         (https://opentelemetry.io/docs/specs/semconv/code/)."""

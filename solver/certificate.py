@@ -19,7 +19,8 @@ class Certificate:
     """What an exploration knows at one moment, as one JSON document.
 
     ``data`` has these keys. ``axioms``, which nothing in it can prove: bounds (max_size, protected,
-    exclusions, down, and where there is any what is presumed harmful, each with its ``of``), what
+    exclusions, down, and where there is any what is presumed harmful, each with its ``of``, and
+    ``no_injector``: those of the protected that nobody can bring about, with what would help), what
     is impossible, the language (faults, domains, implications, each with the run that showed it),
     deterministic, monotone, and how often the same has to be seen to be believed. ``evidence``: the
     runs in their order, numbered from 1: ``observed`` ones (failed, support, count, traces),

@@ -188,6 +188,7 @@ class _Writing:
                 "exclusions": named(language.exclusions - language.impossible),
                 "down": names_of(self.down),
                 **({"presumed": _presumed(language)} if language.presumed else {}),
+                **({"no_injector": _unreached(language)} if language.unreached else {}),
             },
             "impossible": named(language.impossible),
             "language": {
@@ -330,6 +331,11 @@ def _presumed(language: Language) -> list[dict[str, Any]]:
         for faults, failing in language.presumed.items()
     ]
     return sorted(written, key=lambda each: (len(each["faults"]), each["faults"]))
+
+
+def _unreached(language: Language) -> dict[str, str]:
+    """Write which of the protected faults nobody can bring about, each with what would help."""
+    return {name_of(fault): text for fault, text in sorted(language.unreached.items(), key=str)}
 
 
 def _by_name(language: Language, sets: Iterable[int]) -> list[int]:

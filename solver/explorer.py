@@ -281,8 +281,8 @@ class Explorer:
         """
         self._language.exclude(faults, impossible=impossible)
 
-    def protect(self, faults: Iterable[Hashable]) -> None:
-        """Never propose these, nor a domain that contains one of them."""
+    def protect(self, faults: Iterable[Hashable] | Mapping[Any, str]) -> None:
+        """Never propose these, nor a domain with one of them; a mapping: nobody can, what helps."""
         self._language.protect(faults)
 
     def imply(self, stronger: Hashable, weaker: Hashable) -> None:

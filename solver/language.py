@@ -32,6 +32,8 @@ class Language:
         """Those of the exclusions that cannot happen, as opposed to what somebody left out."""
         self.presumed: dict[Faults, Faults] = {}
         """What is presumed harmful, and of which failing set: excluded as well."""
+        self.unreached: dict[Fault, str] = {}
+        """Those of the protected faults that nobody can bring about, and what would change that."""
         self.expansions: list[int] = []
         self.version = 0
         """Changes with the expansions: what was translated before is stale."""
@@ -54,6 +56,7 @@ class Language:
         other.weaker = {name: set(many) for name, many in self.weaker.items()}
         other.protected, other.exclusions = self.protected, set(self.exclusions)
         other.impossible, other.presumed = set(self.impossible), dict(self.presumed)
+        other.unreached = dict(self.unreached)
         other.expansions, other._carriers = list(self.expansions), list(self._carriers)
         other._special = self._special
         other.version, other.restrictions = self.version, self.restrictions
@@ -94,8 +97,11 @@ class Language:
         self._expand()
         return True
 
-    def protect(self, faults: Iterable[Fault]) -> None:
-        """Never propose these, nor a domain that contains one of them."""
+    def protect(self, faults: Iterable[Fault] | Mapping[Fault, str]) -> None:
+        """Never propose these, nor a domain that contains one of them. A mapping: nobody can bring
+        them about, and what would change that."""
+        if isinstance(faults, Mapping):
+            self.unreached.update(faults)
         for fault in ordered(faults):
             self.protected |= 1 << self.number(fault)
         self.restrictions += 1

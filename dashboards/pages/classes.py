@@ -58,7 +58,9 @@ async def listing(
     return rendered(
         request,
         "classes.html",
-        classes=[ClassView.of(each, now) for each in known[:SHOWN]],
+        classes=[
+            ClassView.of(each, now, engine.scheduler.state.injectors) for each in known[:SHOWN]
+        ],
         more=max(0, len(known) - SHOWN),
         hurting=hurting,
         name=name,
@@ -88,7 +90,7 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         request,
         "class.html",
         story=story,
-        view=ClassView.of(known, time.time()),
+        view=ClassView.of(known, time.time(), engine.scheduler.state.injectors),
         looks=looks_picture(story.looks) if len(story.looks) > 1 else None,
         findings=findings,
         experiments=experiments,

@@ -109,6 +109,8 @@ def _learn(traces: Iterable[Trace], result: Collected, told: dict[str, Told]) ->
         if run is None:
             result.skipped["trace without a root"] += 1
             continue
+        if run.is_report:
+            continue
         if run.strangers:
             result.skipped["span of another request in the same trace"] += run.strangers
         outcome = told.get(run.trace_id, Told(None, frozenset()))

@@ -32,4 +32,5 @@ async def listing(
         if name is None or matching([name], [each]) is not None
     ]
     wanted.sort(key=lambda known: (-known.rate(now), known.name))
-    return [ClassView.of(known, now) for known in wanted[:limit]]
+    injectors = engine.scheduler.state.injectors
+    return [ClassView.of(known, now, injectors) for known in wanted[:limit]]

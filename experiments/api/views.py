@@ -16,6 +16,7 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.gates.whatif import WhatIf
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
+from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.shown import shown_often
 from ldfi.experiments.domain.traffic.vitals import Sign
 from ldfi.experiments.store.experiments import counts_of
@@ -65,6 +66,9 @@ class LeftOpenView(View):
     named: list[list[str]] = Field(description="Some of these hypotheses.")
     silent: list[str] = Field(
         description="Points at which nothing ever fired; they were not tried again in this run."
+    )
+    unreached: dict[str, str] = Field(
+        {}, description="Points without an injector, which were not tried, and what to install."
     )
     words: str = Field(description="The same, for people.")
 
@@ -281,6 +285,11 @@ class ClassView(View):
         description="By point, how its calls failed by themselves, the commonest kind first: "
         "campaigns try them there without being asked.",
     )
+    no_injector: dict[str, str] = Field(
+        {},
+        description="Points that no injector has reported, where others of their service are: "
+        "campaigns do not try them. By point, what to install.",
+    )
     not_looked_at: dict[str, str] = Field(
         {}, description="What happens in its requests and is no part of their outcome, and why."
     )
@@ -292,7 +301,7 @@ class ClassView(View):
     )
 
     @classmethod
-    def of(cls, known: KnownClass, now: float) -> ClassView:
+    def of(cls, known: KnownClass, now: float, injectors: Injectors) -> ClassView:
         """Show it as it stands now."""
         traffic = known.traffic
         return cls(
@@ -319,6 +328,7 @@ class ClassView(View):
                     (each.failed, each.requests) for each in traffic.survived()
                 ).items()
             },
+            no_injector=injectors.without(traffic.usually_called()),
             not_looked_at=traffic.not_looked_at(),
             varieties=[
                 VarietyView(requests=each.requests, support=sorted(each.support))

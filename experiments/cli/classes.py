@@ -35,6 +35,8 @@ def classes(
             name.append(f"\nnot explored: {each['unfit']}", "yellow")
         for point, kinds in each.get("shown", {}).items():
             name.append(f"\nfailed by itself: {point}: {', '.join(kinds)}", "dim")
+        for point, install in each.get("no_injector", {}).items():
+            name.append(f"\nno injector: {point}: install {install}", "yellow")
         for what, why in each.get("not_looked_at", {}).items():
             name.append(f"\nnot looked at: {what} ({why})", "dim")
         table.add_row(

@@ -1,7 +1,8 @@
 """What is wrong with an installation, as far as the service itself can tell: pure functions.
 
 Each takes what the API answers and says what it means. What no route tells is not guessed: whether
-the services under test have the same keys, and which calls have no injector.
+the services under test have the same keys. Which calls have no injector is known of services whose
+injectors report; of others it shows when nothing fires.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ SILENT: Final = 600.0
 
 MOSTLY: Final = 0.9
 """Share of requests that must go well for experiments to begin."""
+
+NAMED: Final = 5
+"""Points that are named; the others are counted."""
 
 _SPANS: Final = (
     "services export to LDFI's URL over HTTP (OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf) with a "
@@ -122,6 +126,7 @@ def of_classes(
         if each["unfit"]:
             advice = "often an id in the path that is taken for a word, or a route that does two"
             yield Checkup("class", False, f"{each['name']}: {each['unfit']}", advice)
+    yield from _of_injectors(classes)
     for each in forecast["classes"]:
         if each["decides"] != "both":
             advice = "a larger --treatment or --window, or more traffic"
@@ -130,3 +135,15 @@ def of_classes(
     start = "`ldfi campaign start --dry-run` tells more"
     said = f"would not start: {why}" if why else "may start"
     yield Checkup("campaign", not why, said, start if why else "")
+
+
+def _of_injectors(classes: Sequence[Mapping[str, Any]]) -> Iterator[Checkup]:
+    without: dict[str, str] = {}
+    for each in classes:
+        without |= each.get("no_injector", {})
+    if without:
+        listed = sorted(without)
+        more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
+        said = f"none at {', '.join(listed[:NAMED])}{more}: campaigns do not try these"
+        advice = "; ".join(sorted({f"install {without[point]}" for point in listed[:NAMED]}))
+        yield Checkup("injectors", None, said, advice)

@@ -34,8 +34,9 @@ class Commands:
         """Begin a campaign, now or when its schedule says. Raises Halted."""
         if self._state.halted is not None:
             raise Halted(f"everything is halted ({self._state.halted}); run `ldfi resume` first")
-        protected, fdr = self._state.limits.protected_points, self._state.fdr
-        campaign = Campaign(new_id(), definition, new_id, protected, fdr)
+        state = self._state
+        protected = state.limits.protected_points
+        campaign = Campaign(new_id(), definition, new_id, protected, state.fdr, state.injectors)
         if definition.schedule is None:
             campaign.begin_run(now)
         else:

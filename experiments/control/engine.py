@@ -27,14 +27,16 @@ from ldfi.experiments.domain.gates.present import Present
 from ldfi.experiments.domain.gates.waits import ServiceTimes
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Join, Observation, Outcome
 from ldfi.experiments.domain.traffic.root_outcome import root_outcome
 from ldfi.experiments.domain.traffic.vitals import Signs, Vitals
 from ldfi.experiments.domain.traffic.waiting import Waiting
-from ldfi.experiments.store import Database, classes
+from ldfi.experiments.store import Database, classes, injectors
 from ldfi.experiments.telemetry import instruments
 from ldfi.experiments.telemetry.clock import CLOCK, Clock
 from ldfi.fit.poll import ARMED_WAIT_SECONDS
+from ldfi.fit.reach import InjectorReport
 from ldfi.lineage.assembly import FATES, Assembler, concerns
 from ldfi.lineage.expectations import Expectations
 from ldfi.lineage.lineage import learn, learn_in_full, unusable
@@ -83,11 +85,13 @@ class Engine:
         self.board = RulesBoard(secrets.token_hex(4), lease)
         with db.read() as session:
             self.catalogue = Catalogue.from_json(classes.load(session))
+            known = Injectors.from_json(injectors.load(session))
         self.scheduler = Scheduler(
             db,
             self.board,
             self.catalogue,
             limits or Limits(),
+            known,
             now=now,
             lease=lease,
             traces=waiting.settle,
@@ -172,6 +176,13 @@ class Engine:
         self.vitals.observe(observation.lineage, now)
         self._route(observation, now, at)
 
+    def receive_report(self, text: str, now: float) -> None:
+        """Take what an injector says that it can reach."""
+        try:
+            self.scheduler.state.injectors.hear(InjectorReport.parse(text), now)
+        except ValueError:
+            self.dropped["report_unreadable"] += 1
+
     def tick(self, now: float, most: int = sys.maxsize) -> bool:
         """Move everything on by one step. Whether ``most`` traces were learned: then there may be
         more that are whole."""
@@ -220,6 +231,10 @@ class Engine:
     def _learn(self, trace: Trace, now: float) -> None:
         """Take a trace that was handed over."""
         lineage = learn(trace)
+        if lineage is not None and lineage.reach:
+            self.receive_report(lineage.reach, now)
+            if lineage.is_report:
+                return
         if lineage is not None:
             self.vitals.observe(lineage, now if trace.heard is None else trace.heard)
         if lineage is not None and self.replays.take(lineage, now):
@@ -252,7 +267,7 @@ class Engine:
         if not observation.lineage.experiment:
             near = self.scheduler.pass_by(observation, now)
             self.catalogue.observe(observation, now, at, near=near)
-        elif not self.scheduler.observe(observation):
+        elif not self.scheduler.observe(observation, now):
             self.dropped["unknown_experiment"] += 1
 
 

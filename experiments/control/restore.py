@@ -9,7 +9,7 @@ leases have run out or will, and nobody knows whom it exposed in the meantime.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import groupby
 from typing import cast
 
@@ -20,24 +20,17 @@ from ldfi.experiments.domain.campaign.ending import Ending
 from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.trials import Trial
-from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.traffic.catalogue import Catalogue, KnownClass
-from ldfi.experiments.store import balances, campaigns, findings
+from ldfi.experiments.store import balances, findings
 from ldfi.experiments.store.balances import Stood
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
 
 
 def restored(
-    session: Session,
-    row: CampaignRow,
-    catalogue: Catalogue,
-    protected: tuple[str, ...],
-    new_id: Callable[[], str],
-    fdr: OnlineFdr,
+    session: Session, row: CampaignRow, catalogue: Catalogue, campaign: Campaign
 ) -> Campaign:
-    """Rebuild the campaign of this row, with everything it had learned."""
-    definition = campaigns.definition_from_json(row.definition)
-    campaign = Campaign(row.id, definition, new_id, protected, fdr)
+    """Rebuild the campaign of this row, with everything it had learned, in one that knows nothing
+    yet."""
     campaign.state = cast(CampaignState, row.state)
     campaign.reason, campaign.run = row.reason, row.run
     campaign.run_started_at = row.run_started_at or 0.0

@@ -19,12 +19,14 @@ from ldfi.experiments.control.commands import Commands
 from ldfi.experiments.control.drift import DriftWatch
 from ldfi.experiments.control.passes import Passes
 from ldfi.experiments.control.record import Record
+from ldfi.experiments.control.reports import ReportKeeper
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State
 from ldfi.experiments.control.switch import Switch
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
+from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.store.database import Database
 
@@ -52,12 +54,13 @@ class Scheduler:
         board: RulesBoard,
         catalogue: Catalogue,
         limits: Limits,
+        injectors: Injectors | None = None,
         *,
         now: float,
         lease: float = 10.0,
         traces: float = 0.0,
     ) -> None:
-        self.state = State(limits, traces=traces)
+        self.state = State(limits, injectors=injectors or Injectors(), traces=traces)
         self._board = board
         self._catalogue = catalogue
         self._record = Record(db, board, catalogue)
@@ -67,14 +70,17 @@ class Scheduler:
         self._passes = Passes(db, board, catalogue, self._record, self._arming, self.state)
         self._drift = DriftWatch(db, catalogue, self._record, self._arming, self.state, now)
         self.certifier = Certifier(self._record, self.state)
+        self._reports = ReportKeeper(db, self.state.injectors)
         self._next_sync = 0.0
         self.switch.sync(now)
 
-    def observe(self, observation: Observation) -> bool:
+    def observe(self, observation: Observation, now: float) -> bool:
         """Take in a request under experiment; False when nobody knows the experiment."""
         for campaign in self.state.campaigns.values():
             experiment = campaign.observe(observation)
             if experiment is not None:
+                shown = observation.lineage.fired | observation.lineage.would_fire
+                self.state.injectors.prove(shown, now)
                 self.state.late += experiment.over
                 return True
         return False
@@ -113,6 +119,7 @@ class Scheduler:
             for campaign in list(self.state.campaigns.values()):
                 self._passes.ask(campaign, now)
         self._drift.save_some(now)
+        self._reports.keep(now)
         self._record.recount(now)
         self._record.certify(now)
         self.state.nearby.part(now)
@@ -128,6 +135,7 @@ class Scheduler:
                     experiment.state, experiment.ended_at = "aborted", now
                 self._record.end(campaign, experiment, now)
         self._drift.save_all(now)
+        self._reports.keep(now, at_once=True)
         self._record.certify(now)
 
     def certificates(self, campaign: Campaign) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from ldfi.experiments.domain.judging.bystanders import systems_of
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Limits
+from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.errors import NotFound
 
 
@@ -34,6 +35,7 @@ class State:
     the switch reads them). ``late``: requests that came in when their experiment was over: they
     count for its members only (scheduler). ``nearby``: experiments that others may feel (arming
     adds them, the scheduler takes them away). ``steps``: of upgrades, watched (scheduler).
+    ``injectors``: who can make which calls fail (the engine; the scheduler, of what has fired).
     ``traces``: seconds that a trace may take until it is whole.
     """
 
@@ -48,6 +50,7 @@ class State:
     late: int = 0
     nearby: Nearby = field(default_factory=Nearby)
     steps: WatchedSteps = field(default_factory=WatchedSteps)
+    injectors: Injectors = field(default_factory=Injectors)
     traces: float = 0.0
 
     def active(self) -> Iterator[tuple[Campaign, Experiment]]:

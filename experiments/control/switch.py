@@ -9,6 +9,7 @@ from ldfi.experiments.control.record import Record
 from ldfi.experiments.control.restore import restored
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.state import State, new_id
+from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.store import campaigns, experiments, maintenance, switches
 from ldfi.experiments.store.database import Database
@@ -102,8 +103,10 @@ class Switch:
             fdr.tested, fdr.discoveries = experiments.levels(session)
         for row in campaigns.live(session):
             if row.id not in here:
+                asked = campaigns.definition_from_json(row.definition)
                 protected = self._state.limits.protected_points
-                here[row.id] = restored(session, row, self._catalogue, protected, new_id, fdr)
+                empty = Campaign(row.id, asked, new_id, protected, fdr, self._state.injectors)
+                here[row.id] = restored(session, row, self._catalogue, empty)
 
     def _abort_all(self, reason: str, now: float) -> None:
         for campaign in self._state.campaigns.values():

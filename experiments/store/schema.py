@@ -290,6 +290,14 @@ class CountNodeRow(Base):
     hashed: Mapped[str] = mapped_column(String(64))
 
 
+class InjectorRow(Base):
+    """What injectors have reported of the calls of one service, and what has fired there."""
+
+    __tablename__ = "injector"
+    caller: Mapped[str] = mapped_column(String(255), primary_key=True)
+    document: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
 class PositionRow(Base):
     """How far a partition of a stream has been taken in: ``next_offset`` is the first that may not
     have been. ``read_from``, not above it, is where reading has to begin so that what comes twice

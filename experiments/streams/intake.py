@@ -36,7 +36,7 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.positions import Position
 from ldfi.experiments.streams.dead_letters import DeadLetters
 from ldfi.experiments.streams.stream import Message, Producer, Stream, Topics
-from ldfi.experiments.streams.wire import Halves, ObservationReader, read_cut
+from ldfi.experiments.streams.wire import Halves, ObservationReader, read_cut, read_report
 
 _log = logging.getLogger("ldfi")
 
@@ -189,6 +189,10 @@ class Intake:
         cut = read_cut(message.value)
         if cut is not None:
             self._engine.scheduler.lose(*cut)  # of experiments that are over nobody wants to know
+            return
+        report = read_report(message.value)
+        if report is not None:
+            self._engine.receive_report(report, now)
             return
         observation, halves = self._reader.read(message.value, message.headers)
         known = self._known.setdefault(number, _Known(self._floor))

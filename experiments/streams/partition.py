@@ -126,6 +126,8 @@ class PartitionWork:
         self.cut: list[tuple[str, str, str]] = []
         """Requests under experiment whose trace had a hole, not written yet: trace id, experiment,
         arm. Should we die before, nobody counts them."""
+        self.reports: list[tuple[str, str]] = []
+        """What injectors said that they can reach, not written yet: trace id, report."""
         self._done: OrderedDict[str, None] = OrderedDict()
         self._unusable: OrderedDict[str, None] = OrderedDict()
 
@@ -227,6 +229,10 @@ class PartitionWork:
 
     def _take_trace(self, trace: Trace) -> None:
         lineage = learn(trace)
+        if lineage is not None and lineage.reach:
+            self.reports.append((trace.trace_id, lineage.reach))
+            if lineage.is_report:
+                return
         reason = unusable(trace, lineage)
         if lineage is not None and not reason:
             self._take_lineage(lineage)

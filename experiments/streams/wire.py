@@ -207,6 +207,21 @@ def read_cut(value: bytes) -> tuple[str, str] | None:
     return str(experiment), str(arm)
 
 
+def write_report(report: str) -> bytes:
+    """Write what an injector says that it can reach. It stands among the observations as well."""
+    return json.dumps({"reach": report}, separators=(",", ":")).encode()
+
+
+def read_report(value: bytes) -> str | None:
+    """Read what :func:`write_report` wrote; None for anything else."""
+    if not value.startswith(b'{"reach":'):
+        return None
+    try:
+        return str(json.loads(value)["reach"])
+    except _UNREADABLE:
+        return None
+
+
 def _check_version(headers: Iterable[Header]) -> None:
     for name, said in headers:
         if name == "version" and not 1 <= int(said) <= VERSION:

@@ -25,6 +25,7 @@ from ldfi.experiments.streams.wire import (
     ObservationWriter,
     read_outcome,
     write_cut,
+    write_report,
 )
 from ldfi.lineage.assembly import Fate
 from ldfi.lineage.errors import UnreadableTraces
@@ -242,6 +243,10 @@ class Worker:
         for trace_id, experiment, arm in (each for many in cut.values() for each in many):
             value = write_cut(experiment, arm)
             self._producer.send(self._topics.observations, trace_id.encode(), value, HEADERS)
+        said = {number: list(work.reports) for number, work in works.items()}
+        for trace_id, report in (each for many in said.values() for each in many):
+            value = write_report(report)
+            self._producer.send(self._topics.observations, trace_id.encode(), value, HEADERS)
         letters = self._letters.send(self._producer)
         try:
             self._producer.flush()
@@ -253,6 +258,7 @@ class Worker:
             self.seen.observations += len(done)
             works[number].acknowledged(each.lineage.trace_id for each, _ in done)
             del works[number].cut[: len(cut[number])]
+            del works[number].reports[: len(said[number])]
         return True
 
     def _commit(self) -> None:

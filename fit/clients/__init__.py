@@ -10,7 +10,7 @@ from collections.abc import Callable, Container
 from importlib import import_module
 from typing import Final
 
-from ldfi.fit import patching
+from ldfi.fit import patching, reporting
 
 LIBRARIES: Final = {
     "httpcore": "httpx",
@@ -29,6 +29,20 @@ LIBRARIES: Final = {
 }
 """The module whose import brings a library into the process → the file here that knows it."""
 
+KINDS: Final = {
+    "botocore": ("rpc", "db"),
+    "grpc": ("rpc",),
+    "grpc_aio": ("rpc",),
+    "sqlalchemy": ("db",),
+    "psycopg": ("db",),
+    "asyncpg": ("db",),
+    "redis": ("db",),
+    "kafka_python": ("message",),
+    "aiokafka": ("message",),
+    "confluent_kafka": ("message",),
+}
+"""The file → the kinds of its points, where they are not HTTP."""
+
 
 def patch_all(besides: Container[str] = ()) -> None:
     """Make injection points in every library: at once where it is imported, else when it is.
@@ -43,5 +57,7 @@ def patch_all(besides: Container[str] = ()) -> None:
 def _patch(here: str) -> Callable[[], None]:
     def patch() -> None:
         import_module(f"ldfi.fit.clients.{here}").patch()
+        for kind in KINDS.get(here, ("http",)):
+            reporting.reaches(kind)
 
     return patch

@@ -33,6 +33,7 @@ func (i *Injector) Transport(base http.RoundTripper) http.RoundTripper {
 	if i == nil {
 		return base
 	}
+	i.Reaches("http:*")
 	return &transport{i, base}
 }
 

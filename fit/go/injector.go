@@ -23,6 +23,7 @@ type Injector struct {
 	keys     *Keys
 	provider trace.TracerProvider
 	counts   occurrences
+	reached  reached
 
 	mutex    sync.RWMutex
 	verified map[string]*FailureContext // nil for what must not be obeyed

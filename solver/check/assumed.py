@@ -13,11 +13,19 @@ def assumed(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     axioms = data["axioms"]
     bounds, language = axioms["bounds"], axioms["language"]
     alike = _alike(language["implications"])
+    unreached = {
+        name: text
+        for name, text in bounds.get("no_injector", {}).items()
+        if name in bounds["protected"]
+    }
     topics = {
         "rules": tuple(_rules(axioms)),
         "evidence": tuple(_evidence(data)),
         "the only faults": tuple(language["faults"]),
-        "protected": tuple(bounds["protected"]),
+        "protected": tuple(name for name in bounds["protected"] if name not in unreached),
+        "no injector, and not tried": tuple(
+            f"{name}: install {text}" for name, text in unreached.items()
+        ),
         "left out": tuple(" with ".join(each) for each in bounds["exclusions"]),
         "presumed harmful, and not tried": tuple(
             f"{' with '.join(each['faults'])}, as {' with '.join(each['of'])} is"

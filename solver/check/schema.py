@@ -97,7 +97,7 @@ def _axioms(known: frozenset[str]) -> Field:
                     "exclusions": sets,
                     "down": faults,
                 },
-                {"presumed": presumed},
+                {"presumed": presumed, "no_injector": mapping(known, text)},
             ),
             "impossible": sets,
             "language": fields(

@@ -29,6 +29,7 @@ from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
 from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.catalogue import ClassChange, KnownClass
+from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.observation import Observation
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.kinds import FaultKind, late
@@ -79,7 +80,8 @@ class Campaign:
 
     ``waiting``: why nothing is tried on a class just now, for people; ``""`` is the whole
     campaign. ``held``: classes whose lineage changed, until an operator releases them. ``fdr``:
-    the stream of levels, which all campaigns of a service share. ``ending``: how its last run
+    the stream of levels; ``injectors``: who can make which calls fail. All campaigns of a service
+    share both. ``ending``: how its last run
     ended, until the next one begins. ``spent``: whether too few members are left of the run.
     """
 
@@ -88,6 +90,7 @@ class Campaign:
     new_id: Callable[[], str]
     protected: tuple[str, ...] = ()
     fdr: OnlineFdr = field(default_factory=OnlineFdr)
+    injectors: Injectors = field(default_factory=Injectors)
     state: CampaignState = "running"
     reason: str = ""
     run: int = 1
@@ -198,7 +201,9 @@ class Campaign:
 
     def explore(self, known: KnownClass) -> Exploration:
         """Make an exploration of a class, that knows nothing but its traffic."""
-        knowledge = Knowledge(known.name, self.settings, known.traffic, self.protected)
+        knowledge = Knowledge(
+            known.name, self.settings, known.traffic, self.protected, self.injectors
+        )
         return Exploration(knowledge, known.version, self.definition.hypotheses)
 
     def propose(

@@ -29,6 +29,7 @@ NOT_CONFIRMED: Final = "not confirmed"
 TRIED_ONCE: Final = "survived, but not tried again often enough"
 CONTRADICTED: Final = "what was seen of it contradicts itself"
 UNKNOWN: Final = "its points were not seen in this class"
+NO_INJECTOR: Final = "no injector"
 NAMED = 5
 """Hypotheses, points and classes that are named; the others are counted."""
 
@@ -44,13 +45,15 @@ class LeftOpen:
     """What a run leaves open of one class.
 
     ``why``: of how many minimal hypotheses nothing is known for this reason. ``named``: some of
-    them. ``silent``: points that were set aside, for nothing ever fired there.
+    them. ``silent``: points that were set aside, for nothing ever fired there. ``unreached``:
+    points and faults that have no injector otherwise, and were not tried, with what to install.
     """
 
     request_class: str
     why: Mapping[str, int]
     named: tuple[tuple[str, ...], ...] = ()
     silent: tuple[str, ...] = ()
+    unreached: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -62,7 +65,7 @@ class LeftOpen:
         """Say it to people."""
         said = _hypotheses(self.why) if self.why else ""
         silent = f"nothing ever fired at {_some(self.silent)}" if self.silent else ""
-        return "; ".join(filter(None, (said, silent)))
+        return "; ".join(filter(None, (said, silent, _unreached(self.unreached))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,11 @@ class Ending:
         for each in self.left:
             why.update(each.why)
         silent = sorted({point for each in self.left for point in each.silent})
+        unreached = {point: text for each in self.left for point, text in each.unreached.items()}
         parts = (
             _hypotheses(why) if why else "",
             f"nothing ever fired at {_some(silent)}, which was not tried again" if silent else "",
+            _unreached({each: unreached[each] for each in sorted(unreached)}),
             f"held since their lineage changed: {_some(self.held)}" if self.held else "",
         )
         return f"{_HEADS[self.kind]}: {'; '.join(filter(None, parts)) or 'nothing was tried'}"
@@ -99,6 +104,7 @@ class Ending:
                     "why": dict(each.why),
                     "named": [list(faults) for faults in each.named],
                     "silent": list(each.silent),
+                    "unreached": dict(each.unreached),
                     "words": each.words,
                 }
                 for each in self.left
@@ -117,6 +123,7 @@ class Ending:
                 dict(each["why"]),
                 tuple(map(tuple, each["named"])),
                 tuple(each["silent"]),
+                dict(each.get("unreached", {})),
             )
             for each in data["left"]
         )
@@ -136,8 +143,9 @@ class _Open:
         for each in self.exploration.only:
             trial = self.trials.get(each)
             if trial is None:
-                known = self.exploration.knowledge.knows(each)
-                self.why[each] = NOT_TRIED if known else UNKNOWN
+                knowledge = self.exploration.knowledge
+                untried = NOT_TRIED if knowledge.knows(each) else UNKNOWN
+                self.why[each] = untried if knowledge.fold.reaches(each) else NO_INJECTOR
             elif not trial.decided:
                 self.why[each] = trial.why_open
 
@@ -170,7 +178,9 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
     else:
         found.explored()
     silent = tuple(trials.silent(name))
-    if not found.why and not silent:
+    told = exploration.knowledge.fold.unreached()
+    unreached = {each: text for each, text in told.items() if each not in silent}
+    if not found.why and not silent and not unreached:
         return None
     named = sorted(map(sorted, found.why), key=lambda faults: (len(faults), faults))
     return LeftOpen(
@@ -178,6 +188,7 @@ def left_open(exploration: Exploration, trials: Trials) -> LeftOpen | None:
         why=dict(sorted(Counter(found.why.values()).items())),
         named=tuple(map(tuple, named[:NAMED])),
         silent=silent,
+        unreached=unreached,
     )
 
 
@@ -198,6 +209,10 @@ def _hypotheses(why: Mapping[str, int]) -> str:
     reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(why.items()))
     stay = "hypothesis stays" if total == 1 else "hypotheses stay"
     return f"{total} {stay} open ({reasons})"
+
+
+def _unreached(points: Mapping[str, str]) -> str:
+    return f"no injector at {_some(points)}, which was not tried" if points else ""
 
 
 def _some(names: Iterable[str]) -> str:

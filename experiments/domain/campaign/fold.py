@@ -16,6 +16,7 @@ from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings
 from ldfi.experiments.domain.campaign.unproven import Unproven, token
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.traffic.injectors import lacking, to_install
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.fit.context import room
 from ldfi.kinds import FaultKind
@@ -76,6 +77,7 @@ class Fold:
     traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
     kinds: Kinds = field(init=False)
     _unproven: Unproven = field(default_factory=Unproven, init=False)
+    _unreached: set[str] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         self.kinds = Kinds(
@@ -108,6 +110,30 @@ class Fold:
         self._widen()
         for each in lessons:
             self._record(each)
+
+    def reaches(self, hypothesis: Iterable[str]) -> bool:
+        """Say whether there is an injector for all of it, as far as anybody knows."""
+        asked = frozenset(hypothesis)
+        down = asked & self.domains.keys()
+        needed = frozenset(map(self.kinds.meant, asked - down)).union(*map(self.errors, down))
+        return self._unreached.isdisjoint(needed)
+
+    def unreached(self) -> dict[str, str]:
+        """Say what was not tried since it has no injector, with what to install: points, and where
+        only some kinds have none, these faults."""
+        told: dict[str, str] = {}
+        for point in sorted(self.around.points):
+            faults = self.kinds.at(point)
+            without = [each for each in faults if each in self._unreached]
+            named = [point] if without == faults else without
+            told |= dict.fromkeys(named, to_install(point)) if without else {}
+        return told
+
+    def set_aside(self, faults: Iterable[str]) -> None:
+        """Never propose these: they have no injector."""
+        told = {fault: to_install(fault.partition("@")[2]) for fault in faults}
+        self._unreached |= told.keys()
+        self.explorer.protect(told)
 
     def errors(self, domain: str) -> frozenset[str]:
         """Return the errors of which a domain consists."""
@@ -183,10 +209,13 @@ class Fold:
 
     def _know_points(self) -> None:
         """Say what may not be tried, and that kinds of fault at one point exclude each other."""
+        limited = dict(self.around.limited)
         for point in sorted(self.around.points):
             faults = self.kinds.at(point)
             if matching(self.protected, [point]) is not None:
                 self.explorer.protect(faults)
+            elif point in limited:
+                self.set_aside(each for each in faults if lacking(each, limited[point]))
             for pair in combinations(faults, 2):
                 self.explorer.exclude(pair, impossible=True)
             if point not in self.around.unlike:

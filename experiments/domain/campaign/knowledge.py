@@ -18,6 +18,7 @@ from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings, surroundings
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.fit.faults import Fault
 from ldfi.solver import Explorer, Judgement, OutOfTime, Statement
 
@@ -35,8 +36,8 @@ class Knowledge:
     tell more of that. So whenever the surroundings have changed, all lessons are learned once more;
     otherwise a new one is merely added. ``traffic`` may be replaced by what the class's traffic is
     from now on; what was learned before still counts. ``protected``: patterns of points that nobody
-    may inject into. ``open``: how many minimal hypotheses are open, as of the last proposal.
-    ``fold``: what all lessons amount to.
+    may inject into. ``injectors``: who can make which calls fail. ``open``: how many minimal
+    hypotheses are open, as of the last proposal. ``fold``: what all lessons amount to.
     ``hurt``: every set that ever hurt, though that may have been found to be wrong.
     """
 
@@ -44,6 +45,7 @@ class Knowledge:
     settings: Settings
     traffic: Traffic
     protected: tuple[str, ...] = ()
+    injectors: Injectors = field(default_factory=Injectors)
     open: int = 0
     lessons: list[Lesson] = field(default_factory=list, init=False)
     hurt: set[Hypothesis] = field(default_factory=set, init=False)
@@ -51,6 +53,7 @@ class Knowledge:
     fold: Fold = field(init=False)
     _grounds: Grounds | None = field(default=None, init=False)
     _left_out: set[str] = field(default_factory=set, init=False)
+    _silent: set[str] = field(default_factory=set, init=False)
     filing: Filing = field(default_factory=Filing, init=False)
 
     def __post_init__(self) -> None:
@@ -103,7 +106,11 @@ class Knowledge:
             for each in self.lessons
             if each.purpose == "recheck" and each.injected <= assumed
         )
-        untried = sorted(f for f in assumed - tried if self.explorer.judge({f}) == "safe")
+        untried = sorted(
+            each
+            for each in assumed - tried
+            if self.explorer.judge({each}) == "safe" and self.fold.reaches(frozenset({each}))
+        )
         if not untried or 2 * again >= self.settings.rechecks:
             return None
         return frozenset({random.Random(f"{self.settings.seed} alike {again}").choice(untried)})
@@ -132,7 +139,7 @@ class Knowledge:
         points = {each.partition("@")[2] for each in hypothesis if not each.startswith(DOWN)}
         down = {each for each in hypothesis if each.startswith(DOWN)}
         seen = all(point in self.points or topology.knows(point) for point in points)
-        return seen and down <= self.fold.domains.keys()
+        return seen and down <= self.fold.domains.keys() and self.fold.reaches(hypothesis)
 
     def tries(self, hypothesis: Hypothesis) -> bool:
         """Say whether it may be tried and would be news: neither rejected nor known."""
@@ -189,18 +196,25 @@ class Knowledge:
             self.filing.changes += 1
             self.fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
 
-    def leave_out(self, variables: Iterable[str]) -> None:
-        """Never propose these from now on."""
-        for variable in sorted(set(variables) - self._left_out):
-            self._left_out.add(variable)
-            self._grounds = None
-            self.filing.changes += 1
+    def leave_out(self, variables: Iterable[str], *, silent: bool = False) -> None:
+        """Never propose these from now on. ``silent``: faults that have no injector, for they
+        should have fired and never did."""
+        known = self._silent if silent else self._left_out
+        fresh = sorted(set(variables) - known)
+        if not fresh:
+            return
+        known.update(fresh)
+        self._grounds = None
+        self.filing.changes += 1
+        if silent:
+            self.fold.set_aside(fresh)
+        for variable in () if silent else fresh:
             self.explorer.exclude({variable})
 
     def again(self, lessons: Iterable[Lesson], hurt: Iterable[Hypothesis] = ()) -> Knowledge:
         """Know the same traffic, and these lessons; nothing is left out any more. ``hurt``: what
         has hurt besides what is known of."""
-        fresh = Knowledge(self.name, self.settings, self.traffic, self.protected)
+        fresh = Knowledge(self.name, self.settings, self.traffic, self.protected, self.injectors)
         fresh.filing, fresh.lessons = self.filing, list(lessons)
         harmful = (each.injected for each in fresh.lessons if each.succeeded is False)
         fresh.hurt = {*self.hurt, *hurt, *harmful}
@@ -222,12 +236,13 @@ class Knowledge:
             self.fold.take(lesson)
 
     def _surroundings(self) -> Surroundings:
-        return surroundings(self.traffic, self.lessons, self.settings)
+        return surroundings(self.traffic, self.lessons, self.settings, self.injectors)
 
     def _empty(self) -> Fold:
         fold = Fold(self.settings, self._around, self.protected)
         for variable in sorted(self._left_out):
             fold.explorer.exclude({variable})
+        fold.set_aside(sorted(self._silent))
         return fold
 
     @property

@@ -14,6 +14,7 @@ from ldfi.experiments.domain.campaign.kinds import Kinds
 from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
+from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.patterns import matching
 from ldfi.experiments.domain.traffic.shown import shown
 from ldfi.experiments.domain.traffic.topology import Topology
@@ -38,6 +39,9 @@ class Surroundings:
     """Points before which a proxy stands, which answers for a dependency that is dead."""
     shown: tuple[tuple[str, tuple[FaultKind, ...]], ...]
     """By point, the kinds of failure that nature has shown there and that can be injected."""
+    limited: tuple[tuple[str, frozenset[str]], ...]
+    """By point, the words of the kinds that injectors can bring about there: none at all where it
+    has no injector. What is not named here is not limited, as far as anybody knows."""
     known_as: tuple[int, int]
     """Which topology, and how often it has changed."""
     topology: Topology = field(compare=False)
@@ -50,7 +54,9 @@ class Surroundings:
         return frozenset(delay.partition("@")[2] for delay, _ in self.implications)
 
 
-def surroundings(traffic: Traffic, lessons: Sequence[Lesson], settings: Settings) -> Surroundings:
+def surroundings(
+    traffic: Traffic, lessons: Sequence[Lesson], settings: Settings, injectors: Injectors
+) -> Surroundings:
     """Gather what traffic shows by now, and these lessons."""
     frequent = tuple(traffic.frequent())
     faults = {fault for relied_on, _, _ in frequent for fault in relied_on}
@@ -59,14 +65,16 @@ def surroundings(traffic: Traffic, lessons: Sequence[Lesson], settings: Settings
         faults |= lesson.relied_on
         implications |= lesson.implications
     topology = traffic.topology
+    points = frozenset(fault.partition("@")[2] for fault in faults)
     return Surroundings(
         supports=tuple((relied_on, failed) for relied_on, failed, _ in frequent),
         called=traffic.usually_called(),
-        points=frozenset(fault.partition("@")[2] for fault in faults),
+        points=points,
         implications=frozenset(implications),
         unlike=Kinds(settings.kinds, settings.alike).unlike(lessons),
         proxied=_proxied(frequent, settings.proxied),
         shown=tuple(sorted(shown(failures for _, failures, _ in frequent).items())),
+        limited=tuple(injectors.limits(points)),
         known_as=(id(topology), topology.changes),
         topology=topology,
         traces=tuple(trace_id for _, _, trace_id in frequent),

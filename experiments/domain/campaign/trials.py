@@ -135,9 +135,9 @@ class Trials:
         whole = {each for each in silent if not _is_fault(each)}
         kinds = knowledge.fold.kinds
         given_up = {each for point in whole for each in kinds.at(point)} | (silent - whole)
+        knowledge.leave_out(given_up, silent=True)
         shared = knowledge.traffic.topology.shared()
         given_up |= {DOWN + system for system, points in shared.items() if points & silent}
-        knowledge.leave_out(given_up)
         exploration.to_verify = [each for each in exploration.to_verify if not each & given_up]
 
     def begin_run(self) -> None:

@@ -45,6 +45,7 @@ func Connector(injector *fit.Injector, inner driver.Connector, of Database) driv
 	if injector == nil {
 		return inner
 	}
+	injector.Reaches("db:*")
 	return &connector{injector, inner, of}
 }
 

@@ -37,7 +37,9 @@ type Processor struct {
 
 // NewProcessor makes one. The caller is the one of requests that do not say, by [CallerKey], whose they are.
 func NewProcessor(callers *Callers, caller string) *Processor {
-	return &Processor{callers: callers, caller: caller}
+	processor := &Processor{callers: callers, caller: caller}
+	processor.injector(caller)
+	return processor
 }
 
 // Process serves one request that passes Envoy.
@@ -70,6 +72,20 @@ func (p *Processor) callerOf(stream extproc.ExternalProcessor_ProcessServer) str
 	return p.caller
 }
 
+// injector returns a caller's, which reports that all its calls over HTTP and gRPC pass here: where the filter
+// stands is not for us to see, and before its matcher no other traffic is.
+func (p *Processor) injector(caller string) *fit.Injector {
+	injector := p.callers.Injector(caller)
+	reachesAll(injector)
+	return injector
+}
+
+// reachesAll reports that all of a caller's calls over HTTP and gRPC pass Envoy.
+func reachesAll(injector *fit.Injector) {
+	injector.Reaches("http:*", httpKinds...)
+	injector.Reaches("rpc:*", grpcKinds...)
+}
+
 func goOn() *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestHeaders{
 		RequestHeaders: &extproc.HeadersResponse{},
@@ -85,7 +101,7 @@ func (p *Processor) decide(
 		return goOn(), nil
 	}
 	path, _, _ := strings.Cut(headers.Get(":path"), "?")
-	return decide(ctx, stream, p.callers.Injector(p.callerOf(stream)), request{
+	return decide(ctx, stream, p.injector(p.callerOf(stream)), request{
 		method: headers.Get(":method"), authority: headers.Get(":authority"), path: path,
 		grpc: isGRPC(headers.Get("Content-Type")), patience: patienceOf(headers.Get("Grpc-Timeout")),
 	})

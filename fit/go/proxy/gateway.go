@@ -40,6 +40,7 @@ func NewGateway(decides *edge.Edge, name string, keys *fit.Keys, exporter sdk.Sp
 		var strips *edge.Edge
 		return &Gateway{handler: strips.Handler(passOn(envoysTransport{}))}
 	}
+	reachesAll(tracing.injector)
 	onward := passOn(tracing.calls(envoysTransport{tracing.injector}))
 	return &Gateway{handler: decides.Handler(tracing.requests(onward)), tracing: tracing}
 }

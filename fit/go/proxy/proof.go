@@ -63,7 +63,7 @@ func (c *Callers) Injector(name string) *fit.Injector {
 		named := resource.NewSchemaless(attribute.String("service.name", name))
 		provider := sdk.NewTracerProvider(
 			sdk.WithResource(named), sdk.WithBatcher(shared{c.exporter}, sdk.WithBatchTimeout(proofDelay*1e6)))
-		found = &caller{fit.New(name, c.keys, fit.WithTracerProvider(provider)), provider}
+		found = &caller{fit.New(name, c.keys, fit.WithTracerProvider(provider), fit.WithProgram("ldfi-proxy")), provider}
 		c.known[name] = found
 	}
 	return found.injector

@@ -67,6 +67,12 @@ func (r request) canBoth(injection fit.Injection) bool {
 	return !r.grpc && (injection.Kind.Status() != 0 || body && r.method != http.MethodHead)
 }
 
+// Kinds that either kind of proxy has, by the word before their colon, as reports name them.
+var (
+	httpKinds = []string{"error", "delay", "refused", "status", "empty", "corrupt"}
+	grpcKinds = []string{"error", "delay", "refused", "timeout", "grpc"}
+)
+
 var propagator = propagation.TraceContext{}
 
 // carrying makes the context of a call that passes: its trace, and the failure context of its baggage.

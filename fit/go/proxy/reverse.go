@@ -12,7 +12,9 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,11 +30,53 @@ type Reverse struct {
 	caller   string
 	upstream *url.URL
 	server   *http.Server
+	peers    peers
+}
+
+// peers are the names by which callers have called through a proxy: what it can reach.
+type peers struct {
+	last  atomic.Pointer[string]
+	mutex sync.Mutex
+	known map[string]bool
+}
+
+const maxPeers = 16 // then all of the caller's calls are taken to pass here
+
+// meet notes an authority that was called.
+func (p *Reverse) meet(authority string) {
+	if last := p.peers.last.Load(); last != nil && *last == authority {
+		return
+	}
+	met := authority // so that what was met before costs no allocation
+	p.peers.last.Store(&met)
+	p.peers.mutex.Lock()
+	defer p.peers.mutex.Unlock()
+	if p.peers.known[authority] || len(p.peers.known) > maxPeers {
+		return
+	}
+	p.peers.known[authority] = true
+	injector := p.callers.Injector(p.caller)
+	kinds := append([]string{"reset", "truncated", "slow"}, httpKinds...)
+	if len(p.peers.known) > maxPeers {
+		injector.Reaches("http:*", kinds...)
+		injector.Reaches("rpc:*", grpcKinds...)
+		return
+	}
+	host, port := fit.SplitAuthority(authority)
+	injector.Reaches(restOf(fit.HTTPPoint(p.caller, "*", host, port, "/", ""))+"*", kinds...)
+	injector.Reaches(restOf(fit.RPCPoint(p.caller, "*/*", authority)), grpcKinds...)
+}
+
+// restOf cuts the caller off a point's name.
+func restOf(name string) string {
+	_, rest, _ := strings.Cut(name, ">")
+	return rest
 }
 
 // NewReverse makes one. Every request keeps the Host that the caller sent: it is part of its point's name.
 func NewReverse(callers *Callers, caller string, upstream *url.URL) *Reverse {
 	reverse := &Reverse{callers: callers, caller: caller, upstream: upstream}
+	reverse.peers.known = map[string]bool{}
 	quiet := log.New(io.Discard, "", 0)
 	reverse.server = newServer(reverse.handler(quiet), quiet)
 	return reverse
@@ -57,6 +101,7 @@ func (p *Reverse) Close() error { return p.server.Close() }
 func (p *Reverse) handler(quiet *log.Logger) http.Handler {
 	onward := passing(p.upstream, quiet, func(transport http.RoundTripper) http.RoundTripper { return transport })
 	return http.HandlerFunc(func(writer http.ResponseWriter, r *http.Request) {
+		p.meet(r.Host)
 		if len(r.Header["Baggage"]) > 0 {
 			var done bool
 			if r, done = p.answered(writer, r); done {

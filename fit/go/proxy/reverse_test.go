@@ -65,6 +65,9 @@ func (s *standing) marks() []map[string]string {
 	s.callers.Flush(context.Background())
 	var found []map[string]string
 	for _, span := range s.spans.GetSpans() {
+		if span.Name == "fit.reach" {
+			continue
+		}
 		marks := map[string]string{
 			"parent": span.Parent.SpanID().String(), "service": span.Resource.Attributes()[0].Value.AsString(),
 		}

@@ -16,7 +16,7 @@ import (
 // tracing is how an edge that is a process of its own is a service in traces.
 type tracing struct {
 	name     string
-	injector *fit.Injector // its calls have spans, so it begins none of its own
+	injector *fit.Injector
 	provider *sdk.TracerProvider
 }
 
@@ -25,12 +25,14 @@ func newTracing(name string, keys *fit.Keys, exporter sdk.SpanExporter, sample f
 	if keys == nil || exporter == nil {
 		return nil
 	}
-	injector := fit.New(name, keys)
-	return &tracing{name, injector, sdk.NewTracerProvider(
+	injector := fit.New(name, keys, fit.WithProgram("ldfi-proxy/edge"))
+	provider := sdk.NewTracerProvider(
 		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", name))),
 		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(proofDelay*1e6)),
 		sdk.WithSampler(injector.Sampler(sdk.ParentBased(sdk.TraceIDRatioBased(sample)))),
-	)}
+	)
+	fit.WithTracerProvider(provider)(injector)
+	return &tracing{name, injector, provider}
 }
 
 // calls gives each call a span.

@@ -110,6 +110,18 @@ def test_classes(
     assert ill(of_classes(classes, forecast, now)) == about
 
 
+def test_points_without_an_injector_are_named_with_what_to_install() -> None:
+    points = {f"api>db:SELECT:shop/{i}": "fit in api" for i in range(7)}
+    classes = [KNOWN | {"no_injector": points}, KNOWN]
+    (found,) = (
+        each for each in of_classes(classes, FORECAST, 1_000.0) if each.about == "injectors"
+    )
+    assert found.well is None
+    assert "api>db:SELECT:shop/0" in found.said
+    assert "and 2 more" in found.said
+    assert found.advice == "install fit in api"
+
+
 def test_keys_are_named_and_never_shown() -> None:
     assert of_keys(None).well is None
     assert "k1" in of_keys("k1").said

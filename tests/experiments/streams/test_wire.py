@@ -13,7 +13,10 @@ from ldfi.experiments.streams.wire import (
     ObservationReader,
     ObservationWriter,
     read_outcome,
+    read_report,
+    write_cut,
     write_outcome,
+    write_report,
 )
 from ldfi.lineage.lineage import Lineage, learn
 from ldfi.lineage.operation import Operation
@@ -179,3 +182,10 @@ def _tree(lineage: Lineage) -> list[tuple[str, str, bool, int, int]]:
         found.append((call.point, call.callee, call.failed, call.end - call.start, len(call.calls)))
         pending.extend(call.calls)
     return found
+
+
+def test_a_report_of_an_injector_is_read_back_and_nothing_else_is_one() -> None:
+    report = "1 python/0.2.0 库存服务>http:*"
+    assert read_report(write_report(report)) == report
+    assert read_report(write_cut("e1", "treatment")) is None
+    assert read_report(b'{"reach":') is None

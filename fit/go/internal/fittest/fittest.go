@@ -89,6 +89,9 @@ func New(t testing.TB, service string) *Service {
 func (s *Service) Marks() []map[string]string {
 	var found []map[string]string
 	for _, span := range s.Spans.GetSpans() {
+		if span.Name == "fit.reach" {
+			continue
+		}
 		marks := map[string]string{}
 		for _, each := range span.Attributes {
 			if strings.HasPrefix(string(each.Key), "fit.") {

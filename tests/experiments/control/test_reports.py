@@ -1,0 +1,215 @@
+"""What injectors report, and what campaigns make of it: what nobody can inject is not proposed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.ending import COMPLETE, Ending
+from ldfi.experiments.domain.traffic.injectors import EVERY_KIND
+from ldfi.experiments.store.database import Database
+from ldfi.fit.context import Arm
+from ldfi.fit.rules import Rule
+from ldfi.lineage.operation import operation
+from ldfi.lineage.span import Span
+from ldfi.solver.check import check
+from ldfi.solver.check.assumed import assumed
+from ldfi.testing.programs import Call, Step
+from ldfi.testing.world import QUICK, World
+from tests.experiments.control.test_endings import Bare, to_its_end
+from tests.experiments.control.test_engine import experiments_of, start
+
+LAYOUT, LEGACY, BACKUP = "api>http:GET:layout/", "api>db:SELECT:old/marks", "api>rpc:Get:/b.Backup"
+PROGRAM = Call(
+    "root",
+    (
+        Step("critical", (Call(LAYOUT),)),
+        Step("optional", (Call(LEGACY),)),
+        Step("optional", (Call(BACKUP),)),
+    ),
+)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    db = Database(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
+    yield db
+    db.close()
+
+
+numbers = itertools.count(1)
+
+
+def reporting(text: str, now: float) -> Span:
+    """The span by which an injector reports, as it comes in."""
+    number, at = next(numbers), int(now * 1e9)
+    what = operation("api", "fit.reach", "internal", 0, False, (("reach", text),))
+    return Span(f"{number:f>32}", f"{number:f>16}", None, at, at, what)
+
+
+def told(world: World, text: str) -> None:
+    """An injector reports, and time enough goes by for that to have come."""
+    world.engine.receive_spans([reporting(text, world.now)], world.now)
+    for _ in range(3):
+        world.step(10, seconds=1.5)
+
+
+def tried(db: Database) -> set[str]:
+    return {fault for each in experiments_of(db) for fault in each.faults}
+
+
+def certificate_of(world: World, campaign_id: str) -> dict[str, Any]:
+    (one,) = world.engine.scheduler.certificates(
+        world.engine.scheduler.state.campaigns[campaign_id]
+    )
+    certificate: dict[str, Any] = one["certificate"]
+    return certificate
+
+
+def test_what_has_no_injector_is_never_proposed_and_is_named(db: Database) -> None:
+    # Given a service whose injector reaches its calls over HTTP, and nothing else
+    world = World(db, {"/boot": PROGRAM})
+    told(world, "1 python/0.2.0 api>http:*")
+    # When a campaign goes to its end
+    campaign = start(world, QUICK)
+    row = to_its_end(world, campaign)
+    # Then nothing else was tried
+    assert tried(db) == {f"refused@{LAYOUT}"}
+    assert world.findings() == {(f"refused@{LAYOUT}",): "open"}
+    # And it says so where it ends, with what to install
+    assert row.reason != COMPLETE
+    assert f"no injector at {LEGACY}, {BACKUP}, which was not tried" in row.reason
+    ending = Ending.from_json(row.ending)
+    assert ending is not None
+    (left,) = ending.left
+    assert set(left.unreached) == {LEGACY, BACKUP}
+    assert left.unreached[LEGACY] == "fit in api, for a client library that fit knows"
+    # And on the certificate, which is borne out
+    (one,) = row.certificates
+    bounds = one["certificate"]["axioms"]["bounds"]
+    assert bounds["no_injector"] == {
+        f"error@{LEGACY}": left.unreached[LEGACY],
+        f"error@{BACKUP}": left.unreached[BACKUP],
+    }
+    assert check(one["certificate"]) == []
+    said = assumed(one["certificate"])
+    install = left.unreached[LEGACY]
+    assert f"error@{LEGACY}: install {install}" in said["no injector, and not tried"]
+
+
+def test_without_a_report_everything_is_tried_as_before(db: Database) -> None:
+    world = World(db, {"/boot": PROGRAM})
+    told(world, "1 python/0.2.0 web>http:*")
+    row = to_its_end(world, start(world, QUICK))
+    assert {fault.partition("@")[2] for fault in tried(db)} == {LAYOUT, LEGACY, BACKUP}
+    assert row.reason == COMPLETE
+
+
+def test_a_kind_that_no_injector_has_there_is_not_proposed(db: Database) -> None:
+    world = World(db, {"/boot": PROGRAM})
+    told(world, "1 ldfi-proxy/envoy api>http:*|refused,delay api>*:SELECT:*|error api>rpc:*|delay")
+    row = to_its_end(world, start(world, replace(QUICK, kinds=("error", "reset"))))
+    assert tried(db) == {f"refused@{LAYOUT}", f"error@{LEGACY}"}
+    ending = Ending.from_json(row.ending)
+    assert ending is not None
+    assert set(ending.left[0].unreached) == {f"reset@{LAYOUT}", f"reset@{LEGACY}", BACKUP}
+
+
+def test_a_report_in_the_middle_of_a_run_counts_from_then_on(db: Database) -> None:
+    # Given a campaign in which two points have no injector
+    world = World(db, {"/boot": PROGRAM})
+    told(world, "1 python/0.2.0 api>http:*")
+    campaign = start(world, replace(QUICK, apart=60.0))  # so that it goes on
+    while not experiments_of(db):
+        world.step()
+    # When a proxy is put beside the service
+    told(world, "1 ldfi-proxy/reverse api>rpc:*:/b.*")
+    row = to_its_end(world, campaign)
+    # Then what it reaches is tried, too
+    assert f"error@{BACKUP}" in tried(db)
+    assert f"error@{LEGACY}" not in tried(db)
+    assert f"no injector at {LEGACY}, which" in row.reason
+
+
+def test_a_restart_knows_what_was_reported(db: Database) -> None:
+    world = World(db, {"/boot": PROGRAM})
+    told(world, "1 python/0.2.0 api>http:*")
+    campaign = start(world, replace(QUICK, apart=60.0))
+    while not experiments_of(db):
+        world.step()
+    before = certificate_of(world, campaign.id)["axioms"]["bounds"]
+    # When the service starts again
+    again = World(db, {"/boot": PROGRAM}, engine=Engine(db, now=world.now))
+    again.now = world.now
+    again.step()
+    # Then it says the same, and goes on as it would have
+    assert certificate_of(again, campaign.id)["axioms"]["bounds"] == before
+    assert "no_injector" in before
+    to_its_end(again, again.engine.scheduler.state.campaigns[campaign.id])
+    assert tried(db) == {f"refused@{LAYOUT}"}
+
+
+class Elsewhere(Bare):
+    """Its services have no ``fit`` where the old database is called."""
+
+    def claim(self, path: str, device: str, now: float) -> tuple[Rule, Arm, bool] | None:
+        claimed = super(Bare, self).claim(path, device, now)
+        if claimed is None:
+            return None
+        rule, arm, again = claimed
+        return replace(rule, faults=tuple(f for f in rule.faults if f.point != LEGACY)), arm, again
+
+
+def test_what_never_fires_stands_on_the_certificate_as_without_an_injector(db: Database) -> None:
+    # Given a service that reports nothing, and cannot inject into one of its calls
+    world = World(db, {"/boot": PROGRAM})
+    world.edges = [Elsewhere("edge0")]
+    campaign = start(world, replace(QUICK, max_union=1))
+    row = to_its_end(world, campaign)
+    # Then that is found out by one experiment, and the certificate names the point
+    (one,) = row.certificates
+    assert set(one["certificate"]["axioms"]["bounds"]["no_injector"]) == {f"error@{LEGACY}"}
+    assert f"nothing ever fired at {LEGACY}" in row.reason
+    assert len([each for each in experiments_of(db) if each.hypothesis == [f"error@{LEGACY}"]]) == 1
+
+
+def test_what_fired_has_an_injector_even_where_a_report_does_not_name_it(db: Database) -> None:
+    # Given an older injector, which reports nothing, and whose faults have fired
+    world = World(db, {"/boot": PROGRAM})
+    to_its_end(world, start(world, QUICK))
+    known = world.engine.scheduler.state.injectors
+    # When a proxy reports for the same caller
+    told(world, "1 ldfi-proxy/reverse api>http:*:layout/*")
+    # Then what it does not name is still reached
+    assert known.words(LEGACY) == known.words(LAYOUT) == EVERY_KIND
+    assert known.words("api>db:SELECT:other/marks") == frozenset()
+
+
+def test_a_report_is_no_request_and_one_that_cannot_be_read_is_counted(db: Database) -> None:
+    # Given a service that believes root spans, as every trace is a request to it
+    engine = Engine(db, now=0.0, outcomes="root")
+    # When many reports come, some of which cannot be read
+    for number in range(60):
+        engine.receive_spans([reporting(f"{1 + number % 2} python/9 api>http:*", 0.0)], 0.0)
+    engine.tick(100.0)
+    # Then nobody takes them for requests
+    assert engine.fates()["whole"] == 60
+    assert engine.catalogue.classes == {}
+    assert {reason for reason, count in engine.drops().items() if count} == {"report_unreadable"}
+    assert engine.drops()["report_unreadable"] == 30
+    assert engine.scheduler.state.injectors.reports() == {"api": {"python/9": ["api>http:*"]}}
+
+
+@pytest.mark.parametrize("text", ["1 evil api>nothing:*", "1 evil " + "api>* " * 80])
+def test_a_forged_report_can_hide_points_and_nothing_else(db: Database, text: str) -> None:
+    world = World(db, {"/boot": PROGRAM})
+    told(world, text.strip())
+    row = to_its_end(world, start(world, QUICK))
+    assert world.findings() in ({}, {(f"refused@{LAYOUT}",): "open"})
+    assert ("no injector" in row.reason) == (not tried(db))

@@ -1,0 +1,161 @@
+"""The registry of points: what is known to have no injector, and what nobody knows."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldfi.experiments.domain.traffic.injectors import (
+    EVERY_KIND,
+    HEARD,
+    MOST_CALLERS,
+    MOST_PATTERNS,
+    MOST_PROVED,
+    PROVED,
+    STALE,
+    Injectors,
+    lacking,
+    to_install,
+)
+from ldfi.fit.reach import InjectorReport, PointPattern
+
+NOWHERE: frozenset[str] = frozenset()
+POINT = "api>http:GET:ratings/titles/*"
+
+
+def heard(*patterns: str, now: float = 0.0, known: Injectors | None = None) -> Injectors:
+    known = Injectors() if known is None else known
+    known.hear(InjectorReport("python/1", tuple(map(PointPattern.parse, patterns))), now)
+    return known
+
+
+def again(known: Injectors) -> Injectors:
+    """The same after a restart, by way of what is put on record."""
+    rows = {name: row for name, row in known.unkept().items() if row is not None}
+    return Injectors.from_json(json.loads(json.dumps(rows)))
+
+
+def stands_for(pattern: str, name: str) -> bool:
+    """Whether a pattern names it, tried in every way."""
+    if not pattern:
+        return not name
+    if pattern[0] == "*":
+        return any(stands_for(pattern[1:], name[i:]) for i in range(len(name) + 1))
+    return bool(name) and pattern[0] == name[0] and stands_for(pattern[1:], name[1:])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.text("x/*:[", min_size=1, max_size=5)), max_size=4
+    ),
+    st.sampled_from("abc"),
+    st.text("x/*:[", min_size=1, max_size=7),
+)
+def test_a_point_has_an_injector_if_a_pattern_of_its_caller_names_it(
+    said: list[tuple[str, str]], caller: str, rest: str
+) -> None:
+    known = heard(*(f"{one}>{pattern}" for one, pattern in said))
+    words = known.words(f"{caller}>{rest}")
+    mine = [pattern for one, pattern in said if one == caller]
+    if not mine:
+        assert words is None
+    else:
+        named = any(stands_for(pattern, rest) for pattern in mine)
+        assert words == (EVERY_KIND if named else NOWHERE)
+
+
+@given(st.lists(st.sampled_from(["a>x|delay", "a>x|error,status", "a>*", "a>y"]), min_size=1))
+def test_what_injectors_can_do_adds_up_in_any_order(said: list[str]) -> None:
+    known, other = heard(*said), Injectors()
+    for each in reversed(said):
+        heard(each, known=other)
+    for point in ("a>x", "a>y", "a>z"):
+        assert known.words(point) == other.words(point)
+        for kind in ("delay", "error", "status:503", "refused"):
+            ways = [PointPattern.parse(each) for each in said]
+            possible = any(
+                stands_for(way.rest, point[2:])
+                and (way.kinds is None or kind.partition(":")[0] in way.kinds)
+                for way in ways
+            )
+            assert lacking(f"{kind}@{point}", known.words(point) or NOWHERE) is not possible
+
+
+def test_of_a_caller_that_never_reported_nothing_is_known() -> None:
+    known = heard("web>http:*")
+    assert known.words(POINT) is None
+    assert list(known.limits([POINT])) == []
+    assert known.without([POINT]) == {}
+
+
+def test_a_point_that_no_report_names_says_what_to_install() -> None:
+    known = heard("api>db:*", "api>http:*:prices/*|delay")
+    assert known.without([POINT]) == {
+        POINT: "fit in api (Python, Go, Node), or ldfi-proxy between it and ratings"
+    }
+    assert dict(known.limits([POINT, "api>http:GET:prices/x", "api>db:SELECT:shop/marks"])) == {
+        POINT: NOWHERE,
+        "api>http:GET:prices/x": {"delay"},
+    }
+    assert "client library" in to_install("api>db:SELECT:shop/marks")
+    assert "@fit.point" in to_install("api>cache:get")
+
+
+def test_what_has_fired_has_an_injector_whatever_is_reported() -> None:
+    # Given an old injector in the service, that reports nothing, and a proxy that reports
+    known = Injectors()
+    known.prove([f"error@{POINT}"], 0.0)
+    heard("api>http:*:prices/*", known=known)
+    # Then what was proved counts, and what neither shows has none
+    assert known.words(POINT) == EVERY_KIND
+    assert known.words("api>http:GET:other/") == NOWHERE
+    known.expire(PROVED + 1)
+    assert known.words(POINT) is None  # the report is older than a day as well
+
+
+def test_a_report_that_is_not_repeated_is_forgotten() -> None:
+    known = heard("api>db:*")
+    heard("api>rpc:*", now=HEARD, known=known)
+    known.expire(HEARD + 1)
+    assert known.words("api>db:SELECT:shop/marks") == NOWHERE
+    assert known.words("api>rpc:Get:/shop.Prices") == EVERY_KIND
+    known.expire(2 * HEARD + 1)
+    assert known.words("api>db:SELECT:shop/marks") is None
+    assert known.unkept() == {"api": None}
+
+
+def test_a_restart_knows_the_same() -> None:
+    known = heard("api>http:*|delay,error", "web>db:*")
+    known.prove([f"delay@{POINT}"], 3.0)
+    other = again(known)
+    for point in (POINT, "api>db:x", "web>db:x", "web>http:x"):
+        assert other.words(point) == known.words(point)
+    assert other.reports() == known.reports()
+    known.expire(HEARD + 1)
+    other.expire(HEARD + 1)
+    assert again(other).words(POINT) == again(known).words(POINT) is None
+
+
+def test_a_report_that_says_nothing_new_is_put_on_record_once_an_hour() -> None:
+    known = heard("api>db:*")
+    known.kept(known.unkept(), 0.0)
+    before = known.changes
+    heard("api>db:*", now=STALE / 2, known=known)
+    assert (known.unkept(), known.changes) == ({}, before)
+    heard("api>db:*", now=STALE, known=known)
+    assert list(known.unkept()) == ["api"]
+
+
+def test_memory_is_bounded() -> None:
+    known = Injectors()
+    for i in range(MOST_CALLERS + 10):
+        heard(f"s{i}>http:*", known=known)
+    assert len(known.reports()) == MOST_CALLERS
+    assert known.words("s3>http:x") is None
+    for i in range(MOST_PATTERNS + 10):
+        heard(f"s20>http:{i}", known=known)
+    known.prove((f"error@s20>rpc:{i}" for i in range(MOST_PROVED + 10)), 0.0)
+    kept = again(known).reports()["s20"]["python/1"]
+    assert len(kept) == MOST_PATTERNS
