@@ -26,6 +26,9 @@ _MARKUP: Final[Mapping[Tracker, str]] = {
     "gitlab": r"\`*_{}[]<>&#|~!$",
     "jira": r"\*_{}[]()^+?-|!~#",
 }
+_LONGEST: Final = 230
+"""Characters of a sentence in a title: trackers refuse one of more than 255."""
+
 _ADDRESS: Final = re.compile(r"(?<=\w)://|(?<=www)\.(?=\w)")
 """What makes a tracker link text that nobody meant to be one."""
 
@@ -74,10 +77,12 @@ def issue(finding: Subject, tracker: Tracker) -> Issue:
         _reproduce(finding, style),
         _footer(finding, style),
     ]
-    title = f"{finding.advice.sentence} [{finding.id}]"
+    title = finding.advice.sentence
     for reference in _REFERENCES[tracker]:
         title = title.replace(reference, reference + _APART)
-    return Issue(title, "\n\n".join(part for part in parts if part) + "\n")
+    if len(title) > _LONGEST:
+        title = f"{title[:_LONGEST]}…"
+    return Issue(f"{title} [{finding.id}]", "\n\n".join(part for part in parts if part) + "\n")
 
 
 def _style(tracker: Tracker) -> _Style:

@@ -87,3 +87,11 @@ def test_whatever_a_name_is_no_line_is_a_command_and_no_code_ends_early(
     if tracker != "jira" and name.strip():
         fence = max((len(each) for each in re.findall("`+", name)), default=0) + 1
         assert "It is called at " + "`" * fence in body
+
+
+@pytest.mark.parametrize("tracker", TRACKERS)
+def test_a_title_is_never_longer_than_trackers_take(tracker: Tracker) -> None:
+    long = subject("pump>http:GET:tank/x", request_class=f"GET /{'@x' * 2_000}")
+    title = issue(long, tracker).title
+    assert len(title) <= 255
+    assert title.endswith("… [5abc318a9a03]")
