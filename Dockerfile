@@ -1,5 +1,13 @@
-# Two stages: the second has the environment and nothing that built it. Runs as nobody in
+# Three stages: the last has the environment and nothing that built it. Runs as nobody in
 # particular, on a read-only file system; all state is in the database.
+
+# The decoder in Rust (docs/howto/native.md): one library for every Python from 3.11 on.
+FROM rust:1.83-slim AS native
+WORKDIR /src
+COPY lineage/native .
+RUN PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 \
+    cargo rustc --locked --release --features python --crate-type cdylib -- -C strip=symbols
+
 FROM python:3.13-slim AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
@@ -10,6 +18,8 @@ RUN /opt/build/bin/pip --python /opt/ldfi install --require-hashes -r requiremen
 COPY . .
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 RUN /opt/build/bin/pip --python /opt/ldfi install --no-deps dist/*.whl
+COPY --from=native /src/target/release/libldfi_native.so \
+    /opt/ldfi/lib/python3.13/site-packages/ldfi_native.abi3.so
 
 FROM python:3.13-slim
 COPY --from=build /opt/ldfi /opt/ldfi

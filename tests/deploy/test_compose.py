@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,15 @@ def test_the_image_holds_what_the_lock_names_and_nothing_else() -> None:
     installs = [line for line in installs if "pip" in line]
     assert len(installs) == 4
     assert all("--require-hashes" in line or "--no-deps" in line for line in installs)
+
+
+def test_the_image_holds_the_decoder_where_its_python_looks_for_it() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    (python,) = set(re.findall(r"^FROM python:(\S+)-slim", text, re.MULTILINE))
+    assert f"/opt/ldfi/lib/python{python}/site-packages/ldfi_native.abi3.so" in text
+    assert "cargo rustc --locked" in text
+    needed = tomllib.loads((ROOT / "ldfi/lineage/native/Cargo.toml").read_text())["package"]
+    assert f"FROM rust:{needed['rust-version']}-slim AS native" in text
 
 
 def test_everybody_is_told_whose_word_on_addresses_to_take() -> None:
