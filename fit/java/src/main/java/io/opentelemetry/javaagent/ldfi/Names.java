@@ -19,9 +19,6 @@ final class Names {
    * @param method of a call by HTTP, where it may have changed since the span began; else null
    */
   static String of(String service, ReadableSpan span, Supplier<String> method) {
-    if (!first(span, "db.system.name", "db.system").isEmpty()) {
-      return database(service, span);
-    }
     String began = first(span, "http.request.method", "http.method");
     return began.isEmpty() ? null : http(service, span, method == null ? began : method.get());
   }
@@ -46,35 +43,6 @@ final class Names {
     return Points.http(service, method, host, port, rest.substring(ends), first(span, "url.template"));
   }
 
-  private static String database(String service, ReadableSpan span) {
-    String statement = first(span, "db.query.text", "db.statement", "db.query.summary");
-    String verb = Points.verb(statement);
-    String operation = Points.templateWords(first(span, "db.operation.name", "db.operation"));
-    String word = operation.split(" ", 2)[0];
-    if (operation.isEmpty() || !verb.isEmpty() && word.equalsIgnoreCase(verb)) {
-      operation = verb.isEmpty() ? span.getName().split(" ", 2)[0] : verb;
-    }
-    String table = Points.templateWords(first(span, "db.collection.name", "db.sql.table"));
-    if (table.isEmpty()) {
-      table = Points.table(statement);
-    }
-    if (table.isEmpty() && verb.isEmpty()) {
-      String named = Points.templateWords(span.getName());
-      table = named.startsWith(operation) ? named.substring(operation.length()).trim() : named;
-    }
-    return Points.database(service, operation, table, databasePeer(span));
-  }
-
-  /** Who the caller says it calls; else the database; where it has no name of its own, what it is. */
-  private static String databasePeer(ReadableSpan span) {
-    String peer = Points.templateWords(first(span, "peer.service", "service.peer.name"));
-    if (!peer.isEmpty()) {
-      return peer;
-    }
-    String named = Points.templateWords(first(span, "db.namespace", "db.name"));
-    return named.replace("*", "").isEmpty() ? first(span, "db.system.name", "db.system") : named;
-  }
-
   private static String first(ReadableSpan span, String... names) {
     for (String name : names) {
       String found = span.getAttribute(stringKey(name));
@@ -84,5 +52,4 @@ final class Names {
     }
     return "";
   }
-
 }
