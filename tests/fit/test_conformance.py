@@ -21,6 +21,7 @@ from ldfi.fit.conformance.edges import EDGE_CHECKS, it_fails_open
 from ldfi.fit.conformance.host import Host, met
 from ldfi.testing.serving import served
 from tests.experiments.export.proxy import envoy_binary
+from tests.fit import java
 from tests.fit.applications import echo_app
 from tests.fit.golang import built
 
@@ -74,7 +75,30 @@ def node_http(folder: Path) -> list[str]:
     return [*node(folder), "--http"]
 
 
-@pytest.mark.parametrize("words", [python, python_wsgi, go, proxy, node, node_http])
+def java_http_client(folder: Path) -> list[str]:
+    return java.host("jdk")
+
+
+def java_async(folder: Path) -> list[str]:
+    return java.host("jdk-async")
+
+
+def java_url_connection(folder: Path) -> list[str]:
+    return java.host("url")
+
+
+NO_EDGE = {node_http, java_http_client, java_async, java_url_connection}
+"""The first one's edge is that of node; in Java there is none."""
+
+
+@pytest.mark.timeout(300)  # the agent starts slowly where much else runs
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(python, python_wsgi, go, proxy, node, node_http),
+        *(java_http_client, java_async, java_url_connection),
+    ],
+)
 def test_every_implementation_conforms(
     words: Callable[[Path], list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,7 +109,7 @@ def test_every_implementation_conforms(
     assert {check: wrong for check, wrong in found.items() if wrong} == {}
     assert code == 0
     assert len(found) >= 11
-    assert words is node_http or len(found) >= 24  # its edge is node's
+    assert words in NO_EDGE or len(found) >= 24
 
 
 def test_who_obeys_nothing_does_not_conform(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = sorted(path.parent.name for path in (ROOT / "ldfi").glob("*/__init__.py"))
 LEFT_OUT = (
     "ldfi/fit/go/",
+    "ldfi/fit/java/",
     "ldfi/fit/js/",
     "ldfi/fit/vectors/",
     "ldfi/lineage/native/",

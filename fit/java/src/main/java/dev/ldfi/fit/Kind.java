@@ -1,0 +1,56 @@
+package dev.ldfi.fit;
+
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
+
+/** How a call fails, as its caller sees it, in the words of marks and rules: "refused", "status:503". */
+final class Kind {
+  private static final int MAX_EXCEPTION = 40; // characters of an exception's name
+  private static final Set<String> ALONE = words("error refused reset empty truncated corrupt");
+  private static final Set<String> LASTING = words("delay timeout");
+  private static final Set<String> GRPC =
+      words(
+          "CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED"
+              + " RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL"
+              + " UNAVAILABLE DATA_LOSS UNAUTHENTICATED");
+  private static final Set<String> SQL = words("deadlock serialization lost readonly");
+  private static final Set<String> REDIS = words("loading readonly lost");
+
+  private Kind() {}
+
+  private static Set<String> words(String text) {
+    return new HashSet<>(Arrays.asList(text.split(" ")));
+  }
+
+  static boolean standsAlone(String word) {
+    return ALONE.contains(word);
+  }
+
+  /** Whether a length in milliseconds belongs to it. The third version of the notation has one more. */
+  static boolean lasts(String word, char version) {
+    return LASTING.contains(word) || version == '3' && word.equals("slow");
+  }
+
+  /** Whether a kind that begins with word can go on with this argument. */
+  static boolean takes(String word, String argument) {
+    switch (word) {
+      case "status":
+        return argument.length() == 3
+            && Words.isDigits(argument)
+            && (argument.charAt(0) == '4' || argument.charAt(0) == '5');
+      case "grpc":
+        return GRPC.contains(argument);
+      case "sql":
+        return SQL.contains(argument);
+      case "redis":
+        return REDIS.contains(argument);
+      case "exception":
+        return Words.isName(argument, MAX_EXCEPTION)
+            && argument.indexOf('-') < 0
+            && !Words.isDigit(argument.charAt(0));
+      default:
+        return false;
+    }
+  }
+}

@@ -1,0 +1,52 @@
+package io.opentelemetry.javaagent.ldfi;
+
+import io.opentelemetry.javaagent.extension.instrumentation.InstrumentationModule;
+import io.opentelemetry.javaagent.extension.instrumentation.TypeInstrumentation;
+import io.opentelemetry.javaagent.extension.instrumentation.internal.ExperimentalInstrumentationModule;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/**
+ * The points in one library. They are inside of the agent's own instrumentation of it, so that the call's span is
+ * there, and live in class loaders of their own, from which they see the library and the gate. Older agents
+ * cannot do that: there, and where there are no keys, nothing is touched.
+ */
+public abstract class FitModule extends InstrumentationModule implements ExperimentalInstrumentationModule {
+  private final TypeInstrumentation type;
+  private final List<String> helpers;
+
+  /** A library's points, and the classes that its advice needs beside itself. */
+  protected FitModule(String library, TypeInstrumentation type, Class<?>... helpers) {
+    super("ldfi-fit", "ldfi-fit-" + library);
+    this.type = type;
+    this.helpers = Arrays.stream(helpers).map(Class::getName).collect(Collectors.toList());
+  }
+
+  @Override
+  public List<TypeInstrumentation> typeInstrumentations() {
+    boolean on = Gate.installed() != null && Agent.isSupported(Agent.version());
+    return on ? Collections.singletonList(type) : Collections.emptyList();
+  }
+
+  @Override
+  public int order() {
+    return 1; // within the agent's own, which have 0
+  }
+
+  @Override
+  public List<String> getAdditionalHelperClassNames() {
+    return helpers;
+  }
+
+  @Override
+  public boolean isHelperClass(String name) {
+    return helpers.contains(name);
+  }
+
+  @Override
+  public HelperClassStrategy helperClassStrategy() {
+    return HelperClassStrategy.ISOLATED;
+  }
+}

@@ -1,0 +1,155 @@
+package io.opentelemetry.javaagent.ldfi;
+
+import dev.ldfi.fit.FailureContext;
+import dev.ldfi.fit.Injection;
+import dev.ldfi.fit.Keys;
+import io.opentelemetry.api.baggage.Baggage;
+import io.opentelemetry.api.common.AttributeKey;
+import io.opentelemetry.api.common.Attributes;
+import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.api.trace.SpanKind;
+import io.opentelemetry.context.Context;
+import io.opentelemetry.sdk.trace.ReadableSpan;
+import java.time.Instant;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * Where every call of the process passes, in the extension's class loader. The agent has begun the call's span
+ * when it gets here: the span says which point it is, and carries the proof. A call without such a span, or one
+ * that is not recorded, is let through, for what cannot be seen afterwards proves nothing. Whatever goes wrong
+ * in here lets the call through, too.
+ */
+public final class Gate {
+  private static final Logger LOGGER = Logger.getLogger(Gate.class.getName());
+  private static final Gate INSTALLED = fromEnvironment();
+
+  private final Keys keys;
+  private final Contexts contexts;
+  private final Occurrences occurrences = new Occurrences();
+  private volatile String service;
+
+  Gate(Keys keys) {
+    this.keys = keys;
+    this.contexts = new Contexts(keys);
+  }
+
+  /** The gate of this process; null where it has no keys, or none that can be read. */
+  static Gate installed() {
+    return INSTALLED;
+  }
+
+  private static Gate fromEnvironment() {
+    String text = System.getenv(Keys.VARIABLE);
+    if (text == null || text.isEmpty()) {
+      return null;
+    }
+    try {
+      return new Gate(Keys.parse(text));
+    } catch (IllegalArgumentException unreadable) {
+      LOGGER.log(Level.SEVERE, unreadable.getMessage() + "; nothing is injected");
+      return null;
+    }
+  }
+
+  Keys keys() {
+    return keys;
+  }
+
+  /**
+   * Decides what happens to the call that the current span is of; null lets it through.
+   *
+   * @param can whether such a call can fail in this way as it really would. Where it cannot, it is let through
+   *     and nothing is claimed
+   */
+  public static Fault pass(Predicate<Fault> can) {
+    return pass(null, can);
+  }
+
+  /**
+   * Decides the same for a call by HTTP whose method may have changed since its span began.
+   *
+   * @param method null where it cannot have
+   */
+  public static Fault pass(Supplier<String> method, Predicate<Fault> can) {
+    Gate gate = INSTALLED;
+    if (gate == null) {
+      return null;
+    }
+    String value = Baggage.current().getEntryValue(FailureContext.ENTRY);
+    if (value == null) {
+      return null; // all that is asked of a request without a context
+    }
+    try {
+      return gate.decide(value, Span.current(), method, can);
+    } catch (RuntimeException | LinkageError ours) {
+      LOGGER.log(Level.FINE, "ldfi-fit lets a call through, for a fault of its own", ours);
+      return null;
+    }
+  }
+
+  /** The context that a request carries and that is to be obeyed now; null where there is none. */
+  FailureContext contextOf(Context context) {
+    String value = Baggage.fromContext(context).getEntryValue(FailureContext.ENTRY);
+    return value == null ? null : contexts.at(value, Instant.now());
+  }
+
+  Fault decide(String value, Span current, Supplier<String> method, Predicate<Fault> can) {
+    FailureContext found = contexts.at(value, Instant.now());
+    if (found == null || !(current instanceof ReadableSpan) || !current.isRecording()) {
+      return null;
+    }
+    ReadableSpan span = (ReadableSpan) current;
+    if (span.getKind() != SpanKind.CLIENT && span.getKind() != SpanKind.PRODUCER) {
+      return null;
+    }
+    String point = Names.of(service(span), span, method);
+    Injection injection = point == null ? null : found.at(point);
+    if (injection == null) {
+      return null;
+    }
+    Fault fault = new Fault(injection);
+    if (!can.test(fault)) {
+      return null;
+    }
+    if (span.getAttribute(Marks.POINT) != null) {
+      return fires(span, fault) ? fault : null;
+    }
+    return mark(current, point, found, injection) ? fault : null;
+  }
+
+  /** One span is one decision: what calls itself within it, or tries again, is hit again and not counted. */
+  private static boolean fires(ReadableSpan span, Fault fault) {
+    return fault.kind.equals(span.getAttribute(Marks.FIRED)) && !fault.is("delay");
+  }
+
+  /** Writes what happens, or would happen, on the span. */
+  private boolean mark(Span span, String point, FailureContext found, Injection injection) {
+    span.setAttribute(Marks.POINT, point);
+    if (injection.first > 0
+        && !occurrences.admits(span.getSpanContext().getTraceId(), point, injection.first)) {
+      span.setAttribute(Marks.LET_THROUGH, true);
+      return false;
+    }
+    if (found.control) {
+      span.setAttribute(Marks.WOULD_FIRE, injection.kind);
+      return false;
+    }
+    span.setAttribute(Marks.FIRED, injection.kind);
+    span.addEvent(
+        Marks.EVENT,
+        Attributes.of(
+            Marks.FIRED, injection.kind, Marks.EXPERIMENT, found.experiment, Marks.POINT, point));
+    return true;
+  }
+
+  private String service(ReadableSpan span) {
+    if (service == null) {
+      String named = span.toSpanData().getResource().getAttribute(AttributeKey.stringKey("service.name"));
+      service = named == null ? "" : named;
+    }
+    return service;
+  }
+}

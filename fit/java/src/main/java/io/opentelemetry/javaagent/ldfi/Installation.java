@@ -1,0 +1,32 @@
+package io.opentelemetry.javaagent.ldfi;
+
+import io.opentelemetry.sdk.autoconfigure.spi.AutoConfigurationCustomizer;
+import io.opentelemetry.sdk.autoconfigure.spi.AutoConfigurationCustomizerProvider;
+import java.util.Arrays;
+import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/** Puts the sampler in place, and says at start whether anything is injected here. */
+public final class Installation implements AutoConfigurationCustomizerProvider {
+  private static final Logger LOGGER = Logger.getLogger(Installation.class.getName());
+
+  /** The agents that the tests have seen, the oldest and the newest. */
+  private static final List<String> TESTED = Arrays.asList("2.31.1", "2.33.1");
+
+  @Override
+  public void customize(AutoConfigurationCustomizer configuration) {
+    Gate gate = Gate.installed();
+    if (gate == null) {
+      return;
+    }
+    String agent = Agent.version();
+    if (!Agent.isSupported(agent)) {
+      LOGGER.log(Level.SEVERE, "ldfi-fit is off: agent " + agent + " is too old, 2.31 or newer is needed");
+      return;
+    }
+    configuration.addSamplerCustomizer((sampler, properties) -> new KeepingSampler(sampler, gate));
+    String tested = TESTED.contains(agent) ? "" : ", which is not among those it was tested with";
+    LOGGER.log(Level.INFO, "ldfi-fit is on: " + gate.keys() + ", agent " + agent + tested);
+  }
+}

@@ -1,0 +1,63 @@
+package io.opentelemetry.javaagent.ldfi;
+
+import dev.ldfi.fit.FailureContext;
+import io.opentelemetry.api.common.Attributes;
+import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.api.trace.SpanKind;
+import io.opentelemetry.context.Context;
+import io.opentelemetry.sdk.trace.ReadableSpan;
+import io.opentelemetry.sdk.trace.data.LinkData;
+import io.opentelemetry.sdk.trace.samplers.Sampler;
+import io.opentelemetry.sdk.trace.samplers.SamplingDecision;
+import io.opentelemetry.sdk.trace.samplers.SamplingResult;
+import java.util.List;
+
+/**
+ * Keeps every request under experiment, whatever the sampler within says: an experiment whose traces were sampled
+ * away proves nothing. The first span of such a request in this service also says which experiment and which arm
+ * it belongs to, and every span how many calls were begun right inside it, so that a trace in which one of them
+ * is missing is known to have a hole.
+ */
+final class KeepingSampler implements Sampler {
+  private final Sampler inner;
+  private final Gate gate;
+
+  KeepingSampler(Sampler inner, Gate gate) {
+    this.inner = inner;
+    this.gate = gate;
+  }
+
+  @Override
+  public SamplingResult shouldSample(
+      Context parent, String trace, String name, SpanKind kind, Attributes attributes, List<LinkData> links) {
+    FailureContext found = gate.contextOf(parent);
+    if (found == null) {
+      return inner.shouldSample(parent, trace, name, kind, attributes, links);
+    }
+    Span around = Span.fromContext(parent);
+    if (!around.getSpanContext().isValid() || around.getSpanContext().isRemote()) {
+      return SamplingResult.create(
+          SamplingDecision.RECORD_AND_SAMPLE,
+          Attributes.of(Marks.EXPERIMENT, found.experiment, Marks.ARM, found.arm()));
+    }
+    if (kind == SpanKind.CLIENT || kind == SpanKind.PRODUCER) {
+      announce(around);
+    }
+    return SamplingResult.recordAndSample();
+  }
+
+  private static void announce(Span around) {
+    if (!(around instanceof ReadableSpan) || !around.isRecording()) {
+      return;
+    }
+    synchronized (around) { // calls may begin at once, and each adds to what the ones before told
+      Long told = ((ReadableSpan) around).getAttribute(Marks.CALLS);
+      around.setAttribute(Marks.CALLS, told == null ? 1 : told + 1);
+    }
+  }
+
+  @Override
+  public String getDescription() {
+    return "ldfi-fit(" + inner.getDescription() + ")";
+  }
+}

@@ -1,0 +1,72 @@
+package dev.ldfi.fit.callers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.gson.Gson;
+import dev.ldfi.fit.callers.Callers.Told;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What callers see of each kind of fault is what they see when it really happens, to types and words. */
+class CallersIT {
+  private static final String OLDEST = "2.31.1";
+  private static final String NEWEST = "2.33.1";
+  private static final String TOO_OLD = "2.28.1";
+
+  private static final String ALL =
+      "refused reset timeout delay error status:404 status:503 empty truncated corrupt";
+  private static final String SOME = "refused status:503";
+
+  private static List<Told> told(List<String> lines) {
+    return lines.stream().map(line -> new Gson().fromJson(line, Told.class)).toList();
+  }
+
+  @ParameterizedTest
+  @CsvSource({OLDEST + ",parentbased_always_on", NEWEST + ",always_off"})
+  void whatIsInjectedIsWhatReallyHappens(String agent, String sampler) throws Exception {
+    Map<String, String> environment = Map.of("FIT_KEYS", UnderAgent.KEYS, "OTEL_TRACES_SAMPLER", sampler);
+    UnderAgent.Written written = UnderAgent.run(agent, Callers.class, ALL, environment);
+    assertTrue(written.log().contains("ldfi-fit is on: Keys[k1], agent " + agent + "\n"), written.log());
+    assertEquals(90, written.lines().size());
+    for (Told each : told(written.lines())) {
+      String which = each.caller() + ", " + each.kind();
+      assertEquals(each.really(), each.injected(), which);
+      assertEquals(each.kind(), each.fired(), which);
+      assertEquals(1, each.calls(), which);
+      assertEquals("e7c1 treatment 1", each.root(), which);
+    }
+  }
+
+  @Test
+  void withoutKeysNothingHappens() throws Exception {
+    assertNothingHappens(UnderAgent.run(NEWEST, Callers.class, SOME, Map.of()));
+  }
+
+  @Test
+  void withKeysThatCannotBeReadNothingHappens() throws Exception {
+    UnderAgent.Written written = UnderAgent.run(NEWEST, Callers.class, SOME, Map.of("FIT_KEYS", "k1:short"));
+    assertNothingHappens(written);
+    assertTrue(written.log().contains("FIT_KEYS cannot be read"), written.log());
+  }
+
+  @Test
+  void underAnAgentThatIsTooOldNothingHappens() throws Exception {
+    UnderAgent.Written written = UnderAgent.run(TOO_OLD, Callers.class, SOME, Map.of("FIT_KEYS", UnderAgent.KEYS));
+    assertNothingHappens(written);
+    assertTrue(written.log().contains("ldfi-fit is off: agent " + TOO_OLD + " is too old"), written.log());
+  }
+
+  private static void assertNothingHappens(UnderAgent.Written written) {
+    assertEquals(18, written.lines().size());
+    for (Told each : told(written.lines())) {
+      String which = each.caller() + ", " + each.kind();
+      assertTrue(each.injected().startsWith("200") || each.injected().startsWith("[102"), which + each.injected());
+      assertEquals("null", each.fired(), which);
+      assertEquals("null null null", each.root(), which);
+    }
+  }
+}

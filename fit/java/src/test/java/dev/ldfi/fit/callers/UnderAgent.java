@@ -1,0 +1,67 @@
+package dev.ldfi.fit.callers;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** Runs a program of the tests under the real agent, with the extension as it is shipped. */
+final class UnderAgent {
+  static final String KEYS = "k1:0123456789abcdef";
+
+  private static final Path TARGET = Path.of("target").toAbsolutePath();
+
+  /** What it wrote: lines, and what the agent said. */
+  record Written(List<String> lines, String log) {}
+
+  private UnderAgent() {}
+
+  static Written run(String agent, Class<?> program, String argument, Map<String, String> environment) throws Exception {
+    Path out = Files.createTempFile("written", ".out");
+    Path log = Files.createTempFile("written", ".log");
+    ProcessBuilder starting = new ProcessBuilder(words(agent, program, argument));
+    Map<String, String> told = starting.environment();
+    told.keySet().removeIf(name -> name.startsWith("OTEL_") || name.startsWith("FIT_") || name.startsWith("JAVA_"));
+    told.putAll(environment);
+    for (String exporter : List.of("TRACES", "METRICS", "LOGS")) {
+      told.put("OTEL_" + exporter + "_EXPORTER", "none");
+    }
+    told.put("OTEL_SERVICE_NAME", "callers");
+    Process process = starting.redirectOutput(out.toFile()).redirectError(log.toFile()).start();
+    try {
+      boolean ended = process.waitFor(5, TimeUnit.MINUTES);
+      String said = Files.readString(log);
+      if (!ended || process.exitValue() != 0) {
+        throw new IOException((ended ? "exit code " + process.exitValue() : "it hangs") + ": " + said);
+      }
+      return new Written(Files.readAllLines(out), said);
+    } finally {
+      process.destroyForcibly();
+      Files.delete(out);
+      Files.delete(log);
+    }
+  }
+
+  private static List<String> words(String agent, Class<?> program, String argument) {
+    List<String> words = new ArrayList<>();
+    words.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    words.add("-javaagent:" + TARGET.resolve("agents/opentelemetry-javaagent-" + agent + ".jar"));
+    words.add(
+        "-Dotel.javaagent.extensions=" + TARGET.resolve("ldfi-fit.jar") + "," + TARGET.resolve("ldfi-fit-tests.jar"));
+    words.add("-cp");
+    words.add(
+        String.join(
+            File.pathSeparator,
+            TARGET.resolve("classes").toString(),
+            TARGET.resolve("test-classes").toString(),
+            TARGET.resolve("beside") + "/*"));
+    words.add(program.getName());
+    words.add(KEYS);
+    words.add(argument);
+    return words;
+  }
+}

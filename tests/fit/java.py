@@ -1,0 +1,40 @@
+"""The extension of OpenTelemetry's Java agent, built for tests, and programs under both."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+JAVA = Path(__file__).parents[2] / "ldfi" / "fit" / "java"
+AGENT = "agents/opentelemetry-javaagent-2.33.1.jar"
+
+
+def built() -> Path:
+    """Build it, and return where it is. Skip on a laptop without a JDK or Maven, fail in CI."""
+    for needed in ("javac", "mvn"):
+        if shutil.which(needed) is None:
+            if os.environ.get("CI"):
+                pytest.fail(f"{needed} is not installed, and CI has to run this test")
+            pytest.skip(f"{needed} is not installed")
+    target, jar = JAVA / "target", JAVA / "target" / "ldfi-fit-tests.jar"
+    sources = [JAVA / "pom.xml", *(path for path in (JAVA / "src").rglob("*") if path.is_file())]
+    if not jar.exists() or jar.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        words = ["mvn", "--batch-mode", "--quiet", "-DskipTests", "package"]
+        subprocess.run(words, cwd=JAVA.resolve(), check=True, timeout=600)
+    return target.resolve()
+
+
+def host(client: str) -> list[str]:
+    """The words that start the host of the conformance test, whose calls are made by ``client``."""
+    target = built()
+    beside = os.pathsep.join(str(target / each) for each in ("classes", "test-classes", "beside/*"))
+    extensions = ",".join(str(target / f"{each}.jar") for each in ("ldfi-fit", "ldfi-fit-tests"))
+    return [
+        *("java", f"-javaagent:{target / AGENT}", f"-Dotel.javaagent.extensions={extensions}"),
+        *(f"-Dotel.{each}.exporter=none" for each in ("traces", "metrics", "logs")),
+        *("-cp", beside, "dev.ldfi.fit.conformance.Host", client),
+    ]
