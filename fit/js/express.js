@@ -6,6 +6,7 @@ import { find } from './baggage.js'
 import { hookLoaded } from './late.js'
 import { mark } from './proof.js'
 import { within } from './request.js'
+import { reaches } from './reach.js'
 import { verify } from './runtime.js'
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/
@@ -29,7 +30,7 @@ function servedBy(request) {
   const value = header && find(header)
   const context = value ? verify(value) : undefined
   if (!context) return undefined
-  hookLoaded()
+  reaches(...hookLoaded())
   mark(context)
   const trace = TRACEPARENT.exec(request.headers.traceparent ?? '')
   return { context, trace: trace ? trace[1] : {} }

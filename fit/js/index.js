@@ -12,6 +12,7 @@ import { hookHttp } from './http.js'
 import { Keys } from './keys.js'
 import { hookLoaded } from './late.js'
 import { watchSignals } from './patience.js'
+import { reaches } from './reach.js'
 import { activate } from './runtime.js'
 import { hookUndici } from './undici.js'
 
@@ -61,6 +62,6 @@ export function install(service = named()) {
   hookFetch()
   hookHttp()
   hookUndici()
-  hookLoaded()
+  reaches('http', ...hookLoaded())
   return true
 }

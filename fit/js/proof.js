@@ -60,6 +60,17 @@ export function requestSpan() {
   return api?.context.active().getValue(RPC_METADATA)?.span ?? api?.trace.getActiveSpan()
 }
 
+/**
+ * Write a span of no request; whether it was recorded.
+ * @param {string} name @param {Record<string, string>} attributes
+ */
+export function written(name, attributes) {
+  const span = api?.trace.getTracer('fit').startSpan(name, { root: true, attributes })
+  const recorded = span?.isRecording() ?? false
+  span?.end()
+  return recorded
+}
+
 /** The service's name in the resource of the tracer provider; undefined where there is none. */
 export function providedName() {
   const proxy = api?.trace.getTracerProvider()

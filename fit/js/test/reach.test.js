@@ -1,0 +1,50 @@
+/** What this process says that it can make fail, on spans that a real SDK records. */
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { mock, test } from 'node:test'
+
+import { context, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+
+import { install } from '../index.js'
+import { reaches, report, VERSION } from '../reach.js'
+import { FIT_KEYS } from './support/sign.js'
+
+mock.timers.enable({ apis: ['setTimeout'] })
+const exporter = new InMemorySpanExporter()
+const said = () => exporter.getFinishedSpans().map((span) => span.attributes['fit.reach'])
+
+test('a report says what is hooked, once it is settled and again every five minutes', () => {
+  process.env.FIT_KEYS = FIT_KEYS
+  assert.equal(report(), undefined)
+  install('a shop>x')
+  assert.equal(report(), `1 node/${VERSION} a_shop_x>http:*`)
+  mock.timers.tick(3_000) // nobody records it
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+  trace.setGlobalTracerProvider(provider)
+  provider.getTracer('app').startActiveSpan('request', (span) => {
+    mock.timers.tick(10_000)
+    span.end()
+  })
+  assert.deepEqual(said().filter(Boolean), [`1 node/${VERSION} a_shop_x>http:*`])
+  const [reported] = exporter.getFinishedSpans().filter((span) => span.name === 'fit.reach')
+  assert.equal(reported.parentSpanContext, undefined)
+  mock.timers.tick(299_000)
+  assert.equal(said().filter(Boolean).length, 1)
+  mock.timers.tick(1_000)
+  assert.equal(said().filter(Boolean).length, 2)
+  reaches('db')
+  mock.timers.tick(3_000)
+  assert.equal(said().at(-1), `1 node/${VERSION} a_shop_x>db:* a_shop_x>http:*`)
+  reaches('db')
+  mock.timers.tick(3_000)
+  assert.equal(said().filter(Boolean).length, 3)
+})
+
+test('the version is the package\'s', () => {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  assert.equal(VERSION, version)
+})
