@@ -25,7 +25,11 @@ from ldfi.experiments.pytest_plugin.bounds import Bounds, InvalidMarker
         ((), {"kinds": [1]}, "'1' is no kind of fault"),
         ((), {"kinds": []}, "choose of error, delay"),
         ((), {"kinds": "delay:2..12"}, "a kind draws lengths of 12 s"),
-        ((), {"kinds": "delay:2"}, "'2' names no lengths; write seconds"),
+        (
+            (),
+            {"kinds": "delay:2"},
+            "not drawn is no part of its kind; write delay",
+        ),
         ((), {"delay": -1}, "delay=-1 is not between 0 and 3600 seconds"),
         ((), {"time_limit": "1 m"}, "time_limit='1 m' is not between 0 and 3600 seconds"),
         ((), {"size": 2}, "size is not understood; the marker takes ['max_size', 'kinds'"),

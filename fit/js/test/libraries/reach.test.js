@@ -8,9 +8,9 @@ import { context, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 
-import { install } from '../index.js'
-import { reaches, report, VERSION } from '../reach.js'
-import { FIT_KEYS } from './support/sign.js'
+import { install } from '../../index.js'
+import { reaches, report, VERSION } from '../../reach.js'
+import { FIT_KEYS } from '../support/sign.js'
 
 mock.timers.enable({ apis: ['setTimeout'] })
 const exporter = new InMemorySpanExporter()
@@ -45,6 +45,6 @@ test('a report says what is hooked, once it is settled and again every five minu
 })
 
 test('the version is the package\'s', () => {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   assert.equal(VERSION, version)
 })
