@@ -103,7 +103,10 @@ func TestADeadlineForAllOfItEndsASlowBody(t *testing.T) {
 		injected := seen(&http.Client{Transport: service.Transport(plain), Timeout: timeout}, ctx, server.URL)
 		cancel()
 		server.become(fine)
-		if injected != really {
+		// Behind any RoundTripper that is not its own, net/http's Client.Timeout is a deadline of the
+		// request's context and a timer beside it, and whichever comes first says what ended the body.
+		raced := timeout > 0 && injected == "200, then context.deadlineExceededError: context deadline exceeded"
+		if injected != really && !raced {
 			t.Errorf("injected %s\nreally   %s", injected, really)
 		}
 	}
