@@ -27,6 +27,7 @@ from ldfi.dashboards.pages import (
     now,
     replays,
     safety,
+    service_map,
     tokens,
     was_it_us,
     what_if,
@@ -44,6 +45,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     new_campaign.router,  # before /campaigns/{id}
     campaigns.router,
     calendar.router,
+    service_map.router,
     what_if.router,
     maintenance.router,
     audit.router,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from ldfi.experiments.control.evidence import knowledge_from
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
 from ldfi.experiments.store import balances
+from ldfi.experiments.store.balances import Taught
 from ldfi.experiments.store.schema import ExperimentRow
 
 FRESH: Final = 30.0
@@ -49,17 +51,39 @@ class EvidenceKept:
         self._kept: OrderedDict[tuple[str, int], Evidence] = OrderedDict()
 
     def of(self, session: Session, known: KnownClass) -> Evidence:
-        """Read everything known of a class: one query, and one more where it has to be worked
+        """Read everything known of a class: one query, and two more where it has to be worked
         out."""
-        key, now = (known.name, known.version), time.monotonic()
-        newest = select(func.max(ExperimentRow.ended_at)).where(
-            ExperimentRow.request_class == known.name
+        (evidence,) = self.each_of(session, [known])
+        return evidence
+
+    def each_of(self, session: Session, classes: Sequence[KnownClass]) -> Iterator[Evidence]:
+        """Read the same of many classes, with no more queries; each is worked out when it is asked
+        for, so that a page can let the watch go on in between."""
+        names = [known.name for known in classes]
+        newest = (
+            select(ExperimentRow.request_class, func.max(ExperimentRow.ended_at))
+            .where(ExperimentRow.request_class.in_(names))
+            .group_by(ExperimentRow.request_class)
         )
-        taught_at = session.scalar(newest)
+        taught_at = dict(session.execute(newest).tuples().all())
+        new = [known.name for known in classes if not self._current(known, taught_at)]
+        taught = balances.of_classes(session, new, LESSONS) if new else {}
+        return (
+            self._kept_of(known, taught.get(known.name), taught_at.get(known.name))
+            for known in classes
+        )
+
+    def _current(self, known: KnownClass, taught_at: Mapping[str, float | None]) -> bool:
+        kept = self._kept.get((known.name, known.version))
+        return kept is not None and kept.taught_at == taught_at.get(known.name)
+
+    def _kept_of(
+        self, known: KnownClass, taught: Taught | None, taught_at: float | None
+    ) -> Evidence:
+        key, now = (known.name, known.version), time.monotonic()
         kept = self._kept.pop(key, None)
-        if kept is None or kept.taught_at != taught_at:
-            taught = balances.of_classes(session, [known.name], LESSONS)[known.name]
-            knowledge = knowledge_from(known, taught)
+        if taught is not None or kept is None:
+            knowledge = knowledge_from(known, taught or Taught(None, ()))
             kept = Evidence(knowledge, _certificate(knowledge), taught_at, now)
         elif now - kept.at > FRESH:
             kept.knowledge.study_traffic()

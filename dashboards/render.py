@@ -20,21 +20,26 @@ from ldfi.experiments.process.tokens import Caller
 TEMPLATES: Final = Path(__file__).parent / "templates"
 THEMES: Final = ("light", "dark")
 
-NAVIGATION: Final = (
-    ("/", "Now"),
-    ("/findings", "Weaknesses"),
-    ("/classes", "Request classes"),
-    ("/campaigns", "Campaigns"),
-    ("/experiments", "Experiments"),
-    ("/certificates", "Certificates"),
-    ("/replays", "Replays"),
-    ("/calendar", "Calendar"),
-    ("/what-if", "What if"),
-    ("/maintenance", "Maintenance"),
-    ("/audit", "Audit log"),
-    ("/tokens", "Tokens"),
+PLACES: Final = (
+    ("Now", (("/", "Now"),)),
+    ("Weaknesses", (("/findings", "Weaknesses"),)),
+    (
+        "Map",
+        (("/map", "Services"), ("/classes", "Request classes"), ("/what-if", "Point by point")),
+    ),
+    (
+        "Work",
+        (
+            ("/campaigns", "Campaigns"),
+            ("/experiments", "Experiments"),
+            ("/calendar", "Calendar"),
+            ("/maintenance", "Maintenance"),
+            ("/replays", "Replays"),
+        ),
+    ),
+    ("Proof", (("/certificates", "Certificates"), ("/audit", "Audit log"))),
 )
-"""What every page links to, in this order. Tokens are shown to admins."""
+"""Where every page leads: five places, each with its pages, of which the first opens."""
 
 
 @cache
@@ -101,7 +106,7 @@ def _everywhere(request: Request) -> dict[str, Any]:
         "theme": theme if theme in THEMES else "",
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-        "navigation": NAVIGATION,
+        "places": PLACES,
         **_going_on(request.app.state.engine),
     }
 

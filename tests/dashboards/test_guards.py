@@ -33,6 +33,7 @@ ALLOWED: dict[tuple[str, str], set[Role]] = {
     ("GET", "/campaigns"): LOOK,
     ("GET", "/campaigns/{campaign_id}"): LOOK,
     ("GET", "/calendar"): LOOK,
+    ("GET", "/map"): LOOK,
     ("GET", "/what-if"): LOOK,
     ("GET", "/maintenance"): LOOK,
     ("GET", "/audit"): LOOK,

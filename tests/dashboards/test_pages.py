@@ -67,6 +67,7 @@ def test_only_whoever_may_is_shown_how_to(here: Site, viewer: Browser, operator:
         ("/campaigns", "Create one"),
         ("/campaigns?state=paused", "Show all of them"),
         ("/calendar", "Give a campaign a schedule"),
+        ("/map", "when traces of good requests have come in"),
         ("/what-if", "when traces of good requests have come in"),
         ("/maintenance", "Open one before you take something down"),
         ("/audit", "Start a campaign"),
@@ -257,6 +258,24 @@ def test_days_begin_where_the_viewer_is(viewer: Browser) -> None:
     assert "by the clock of Asia/Tokyo" in text_of(viewer.get("/calendar"))
     viewer.client.cookies.set("ldfi_zone", "No/Where<script>")
     assert "by the clock of UTC" in text_of(viewer.get("/calendar"))
+
+
+def test_the_map_answers_before_and_after_a_click(viewer: Browser) -> None:
+    said = text_of(viewer.get("/map"))
+    assert "14 services: 3 can each hurt users alone" in said
+    assert "license means that GET /play is lost" in said
+    assert "cdn hurts only if cdn-spare fails too" in said
+    down = text_of(viewer.get("/map?down=recordsdb"))
+    assert "If recordsdb is down" in down
+    assert "GET /boot is lost if popular fails too. Always: layout" in down
+    assert "GET /play does not call it." in down
+    both = viewer.get("/map?down=cdn&down=cdn-spare")
+    assert "GET /play would be lost" in text_of(both)
+    assert 'href="/map?down=cdn-spare"' in both.text  # a click on cdn brings it up again
+    one = text_of(viewer.get("/map?request_class=GET%20%2Fplay"))
+    assert "4 services" in one and "layout" not in one
+    few = text_of(viewer.get("/map?show=hurts"))
+    assert "3 that do not hurt are not drawn." in few
 
 
 def test_what_if_answers_from_the_evidence(viewer: Browser) -> None:

@@ -34,6 +34,8 @@ PAGES: Final[Mapping[str, Where]] = {
     "replays": lambda _: "/replays",
     "replay": lambda known: f"/replays/{known.replays[-1]}",
     "calendar": lambda _: "/calendar",
+    "map": lambda _: "/map",
+    "map-down": lambda _: "/map?down=recordsdb",
     "what-if": lambda _: "/what-if",
     "maintenance": lambda _: "/maintenance",
     "audit": lambda _: "/audit",

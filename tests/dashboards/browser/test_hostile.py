@@ -175,6 +175,7 @@ ADDRESSES = (
     "/experiments?state={0}&request_class={0}",
     "/findings?state={}",
     "/audit?what={0}&after={0}",
+    "/map?down={0}&find={0}",
     "/what-if?down={}",
     "/?{0}={0}",
 )
