@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 
@@ -16,7 +16,7 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.systems import systems_of
 from ldfi.experiments.api import safety
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Id
+from ldfi.experiments.api.documents import Id, Line
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
@@ -32,10 +32,15 @@ HOUR: Final = 3_600.0
 
 @router.get("")
 async def listing(
-    request: Request, engine: Running, db: Db, _caller: Viewer, cursor: Cursor = None
+    request: Request,
+    engine: Running,
+    db: Db,
+    _caller: Viewer,
+    cursor: Cursor = None,
+    down: Annotated[list[Line], Query(max_length=100)] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    """List the windows, newest first, with a form for another."""
-    return _page(request, engine, db, cursor=cursor)
+    """List the windows, newest first, with a form for another: for what the map has down."""
+    return _page(request, engine, db, Form({"down": ["\n".join(down)]}), cursor=cursor)
 
 
 @router.post("")

@@ -278,6 +278,14 @@ def test_the_map_answers_before_and_after_a_click(viewer: Browser) -> None:
     assert "3 that do not hurt are not drawn." in few
 
 
+def test_a_maintenance_is_planned_for_what_the_map_has_down(operator: Browser) -> None:
+    page = operator.get("/map?down=cdn&down=license").text
+    leads = page.partition('<a class="button" href="/maintenance')[2].partition('"')[0]
+    assert leads == "?down=cdn&amp;down=license#down"
+    planned = operator.get(f"/maintenance{leads.replace('&amp;', '&')}").text
+    assert "cdn\nlicense</textarea>" in planned
+
+
 def test_what_if_answers_from_the_evidence(viewer: Browser) -> None:
     said = text_of(viewer.get("/what-if?down=recordsdb"))
     assert "With recordsdb down" in said
