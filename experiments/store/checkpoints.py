@@ -59,9 +59,10 @@ def prune(
     return Pruned(WHAT, gone, before)
 
 
-def due(session: Session, before: float) -> Pruned:
-    """Count the records that would go. Nothing is changed."""
-    return Pruned(WHAT, sum(map(len, _due(session, before).values())), before)
+def due(session: Session, keys: Sequence[SigningKey], before: float) -> Pruned:
+    """Count the records that would go, pruned by whoever has these keys. Nothing is changed."""
+    leaves = _due(session, before) if _may_sign(session, keys) else {}
+    return Pruned(WHAT, sum(map(len, leaves.values())), before)
 
 
 def left(session: Session, class_version: ClassVersion) -> list[Remains]:

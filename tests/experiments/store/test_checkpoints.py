@@ -81,7 +81,7 @@ def test_what_a_certificate_rests_on_is_borne_out_when_other_records_are_gone(
     kept = Head.from_json(before["head"])
     assert checked(world, before).lacking == []
     with db.read() as session:
-        expected = checkpoints.due(session, now + 1).rows
+        expected = checkpoints.due(session, db.keys, now + 1).rows
     # When the records go that nothing rests on
     assert checkpoints.prune(db, now + 1, now, "ann").rows == expected > 0
     # Then all is borne out, and it grew from what was there before
@@ -183,7 +183,7 @@ def test_a_checkpoint_whose_signatures_were_taken_out_is_not_signed_again(
     assert any("nobody has signed" in each for each in false((world, campaign)))
     fold(world.database, world.now + 1, world.now, "ann")
     with world.database.read() as session:
-        assert checkpoints.due(session, world.now + 1).rows
+        assert checkpoints.due(session, world.database.keys, world.now + 1).rows
     with pytest.raises(Conflict, match="not what was signed"):
         checkpoints.prune(world.database, world.now + 1, world.now, "ann")
 
@@ -267,6 +267,9 @@ def test_nobody_signs_remains_that_were_changed(
 def test_without_the_key_of_a_signed_chain_none_goes(lived: tuple[World, Campaign]) -> None:
     world, _ = lived
     world.database.keys = ()
+    with world.database.read() as session:
+        assert checkpoints.due(session, (KEY,), world.now + 1).rows
+        assert not checkpoints.due(session, (), world.now + 1).rows, "none is promised either"
     assert checkpoints.prune(world.database, world.now + 1, world.now, "ann").rows == 0
     with world.database.read() as session:
         assert chain.head_of(session).signatures
