@@ -260,7 +260,7 @@ class Knowledge:
         nobody knows: then that is only said of runs in which just this was tried."""
         if not self._spelt_out(faults):
             return lesson.injected == faults
-        return self.injected(faults) <= lesson.fired
+        return self._injected(faults) <= lesson.fired
 
     def superseded(self, faults: Hypothesis) -> bool:
         """Say whether less than all of these was found to hurt. Of what a system was, that is none
@@ -273,7 +273,7 @@ class Knowledge:
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """Return the minimal failing sets found so far, each with exemplar traces."""
         found = map(_hypothesis, self.explorer.findings)
-        return [(faults, self.fold.traces.get(self.injected(faults), ())) for faults in found]
+        return [(faults, self.fold.traces.get(self._injected(faults), ())) for faults in found]
 
     def statement(self) -> Statement:
         """Copy what the certificate is to say, so that it can be written while more is learned."""
@@ -289,7 +289,7 @@ class Knowledge:
             return self.filing.file(self.filing.changes, self.name, certificate)
         return self.filing.document
 
-    def injected(self, variables: Iterable[str]) -> frozenset[str]:
+    def _injected(self, variables: Iterable[str]) -> frozenset[str]:
         """Return the faults that are injected for these variables."""
         return frozenset(map(str, self.expand(variables)))
 
@@ -299,7 +299,7 @@ class Knowledge:
         return all(each in self.fold.domains for each in hypothesis if each.startswith(DOWN))
 
     def _brought_about(self, hypothesis: Hypothesis) -> Hypothesis:
-        injected = self.injected(hypothesis)
+        injected = self._injected(hypothesis)
         late = {p for p in self._around.given_up if f"delay@{p}" in injected}
         return injected | frozenset(map(self.fold.kinds.gone, late))
 
