@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any
 
-from ldfi.fit import runtime
+from ldfi.fit import baggage, runtime
 from ldfi.fit.arrival import leave_word
 from ldfi.fit.body import allowed, peeked, readable
 from ldfi.fit.chosen import chosen, told
@@ -121,5 +121,14 @@ def _header(scope: Scope, wanted: bytes) -> str:
 def _with_baggage(scope: Scope, header: str) -> Scope:
     headers = [(name, value) for name, value in scope["headers"] if name.lower() != _BAGGAGE]
     if header:
+        headers = list(_spared(headers))
         headers.append((_BAGGAGE, header.encode("latin-1")))
     return {**scope, "headers": headers}
+
+
+def _spared(headers: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
+    for name, value in headers:
+        if name.lower() != b"connection":
+            yield name, value
+        elif kept := baggage.spared(value.decode("latin-1")):
+            yield name, kept.encode("latin-1")

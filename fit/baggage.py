@@ -42,6 +42,14 @@ def with_entry(header: str, value: str) -> str:
     return ",".join(filter(None, (_PREFIX + value, header)))
 
 
+def spared(connection: str) -> str:
+    """Take ``baggage`` out of what a ``Connection`` header lists: a proxy further in would take it
+    out of the request (RFC 9110, section 7.6.1), and clients do not decide on what an edge adds."""
+    listed = connection.split(",")
+    kept = [name for name in listed if name.strip().lower() != "baggage"]
+    return connection if len(kept) == len(listed) else ",".join(kept)
+
+
 def _is_ours(member: str) -> bool:
     name = member.partition("=")[0]
     if "%" in name or "+" in name:

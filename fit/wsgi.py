@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from wsgiref.util import request_uri
 
-from ldfi.fit import runtime
+from ldfi.fit import baggage, runtime
 from ldfi.fit.arrival import leave_word
 from ldfi.fit.body import allowed, peeked_wsgi, readable
 from ldfi.fit.chosen import chosen, told
@@ -24,6 +24,7 @@ Environ = dict[str, Any]
 App = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 _BAGGAGE = "HTTP_BAGGAGE"
+_CONNECTION = "HTTP_CONNECTION"
 
 
 class WSGIEdgeMiddleware:
@@ -55,6 +56,8 @@ class WSGIEdgeMiddleware:
         onward = self._edge.baggage_onward(inbound, device, features)
         if onward:
             environ[_BAGGAGE] = onward
+            if _CONNECTION in environ:
+                environ[_CONNECTION] = baggage.spared(environ[_CONNECTION])
         else:
             environ.pop(_BAGGAGE, None)
 

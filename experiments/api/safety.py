@@ -25,7 +25,7 @@ from ldfi.experiments.api.views import (
     WatchedClass,
     WhatIfView,
 )
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.control.engine import Engine, OutcomeSource
 from ldfi.experiments.control.evidence import knowledge_beside
 from ldfi.experiments.domain.gates.gate import gate as gate_of
 from ldfi.experiments.domain.gates.maintenance import Maintenance
@@ -68,6 +68,9 @@ class Status(BaseModel):
     spans: int
     outcomes: int
     went_well: int = Field(description="Outcomes that were good.")
+    outcomes_from: OutcomeSource = Field(
+        description="Who says how a request went: devices, or, where none report, its root span."
+    )
     dropped: dict[str, int]
     decoding: Way = Field(
         description="By whom this process decodes OTLP as protobuf: by the extension `ldfi-native`,"
@@ -122,6 +125,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         spans=engine.spans,
         outcomes=engine.outcomes,
         went_well=engine.went_well,
+        outcomes_from=engine.outcomes_from,
         dropped=engine.drops(),
         decoding=machine_code.way(),
     )

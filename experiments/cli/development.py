@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -17,15 +18,15 @@ EXPORT: Final = {"OTEL_BSP_SCHEDULE_DELAY": "500"}
 """Milliseconds; by default it is five seconds, and each step of an experiment waits for spans."""
 
 
-def take_in(url: str) -> None:
+def take_in(url: Callable[[], str]) -> None:
     """Take keys and tokens from ``ldfi.env``, which is made where there is none for a service at
     ``url``.
 
     What the environment says already stays. Raises Invalid where the file cannot be read or
-    written.
+    written, and what ``url`` raises.
     """
     if not FILE.exists():
-        write(FILE, as_file(made(url)), force=False)
+        write(FILE, as_file(made(url())), force=False)
     for name, value in {**_read(FILE), **ALONE}.items():
         os.environ.setdefault(name, value)
 

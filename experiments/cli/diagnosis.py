@@ -71,7 +71,10 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Checkup]:
     """Look at what has arrived, who asks for rules, and whether anything is stopped."""
     spans, outcomes, well = (status[name] for name in ("spans", "outcomes", "went_well"))
     yield Checkup("spans", spans > 0, f"{spans} received since it started", "" if spans else _SPANS)
-    if not outcomes:
+    if not outcomes and status.get("outcomes_from") == "root":
+        said = "root spans say how requests went, where an answer of 200 may hide an error"
+        yield Checkup("outcomes", None, said)
+    elif not outcomes:
         advice = "devices report with a token of role devices, or set LDFI_OUTCOMES=root"
         yield Checkup("outcomes", None, "no device has reported; root spans may stand in", advice)
     else:

@@ -54,14 +54,14 @@ def prune(
     )
     keep, now = _retention(config), clock.now()
     lessons, runs = (now - days * DAY for days in (config.keep_lessons_days, config.keep_runs_days))
-    url = config.database_url.get_secret_value()
+    url, keys = config.database_url.get_secret_value(), signing(config)
     if dry_run:
         with as_it_is(url) as session:
             found = retention.due(session, keep, now)
-            found += [folding.due(session, lessons), checkpoints.due(session, runs)]
+            found += [folding.due(session, lessons), checkpoints.due(session, keys, runs)]
     else:
         must_be_there(url)
-        database = Database(url, signing(config))
+        database = Database(url, keys)
         try:
             with _progress() as told:
                 found = retention.prune(database, keep, now, WHO, told)

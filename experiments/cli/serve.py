@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldfi.experiments.cli.control import HERE
+from ldfi.experiments.errors import Invalid
 from ldfi.experiments.process.role import ProcessRole
+
+if TYPE_CHECKING:
+    from ldfi.experiments.process.config import Config
 
 
 def serve(
@@ -45,18 +48,23 @@ def serve(
     from ldfi.experiments.cli.serving import run
     from ldfi.experiments.process.config import Config
 
+    given: dict[str, Any] = {"host": host, "port": port, "database_url": _url(database)}
     if not dev:
-        run(Config.load(host=host, port=port, database_url=_url(database)), role)
+        run(Config.load(**given), role)
         return
     from ldfi.experiments.cli import development
-    from ldfi.experiments.errors import Invalid
 
-    if port == 0:
-        raise Invalid("--dev tells your services a port: --port 0 would be another each time")
-    development.take_in(HERE if port is None else _here(port))
-    config = Config.load(host=host, port=port, database_url=_url(database))
-    typer.echo(development.told(config.public_url or _here(config.port)))
+    development.take_in(lambda: _here(_lasting(Config.load(**given))))
+    config = Config.load(**given)
+    typer.echo(development.told(config.public_url or _here(_lasting(config))))
     run(config, role)
+
+
+def _lasting(config: Config) -> int:
+    """Return the port that services are told. Raises Invalid where it is another each time."""
+    if not config.port:
+        raise Invalid("--dev tells your services a port: port 0 would be another each time")
+    return config.port
 
 
 def _here(port: int) -> str:

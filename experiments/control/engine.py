@@ -98,7 +98,7 @@ class Engine:
         )
         self.replays = Replays()
         self.vitals = Vitals()
-        self._believes_root = outcomes == "root"
+        self.outcomes_from = outcomes
         self._assembler = Assembler(
             waiting.quiet,
             waiting.request,
@@ -245,7 +245,7 @@ class Engine:
             self._join.give_up(trace.trace_id, now)
             if lineage is not None and lineage.experiment:
                 self.scheduler.lose(lineage.experiment, lineage.arm)
-        elif self._believes_root:
+        elif self.outcomes_from == "root":
             self._route(Observation(lineage, root_outcome(lineage)), now)
         else:
             self._route(self._join.add_lineage(lineage, now), now)

@@ -149,7 +149,10 @@ class Proxy:
             protocol_version = "HTTP/1.1"
 
             def handle_request(self) -> None:
-                body = body_of(self.headers, self.rfile) or b""
+                body = body_of(self.headers, self.rfile)
+                if body is None:
+                    self.send_error(400, "the body has no length, or broke off")
+                    return
                 status, headers, content = proxy.handed_on(
                     self.command, self.path, self.headers.items(), body
                 )

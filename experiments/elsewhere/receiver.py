@@ -114,18 +114,22 @@ class Receiver:
 
             def do_POST(self) -> None:
                 body = body_of(self.headers, self.rfile, MAX_BODY)
-                self.close_connection = self.close_connection or body is None
                 kind = self.headers.get("content-type", "").partition(";")[0].strip()
                 given = self.headers.get
                 status = 200  # metrics and logs are let go: nobody should log errors for them
-                if self.path.endswith("/v1/traces"):
+                if body is None:
+                    receiver.counts["unreadable"] += 1
+                    status = 400
+                elif self.path.endswith("/v1/traces"):
                     status = receiver.receive(
-                        kind, given("content-encoding", ""), given("authorization", ""), body or b""
+                        kind, given("content-encoding", ""), given("authorization", ""), body
                     )
                 answer = b"{}" if kind == _JSON else b""
                 self.send_response(status)
                 self.send_header("content-type", kind or _PROTOBUF)
                 self.send_header("content-length", str(len(answer)))
+                if body is None:
+                    self.send_header("connection", "close")
                 self.end_headers()
                 self.wfile.write(answer)
 

@@ -316,7 +316,9 @@ class _Search:
         """Try no more what a call has met and nobody carried out: there is no injector."""
         known = self._exploration.knowledge
         down = {each for each in plan.hypothesis if each.startswith(DOWN)}
-        known.leave_out(ignored | {each for each in down if ignored & known.injected([each])})
+        known.leave_out(
+            ignored | {each for each in down if ignored & {*map(str, known.expand([each]))}}
+        )
         self._result.ignored = sorted({*self._result.ignored, *ignored})
 
     def _lesson(self, plan: Plan, run: Run) -> Lesson:

@@ -14,7 +14,7 @@ from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.repairs.breaks import Break, breaks
 from ldfi.experiments.repairs.owners import Owners
-from ldfi.experiments.repairs.repair import Repair, diagnosis, repairs
+from ldfi.experiments.repairs.repair import Repair, repairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def advise(
     at = [each.point for each in suggested[:1]] or [each.point for each in broken]
     return Advice(
         sentence(request_class, faults, state, counts, callees),
-        _cause(faults, broken, callees),
+        _cause(faults, broken, callees, suggested[0].why if suggested else ""),
         suggested,
         tuple(dict.fromkeys(name for point in at for name in owners.of(point))),
     )
@@ -85,7 +85,9 @@ _HAPPENS: Final[Mapping[FindingState, tuple[str, str, str]]] = {
 """What happens to requests: where nobody was treated, where all of them failed, where some did."""
 
 
-def _cause(faults: Sequence[str], broken: Sequence[Break], callees: Mapping[str, str]) -> Cause:
+def _cause(
+    faults: Sequence[str], broken: Sequence[Break], callees: Mapping[str, str], why: str
+) -> Cause:
     points = tuple(sorted(each.point for each in broken))
     if len(faults) == 1 and faults[0].startswith(DOWN):
         name = faults[0].removeprefix(DOWN)
@@ -93,4 +95,4 @@ def _cause(faults: Sequence[str], broken: Sequence[Break], callees: Mapping[str,
         names = {**callees, **{each.point: each.callee for each in broken if each.callee}}
         among = [f"@{point}" for point in points]
         name = listed(dict.fromkeys(said_callee(each.point, names, among) for each in broken))
-    return Cause(points, name, diagnosis(faults, broken, callees))
+    return Cause(points, name, why)

@@ -15,19 +15,41 @@ A line without owners says that nobody owns it. Lines that begin with ``#`` are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final
 
 from ldfi.fit.points import Point
 
 MOST_LINES = 10_000
 
+_WILD: Final = re.compile(r"[*?[]")
+
+Begun = defaultdict[str, list[int]]
+"""By how they begin, up to the first wildcard: which lines, in their order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """``lines``: patterns with their owners."""
+    """``lines``: patterns with their owners.
+
+    A page asks for a thousand calls, and a file may have ten thousand lines: so only those are held
+    against a name that begin as it does.
+    """
 
     lines: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    _of_calls: Begun = field(init=False, repr=False, compare=False)
+    _of_callers: Begun = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        begun = Begun(list), Begun(list)
+        for number, (pattern, _) in enumerate(self.lines):
+            begun[">" not in pattern][_WILD.split(pattern, 1)[0]].append(number)
+        object.__setattr__(self, "_of_calls", begun[0])
+        object.__setattr__(self, "_of_callers", begun[1])
 
     @classmethod
     def parse(cls, text: str) -> Owners:
@@ -40,8 +62,25 @@ class Owners:
 
     def of(self, point: str) -> tuple[str, ...]:
         """Name who owns a call; nobody where nothing says so."""
-        caller = Point.parse(point).caller
-        for pattern, owners in reversed(self.lines):
-            if fnmatchcase(point if ">" in pattern else caller, pattern):
-                return owners
-        return ()
+        last = max(
+            self._last(self._of_calls, point),
+            self._last(self._of_callers, Point.parse(point).caller),
+        )
+        return self.lines[last][1] if last >= 0 else ()
+
+    def _last(self, begun: Begun, name: str) -> int:
+        """Find the last line that fits; -1 where none does."""
+        found = -1
+        for end in range(len(name) + 1):
+            for number in reversed(begun.get(name[:end], ())):
+                if number < found:
+                    break
+                if _pattern(self.lines[number][0]).match(name):
+                    found = number
+                    break
+        return found
+
+
+@lru_cache(maxsize=MOST_LINES)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))

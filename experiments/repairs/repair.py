@@ -64,12 +64,6 @@ def repairs(
     return tuple(found)
 
 
-def diagnosis(faults: Sequence[str], broken: Sequence[Break], callees: Mapping[str, str]) -> str:
-    """Say in a sentence why it hurts; empty where nobody knows."""
-    first = next(iter(repairs(faults, broken, callees)), None)
-    return "" if first is None else first.why
-
-
 def _waits(each: Break) -> bool:
     return outlasted(each.kind) and each.tries > 0 and each.answered
 

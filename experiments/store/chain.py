@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.experiments.store import run_counts
+from ldfi.experiments.store import checkpoints, run_counts
 from ldfi.experiments.store.database import Change
 from ldfi.experiments.store.schema import ExperimentRow, HeadRow, RunRow
 from ldfi.proof import merkle
@@ -42,6 +42,8 @@ def append(change: Change, class_version: ClassVersion, make: Callable[[int], Ru
     head = _NONE if row is None else Head.from_json(read(row.document))
     if head.counts is None:
         run_counts.fill(session, head.runs)
+    if not head.signatures:
+        checkpoints.sign_all(change)
     number, counted = run_counts.count_one(session, class_version)
     record = make(number)
     nodes = merkle.completed(head.size, record.leaf, node_of(session))

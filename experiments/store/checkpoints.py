@@ -28,7 +28,7 @@ from ldfi.experiments.store.schema import (
 )
 from ldfi.proof.canonical import read
 from ldfi.proof.checkpoint import Checkpoint, Remains
-from ldfi.proof.head import ClassVersion, public_keys
+from ldfi.proof.head import ClassVersion, SigningKey, public_keys
 from ldfi.proof.record import RunRecord
 
 WHAT: Final = "records of runs"
@@ -43,12 +43,14 @@ def prune(
     Raises Conflict where something is not what was hashed or signed.
     """
     with database.read() as session:
-        leaves = _due(session, before) if _may_sign(session, database) else {}
+        leaves = _due(session, before) if _may_sign(session, database.keys) else {}
     total, gone = sum(map(len, leaves.values())), 0
     for class_version, some in leaves.items():
         for start in range(0, len(some), LOT):
             with database.change(now, who) as change:
                 database.lock(change)
+                if not _may_sign(change.session, change.keys, for_update=True):
+                    return Pruned(WHAT, gone, before)  # the chain has been signed meanwhile
                 if not gone:
                     change.audit("pruned", WHAT, f"{total} of them, by age")
                 gone += _drop(change, class_version, some[start : start + LOT])
@@ -57,9 +59,10 @@ def prune(
     return Pruned(WHAT, gone, before)
 
 
-def due(session: Session, before: float) -> Pruned:
-    """Count the records that would go. Nothing is changed."""
-    return Pruned(WHAT, sum(map(len, _due(session, before).values())), before)
+def due(session: Session, keys: Sequence[SigningKey], before: float) -> Pruned:
+    """Count the records that would go, pruned by whoever has these keys. Nothing is changed."""
+    leaves = _due(session, before) if _may_sign(session, keys) else {}
+    return Pruned(WHAT, sum(map(len, leaves.values())), before)
 
 
 def left(session: Session, class_version: ClassVersion) -> list[Remains]:
@@ -78,9 +81,25 @@ def signed(session: Session, class_version: ClassVersion) -> Checkpoint | None:
     return None if row is None else Checkpoint.from_json(read(row.document))
 
 
-def _may_sign(session: Session, database: Database) -> bool:
-    head = session.scalar(select(HeadRow.document))
-    return bool(database.keys) or head is None or not json.loads(head)["signatures"]
+def sign_all(change: Change) -> None:
+    """Sign what was pruned while nobody had a key, where a key signs the chain for the first time.
+    What is not what it was made of is left as it is: then it is found to be false."""
+    for row in change.session.scalars(select(CheckpointRow)) if change.keys else ():
+        class_version = row.request_class, row.version
+        made = Checkpoint.from_json(read(row.document))
+        remains = left(change.session, class_version)
+        if not made.signatures and not any(made.changed(class_version, remains, ())):
+            row.document = json.dumps(made.signed_by(change.keys).to_json())
+
+
+def _may_sign(session: Session, keys: Sequence[SigningKey], *, for_update: bool = False) -> bool:
+    return bool(keys) or not _chain_is_signed(session, for_update=for_update)
+
+
+def _chain_is_signed(session: Session, *, for_update: bool = False) -> bool:
+    query = select(HeadRow.document)
+    head = session.scalar(query.with_for_update() if for_update else query)
+    return head is not None and bool(json.loads(head)["signatures"])
 
 
 def _due(session: Session, before: float) -> dict[ClassVersion, list[int]]:
@@ -157,7 +176,12 @@ def _drop(change: Change, class_version: ClassVersion, leaves: Sequence[int]) ->
     session, before = change.session, signed(change.session, class_version)
     remains = left(session, class_version)
     ours = [key for each in change.keys for key in public_keys(each.public_pem())]
-    if list(before.changed(class_version, remains, ours)) if before is not None else remains:
+    if before is None:
+        wrong = bool(remains)
+    else:
+        taken_out = not before.signatures and _chain_is_signed(session)
+        wrong = taken_out or any(before.changed(class_version, remains, ours))
+    if wrong:
         raise Conflict(
             f"what is left of pruned runs of {class_version[0]} is not what was signed; "
             "restore a backup"

@@ -39,13 +39,15 @@ def evidence_file(
     ``since``: the size of a head that somebody kept; it is proved that the chain grew from there.
     Raises Conflict where it never was that long.
     """
-    head = chain.signed(chain.head_of(session), keys, now)
+    on_record = chain.head_of(session)
+    head = chain.signed(on_record, keys, now)
+    first = () if on_record.signatures else keys
     node = chain.node_of(session)
     return {
         "format": FORMAT,
         "head": head.to_json() if head.size else None,
         "grown": [] if since is None else [grown(head, since, node)],
-        "classes": [_class(session, each, head, node) for each in certified],
+        "classes": [_class(session, each, head, node, first) for each in certified],
     }
 
 
@@ -80,12 +82,19 @@ def version_of(session: Session, name: str, campaign_id: str) -> int:
 
 
 def _pruned(
-    session: Session, class_version: ClassVersion, head: Head, node: merkle.Node
+    session: Session,
+    class_version: ClassVersion,
+    head: Head,
+    node: merkle.Node,
+    first: tuple[SigningKey, ...],
 ) -> dict[str, Any]:
-    """Write what is left of runs that were dropped; nothing where none were."""
+    """Write what is left of runs that were dropped; nothing where none were. ``first``: what signs
+    the chain for the first time here, and so what was pruned before."""
     checkpoint = checkpoints.signed(session, class_version)
     if checkpoint is None:
         return {}
+    if first and not checkpoint.signatures:
+        checkpoint = checkpoint.signed_by(first)
     runs = [
         replace(each, path=tuple(merkle.inclusion(each.index, head.size, node))).to_json()
         for each in checkpoints.left(session, class_version)
@@ -93,7 +102,13 @@ def _pruned(
     return {"pruned": {"checkpoint": checkpoint.to_json(), "runs": runs}}
 
 
-def _class(session: Session, each: Certified, head: Head, node: merkle.Node) -> dict[str, Any]:
+def _class(
+    session: Session,
+    each: Certified,
+    head: Head,
+    node: merkle.Node,
+    first: tuple[SigningKey, ...],
+) -> dict[str, Any]:
     class_version: ClassVersion = each.request_class, each.version
     return {
         "request_class": each.request_class,
@@ -108,7 +123,7 @@ def _class(session: Session, each: Certified, head: Head, node: merkle.Node) -> 
             for row in chain.runs_of(session, class_version, head.size)
             if row.remains is None
         ],
-        **_pruned(session, class_version, head, node),
+        **_pruned(session, class_version, head, node, first),
         "unsigned": [
             {"experiment": one.experiment, "verdict": one.verdict}
             for one in chain.unsigned(session, class_version)

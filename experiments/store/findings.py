@@ -84,11 +84,11 @@ def proofs(session: Session, found: Sequence[FindingRow]) -> dict[str, Proof]:
         ExperimentRow.id.in_(_newest(hurt, {_key(row.request_class, row.faults) for row in found})),
         ExperimentRow.id.in_({row.experiment_id for row in found}) & hurt,
     )
-    columns = (*_TRIED, ExperimentRow.comparison, ExperimentRow.lesson)
+    columns = (*_TRIED, ExperimentRow.comparison, ExperimentRow.lesson["runs"])
     query = select(*columns).where(chosen).order_by(ExperimentRow.ended_at, ExperimentRow.id)
     alone, others = {}, {}
-    for identity, name, faults, counts, lesson in session.execute(query):
-        runs = Runs.from_json((lesson or {}).get("runs"))
+    for identity, name, faults, counts, kept in session.execute(query):
+        runs = Runs.from_json(kept)
         alone[_key(name, faults)] = Proof(identity, True, counts, runs)
         others[identity] = Proof(identity, False, counts, runs)
     best = {}

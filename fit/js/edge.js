@@ -144,13 +144,22 @@ function described({ method, url, originalUrl = url, headers }) {
 }
 
 function replace(request, header) {
-  if (header) request.headers.baggage = header
-  else delete request.headers.baggage
+  const { headers } = request
+  if (header) headers.baggage = header
+  else delete headers.baggage
+  if (header && headers.connection) headers.connection = spared(headers.connection)
   const raw = request.rawHeaders ?? []
   const kept = []
   for (let at = 0; at < raw.length; at += 2) {
-    if (raw[at].toLowerCase() !== 'baggage') kept.push(raw[at], raw[at + 1])
+    const name = raw[at].toLowerCase()
+    if (name !== 'baggage') kept.push(raw[at], header && name === 'connection' ? spared(raw[at + 1]) : raw[at + 1])
   }
   if (header) kept.push('baggage', header)
   request.rawHeaders = kept
+}
+
+/** What Connection lists less baggage: a proxy further in would take it out, and clients do not decide on that. */
+function spared(connection) {
+  const kept = connection.split(',').filter((name) => name.trim().toLowerCase() !== 'baggage')
+  return kept.join(',')
 }

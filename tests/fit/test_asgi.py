@@ -54,6 +54,18 @@ def baggage_of(scope: dict[str, Any]) -> list[bytes]:
 
 @pytest.mark.usefixtures("installed")
 class TestEdge:
+    @pytest.mark.parametrize(
+        ("listed", "left"),
+        [(b"Baggage", []), (b"close, BAGGAGE,x-own", [b"close,x-own"]), (b"x-own", [b"x-own"])],
+    )
+    def test_no_connection_takes_out_what_the_edge_puts_in(
+        self, listed: bytes, left: list[bytes]
+    ) -> None:
+        onward = scope_behind(Held(a_rule()), http_scope((b"connection", listed)))
+
+        assert len(baggage_of(onward)) == 1
+        assert [value for name, value in onward["headers"] if name == b"connection"] == left
+
     def test_a_device_in_treatment_gets_a_context_that_ends_with_the_lease(self) -> None:
         value = baggage.find(asked(Held(a_rule())))
 

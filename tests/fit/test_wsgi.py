@@ -35,6 +35,14 @@ def asked(poll: Held, path: str = "/boot", **headers: str) -> str:
 
 @pytest.mark.usefixtures("installed")
 class TestEdge:
+    def test_no_connection_takes_out_what_the_edge_puts_in(self) -> None:
+        environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": "/boot", "HTTP_X_DEVICE_ID": "d1"}
+        environ["HTTP_CONNECTION"] = "close, Baggage,x-own"
+        fit.WSGIEdgeMiddleware(echo, Held(a_rule()))(environ, lambda *_: None)
+
+        assert baggage.values(environ["HTTP_BAGGAGE"])
+        assert environ["HTTP_CONNECTION"] == "close,x-own"
+
     def test_a_device_in_treatment_gets_a_context(self) -> None:
         value = baggage.find(asked(Held(a_rule())))
 

@@ -243,8 +243,8 @@ class Exploration:
             self.knowledge.hurt.add(faults)
             if self._survived[faults] >= TWICE:
                 self._judged[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
-                injected = self.knowledge.injected(faults)
-                self._learn(lesson, lambda harm: injected <= harm.fired)
+                known = self.knowledge
+                self._learn(lesson, lambda harm: known.failed_in(faults, harm))
             else:
                 self._learn(lesson)
                 if lesson.purpose == "verify":

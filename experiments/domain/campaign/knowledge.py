@@ -137,9 +137,8 @@ class Knowledge:
         """
         topology = self.traffic.topology
         points = {each.partition("@")[2] for each in hypothesis if not each.startswith(DOWN)}
-        down = {each for each in hypothesis if each.startswith(DOWN)}
         seen = all(point in self.points or topology.knows(point) for point in points)
-        return seen and down <= self.fold.domains.keys() and self.fold.reaches(hypothesis)
+        return seen and self._spelt_out(hypothesis) and self.fold.reaches(hypothesis)
 
     def tries(self, hypothesis: Hypothesis) -> bool:
         """Say whether it may be tried and would be news: neither rejected nor known."""
@@ -165,7 +164,8 @@ class Knowledge:
         """Spell out what has to be injected: a domain becomes an error at each of its points.
 
         A point fails in one way only. Where both kinds are asked for, the delay stands for both:
-        the explorer asks only where it knows that the delay ends in an error.
+        the explorer asks only where it knows that the delay ends in an error. Raises KeyError for a
+        domain that is none now: ask :meth:`knows` of what others remember.
         """
         faults: dict[str, Fault] = {}
         for variable in sorted(hypothesis, reverse=True):
@@ -255,15 +255,25 @@ class Knowledge:
         errors = frozenset(map(self.fold.kinds.gone, points))
         return self.explorer.judge(self.fold.with_tokens(errors))
 
+    def failed_in(self, faults: Hypothesis, lesson: Lesson) -> bool:
+        """Say whether all of these failed in a run. Which calls a system was that is none any more
+        nobody knows: then that is only said of runs in which just this was tried."""
+        if not self._spelt_out(faults):
+            return lesson.injected == faults
+        return self._injected(faults) <= lesson.fired
+
     def superseded(self, faults: Hypothesis) -> bool:
-        """Say whether less than all of these was found to hurt."""
+        """Say whether less than all of these was found to hurt. Of what a system was, that is none
+        any more, nothing is less."""
+        if not self._spelt_out(faults):
+            return False
         whole = self._brought_about(faults)
         return any(self._brought_about(found) < whole for found, _ in self.findings())
 
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """Return the minimal failing sets found so far, each with exemplar traces."""
         found = map(_hypothesis, self.explorer.findings)
-        return [(faults, self.fold.traces.get(self.injected(faults), ())) for faults in found]
+        return [(faults, self.fold.traces.get(self._injected(faults), ())) for faults in found]
 
     def statement(self) -> Statement:
         """Copy what the certificate is to say, so that it can be written while more is learned."""
@@ -279,12 +289,17 @@ class Knowledge:
             return self.filing.file(self.filing.changes, self.name, certificate)
         return self.filing.document
 
-    def injected(self, variables: Iterable[str]) -> frozenset[str]:
+    def _injected(self, variables: Iterable[str]) -> frozenset[str]:
         """Return the faults that are injected for these variables."""
         return frozenset(map(str, self.expand(variables)))
 
+    def _spelt_out(self, hypothesis: Hypothesis) -> bool:
+        """Say whether every system in it is still one: traffic may have shown since that its calls
+        reach others."""
+        return all(each in self.fold.domains for each in hypothesis if each.startswith(DOWN))
+
     def _brought_about(self, hypothesis: Hypothesis) -> Hypothesis:
-        injected = self.injected(hypothesis)
+        injected = self._injected(hypothesis)
         late = {p for p in self._around.given_up if f"delay@{p}" in injected}
         return injected | frozenset(map(self.fold.kinds.gone, late))
 

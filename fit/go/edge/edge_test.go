@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,6 +127,35 @@ func TestARequestOfTheClassIsStamped(t *testing.T) {
 		if after := onward(e, other).Header.Get("Baggage"); after != before {
 			t.Errorf("%s goes on with %s", name, after)
 		}
+	}
+}
+
+func TestAProxyInsideTakesNothingOutThatTheEdgePutIn(t *testing.T) {
+	e, passed := given(t, Config{}, nil), ""
+	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		passed = r.Header.Get("Baggage")
+	}))
+	defer upstream.Close()
+	to, err := url.Parse(upstream.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := httputil.NewSingleHostReverseProxy(to)
+	for _, listed := range [][]string{{"baggage"}, {"close, Baggage ,x-own"}, {"keep-alive", "BAGGAGE,"}} {
+		request := asked("/titles/17", DeviceHeader, "d1", "X-Own", "1")
+		request.Header["Connection"] = listed
+		e.Handler(inside).ServeHTTP(httptest.NewRecorder(), request)
+		if !strings.HasPrefix(passed, "fit=") {
+			t.Errorf("Connection: %q leaves %q", listed, passed)
+		}
+		if !slices.Equal(request.Header["Connection"], listed) {
+			t.Error("the request that came in was changed")
+		}
+		passed = ""
+	}
+	request := asked("/titles/17", DeviceHeader, "d1", "Connection", "close, baggage,x-own")
+	if got := onward(e, request).Header.Get("Connection"); got != "close,x-own" {
+		t.Errorf("it goes on with Connection: %q", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	fit "github.com/ldfi-dev/ldfi/fit/go"
@@ -40,6 +41,9 @@ func (e *Edge) admit(request *http.Request) (onward *http.Request) {
 	if done.header != inbound {
 		onward = withBaggage(request, done.header)
 	}
+	if done.header != "" {
+		onward = sparing(onward)
+	}
 	if e == nil || e.keys == nil {
 		return onward
 	}
@@ -66,6 +70,26 @@ func withBaggage(request *http.Request, baggage string) *http.Request {
 	delete(onward.Header, "Baggage")
 	if baggage != "" {
 		onward.Header["Baggage"] = []string{baggage}
+	}
+	return &onward
+}
+
+// sparing returns the request without baggage among what its Connection lists: a proxy inside would take it out.
+func sparing(request *http.Request) *http.Request {
+	listed := header(request, "Connection")
+	if listed == "" {
+		return request
+	}
+	isBaggage := func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), "baggage") }
+	names := strings.Split(listed, ",")
+	if !slices.ContainsFunc(names, isBaggage) {
+		return request
+	}
+	onward := *request
+	onward.Header = maps.Clone(request.Header)
+	delete(onward.Header, "Connection")
+	if left := strings.Join(slices.DeleteFunc(names, isBaggage), ","); left != "" {
+		onward.Header["Connection"] = []string{left}
 	}
 	return &onward
 }

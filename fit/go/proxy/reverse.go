@@ -112,6 +112,12 @@ func (p *Reverse) handler(quiet *log.Logger) http.Handler {
 	})
 }
 
+// asTheyCame are headers that Go's reverse proxy leaves out: it writes some anew, and takes out whatever a client
+// lists in Connection, of which baggage and the trace go on all the same, or no experiment reaches anybody.
+var asTheyCame = []string{
+	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "Baggage", "Traceparent", "Tracestate",
+}
+
 // passing makes the handler that passes requests on as they are, over connections of their own protocol.
 func passing(
 	upstream *url.URL, quiet *log.Logger, around func(http.RoundTripper) http.RoundTripper,
@@ -122,7 +128,7 @@ func passing(
 				passing.Out.URL.RawQuery = passing.In.URL.RawQuery // also what Go itself would not parse
 				passing.SetURL(upstream)
 				passing.Out.Host = passing.In.Host
-				for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded"} {
+				for _, name := range asTheyCame {
 					if values, ok := passing.In.Header[name]; ok {
 						passing.Out.Header[name] = values
 					}

@@ -52,3 +52,45 @@ func TestWhatIsAskedForPassesAsItWasWritten(t *testing.T) {
 		}
 	}
 }
+
+// What a client lists in Connection concerns its own connection. It says nothing of what an edge adds, nor of what
+// a caller's own tracing has.
+func TestNoConnectionTakesOutWhatTheTraceNeeds(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range []string{"Baggage", "Traceparent", "Tracestate", "X-Own", "Connection"} {
+			w.Header().Set("X-Seen-"+name, strings.Join(r.Header[name], "|"))
+		}
+	}))
+	t.Cleanup(upstream.Close)
+	trace := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for name, address := range map[string]string{
+		"reverse": stand(t, upstream.URL).address,
+		"edge":    front(t, armed(t, "error@x").URL, tracetest.NewInMemoryExporter(), upstream.URL),
+	} {
+		request, err := http.NewRequest(http.MethodGet, "http://"+strings.TrimPrefix(address, "http://")+"/titles/17", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{
+			"Connection": {"Baggage, x-own", "traceparent,TRACESTATE"}, "Baggage": {"a=b"}, "X-Own": {"1"},
+			"Traceparent": {trace}, "Tracestate": {"k=v"},
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if got := answer.Header.Get("X-Seen-Baggage"); got != "a=b" {
+			t.Errorf("%s: baggage %q", name, got)
+		}
+		if got := answer.Header.Get("X-Seen-Traceparent"); !strings.HasPrefix(got, trace[:35]) {
+			t.Errorf("%s: traceparent %q", name, got)
+		}
+		if got := answer.Header.Get("X-Seen-Tracestate"); got != "k=v" {
+			t.Errorf("%s: tracestate %q", name, got)
+		}
+		if own, connection := answer.Header.Get("X-Seen-X-Own"), answer.Header.Get("X-Seen-Connection"); own+connection != "" {
+			t.Errorf("%s: %q and %q went on", name, own, connection)
+		}
+	}
+}

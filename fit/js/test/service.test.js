@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, request as send } from 'node:http'
 import { after, before, test } from 'node:test'
 
 import { current, edge, failureContext, install, scenarioOf } from '../index.js'
@@ -193,6 +193,17 @@ test('the control arm only records, and what happened is published', async () =>
   await ask(service, `fit=${contextOf([['e', point, 'n1']])}`, '?times=2')
   unsubscribe('fit.fault', listen)
   assert.deepEqual(heard, ['would_fire', 'fired', 'let_through'])
+})
+
+test('no Connection takes out what the edge puts in', async () => {
+  const echo = await served((request, response) =>
+    edge(request, response, () => response.end(JSON.stringify([request.headers, request.rawHeaders]))),
+  )
+  const headers = { baggage: 'a=b,fit=x', connection: 'close, Baggage,x-own' }
+  const [response] = await once(send(echo, { headers }).end(), 'response')
+  const [seen, raw] = JSON.parse(Buffer.concat(await response.toArray()))
+  assert.deepEqual([seen.baggage, seen.connection], ['a=b', 'close,x-own'])
+  assert.equal(raw[raw.findIndex((name) => name.toLowerCase() === 'connection') + 1], 'close,x-own')
 })
 
 test('from outside the edge lets in only what was signed for this very device', async () => {

@@ -23,13 +23,18 @@ from tests.experiments.cli.test_init import sourced, values
 
 
 @contextmanager
-def developing(folder: Path, port: int) -> Iterator[Path]:
+def developing(folder: Path, port: int, *, by_variable: bool = False) -> Iterator[Path]:
     """``ldfi serve --dev`` in a folder, when it is ready: what it prints."""
     clean = {name: text for name, text in os.environ.items() if not name.startswith("LDFI_")}
+    command = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--dev"]
+    if by_variable:
+        clean["LDFI_PORT"] = str(port)
+    else:
+        command += ["--port", str(port)]
     printed = folder / "printed"
     with printed.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--dev", "--port", str(port)],
+            command,
             env=clean,
             cwd=folder,
             stdout=out,
@@ -56,10 +61,14 @@ def status(port: int, token: str) -> int:
     return httpx.get(url, headers=headers, trust_env=False).status_code
 
 
-def test_one_command_makes_keys_tokens_and_says_what_services_must_be_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_one_command_makes_keys_tokens_and_says_what_services_must_be_told(
+    tmp_path: Path, by_variable: bool
+) -> None:
     port, file = free_port(), tmp_path / "ldfi.env"
-    with developing(tmp_path, port) as printed:
+    with developing(tmp_path, port, by_variable=by_variable) as printed:
         made, told = values(file), printed.read_text()
+        assert made["LDFI_URL"] == f"http://127.0.0.1:{port}"
         assert status(port, made["OPERATOR_TOKEN"]) == 200
     with developing(tmp_path, port):
         assert status(port, made["OPERATOR_TOKEN"]) == 200, "made once"
@@ -80,12 +89,12 @@ def test_what_the_environment_says_stays(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("LDFI_MEMBER_KEY", "mine0123456789abcdef")
     monkeypatch.setenv("LDFI_OUTCOMES", "devices")
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    development.take_in("http://127.0.0.1:8600")
+    development.take_in(lambda: "http://127.0.0.1:8600")
     assert os.environ["LDFI_MEMBER_KEY"] == "mine0123456789abcdef"
     assert os.environ["LDFI_TOKENS"] == "admin:0123456789abcdefghij"
     assert Config.load().outcomes == "devices"
     del os.environ["LDFI_OUTCOMES"]
-    development.take_in("http://127.0.0.1:8600")
+    development.take_in(lambda: "http://127.0.0.1:8600")
     assert Config.load().outcomes == "root"
 
 
@@ -95,7 +104,11 @@ def test_a_file_that_is_none_and_a_port_that_does_not_stay_are_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ldfi.env").write_text("what is this\n")
     with pytest.raises(Invalid, match=r"what is this.*ldfi init --force"):
-        development.take_in("http://127.0.0.1:8600")
-    refused = ldfi("serve", "--dev", "--port", "0")
-    assert refused.returncode == 2
-    assert "another each time" in refused.stderr
+        development.take_in(lambda: "http://127.0.0.1:8600")
+    (tmp_path / "ldfi.env").unlink()
+    for said in (["--port", "0"], []):
+        monkeypatch.setenv("LDFI_PORT", "0")
+        refused = ldfi("serve", "--dev", *said)
+        assert refused.returncode == 2
+        assert "another each time" in refused.stderr
+        assert not (tmp_path / "ldfi.env").exists()

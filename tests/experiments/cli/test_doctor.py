@@ -65,6 +65,14 @@ def test_status(change: dict[str, Any], about: set[str]) -> None:
     assert ill(of_status({**STATUS, **change})) == about
 
 
+@pytest.mark.parametrize("source", ["devices", "root"])
+def test_nobody_is_advised_to_set_what_is_set(source: str) -> None:
+    silent = {**STATUS, "outcomes": 0, "went_well": 0, "outcomes_from": source}
+    (found,) = [each for each in of_status(silent) if each.about == "outcomes"]
+    assert found.well is None
+    assert ("LDFI_OUTCOMES=root" in found.advice) == (source == "devices")
+
+
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 300))
 def test_shares_of_traces_are_those_of_the_documentation(
     whole: int, cut: int, rootless: int, late: int

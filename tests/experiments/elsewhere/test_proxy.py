@@ -111,6 +111,22 @@ def test_bodies_in_chunks_and_answers_without_one(target: str) -> None:
     assert (head.status, nothing) == (200, b"")
 
 
+@pytest.mark.parametrize("length", ["-1", "five", "1_0"])
+def test_a_body_of_no_length_goes_nowhere(target: str, length: str) -> None:
+    passage = Passage(TRACE, STAMP)
+    with proxied(target) as proxy:
+        proxy.begin(passage)
+        connection = http.client.HTTPConnection(urlsplit(proxy.url).netloc, timeout=10)
+        connection.putrequest("POST", "/")
+        connection.putheader("Content-Length", length)
+        connection.endheaders()
+        answer = connection.getresponse()
+        connection.close()
+
+    assert (answer.status, answer.getheader("connection")) == (400, "close")
+    assert passage.passed == []
+
+
 def test_answers_are_held_against_what_is_asserted(target: str) -> None:
     passage = Passage(TRACE, STAMP)
     with proxied(target, "status==200", "json.method==GET") as proxy:

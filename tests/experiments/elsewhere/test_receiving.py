@@ -88,6 +88,25 @@ def test_exports_come_in_chunks_as_nodes_exporter_sends_them_and_the_connection_
     assert [span.operation.service for span in taken] == ["page", "page"]
 
 
+@pytest.mark.parametrize("length", ["-1", "9" * 18, "1_0"])
+def test_an_export_of_no_length_is_unreadable_and_its_connection_ends(length: str) -> None:
+    taken: list[Span] = []
+    receiver = Receiver("127.0.0.1:0", "", taken.extend)
+    connection = http.client.HTTPConnection(receiver.address, timeout=5)
+    try:
+        connection.putrequest("POST", "/v1/traces")
+        connection.putheader("Content-Type", "application/x-protobuf")
+        connection.putheader("Content-Length", length)
+        connection.endheaders()
+        answer = connection.getresponse()
+        assert (answer.status, answer.getheader("connection")) == (400, "close")
+    finally:
+        connection.close()
+        receiver.close()
+
+    assert (taken, receiver.counts["unreadable"]) == ([], 1)
+
+
 def test_beyond_loopback_a_token_is_asked_for() -> None:
     taken: list[Span] = []
     receiver = Receiver("0.0.0.0:0", "secret", taken.extend)

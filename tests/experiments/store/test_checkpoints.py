@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.folding import fold
 from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
@@ -36,6 +38,10 @@ def lived(database: Database) -> tuple[World, Campaign]:
     """A campaign in its fourth run, of which all old lessons are folded, in a service with a
     key."""
     database.keys = (KEY,)
+    return a_life(database)
+
+
+def a_life(database: Database) -> tuple[World, Campaign]:
     world = World(database)
     definition = Definition(QUICK, schedule=Schedule("* * * * *"))
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
@@ -46,12 +52,17 @@ def lived(database: Database) -> tuple[World, Campaign]:
     return world, campaign
 
 
-def file_of(world: World, campaign: Campaign, since: int | None = None) -> dict[str, Any]:
+def file_of(
+    world: World,
+    campaign: Campaign,
+    since: int | None = None,
+    keys: tuple[SigningKey, ...] = (KEY,),
+) -> dict[str, Any]:
     certified = [
         Certified(each["request_class"], 1, each["certificate"]) for each in campaign.certificates()
     ]
     with world.database.read() as session:
-        document = evidence_file(session, certified, (KEY,), world.now, since)
+        document = evidence_file(session, certified, keys, world.now, since)
     written: dict[str, Any] = json.loads(json.dumps(document))
     return written
 
@@ -70,7 +81,7 @@ def test_what_a_certificate_rests_on_is_borne_out_when_other_records_are_gone(
     kept = Head.from_json(before["head"])
     assert checked(world, before).lacking == []
     with db.read() as session:
-        expected = checkpoints.due(session, now + 1).rows
+        expected = checkpoints.due(session, db.keys, now + 1).rows
     # When the records go that nothing rests on
     assert checkpoints.prune(db, now + 1, now, "ann").rows == expected > 0
     # Then all is borne out, and it grew from what was there before
@@ -107,6 +118,91 @@ def test_nobody_signs_what_was_changed(lived: tuple[World, Campaign]) -> None:
         row.document = row.document.replace('"purpose":"re', '"purpose":"', 1)
     with pytest.raises(Conflict, match="not what was hashed"):
         checkpoints.prune(db, now + 1, now, "ann")
+
+
+def one_more_run(world: World, campaign: Campaign) -> Campaign:
+    """Let whoever has the keys now go on with the campaign, until one more run is on record."""
+
+    def size() -> int:
+        with world.database.read() as session:
+            return chain.head_of(session).size
+
+    before = size()
+    world.engine = Engine(world.database, now=world.now)
+    while size() == before:
+        world.step()
+    world.engine.scheduler.shut_down("restart", world.now)
+    return world.engine.scheduler.state.campaigns[campaign.id]
+
+
+@pytest.fixture
+def unsigned(database: Database) -> tuple[World, Campaign]:
+    """The same in a service that has no key, of which records were pruned."""
+    world, campaign = a_life(database)
+    assert checkpoints.prune(world.database, world.now + 1, world.now, "ann").rows
+    return world, campaign
+
+
+def test_what_was_pruned_before_there_was_a_key_is_lacking_and_not_false(
+    unsigned: tuple[World, Campaign],
+) -> None:
+    answer = checked(unsigned[0], file_of(*unsigned, keys=()))
+    assert not answer.false
+    assert any("nobody has signed" in each for each in answer.lacking)
+
+
+@pytest.mark.parametrize("on_record", [False, True])
+def test_the_first_key_signs_what_was_pruned_before_as_it_does_the_runs(
+    unsigned: tuple[World, Campaign], on_record: bool
+) -> None:
+    world, campaign = unsigned
+    # Given a service that has got its key, before and after it has signed a head on record
+    world.database.keys = (KEY,)
+    if on_record:
+        campaign = one_more_run(world, campaign)
+    # Then what was pruned is signed with all the rest
+    answer = checked(world, file_of(world, campaign))
+    assert (answer.false, answer.lacking) == ([], [])
+    assert answer.pruned
+    # And so is what is pruned later
+    fold(world.database, world.now + 1, world.now, "ann")
+    checkpoints.prune(world.database, world.now + 1, world.now, "ann")
+    answer = checked(world, file_of(world, campaign))
+    assert (answer.false, answer.lacking) == ([], [])
+
+
+def test_a_checkpoint_whose_signatures_were_taken_out_is_not_signed_again(
+    lived: tuple[World, Campaign],
+) -> None:
+    world, campaign = lived
+    checkpoints.prune(world.database, world.now + 1, world.now, "ann")
+    with world.database.change(world.now) as change:
+        row = change.session.scalars(select(CheckpointRow)).one()
+        row.document = json.dumps({**json.loads(row.document), "signatures": {}})
+    campaign = one_more_run(world, campaign)
+    assert any("nobody has signed" in each for each in false((world, campaign)))
+    fold(world.database, world.now + 1, world.now, "ann")
+    with world.database.read() as session:
+        assert checkpoints.due(session, world.database.keys, world.now + 1).rows
+    with pytest.raises(Conflict, match="not what was signed"):
+        checkpoints.prune(world.database, world.now + 1, world.now, "ann")
+
+
+@pytest.mark.usefixtures("small_lots")
+def test_whoever_has_no_key_stops_once_the_chain_is_signed(database: Database) -> None:
+    world, campaign = a_life(database)
+    without = copy.copy(database)
+
+    def get_a_key(_: Pruned, gone: int) -> None:
+        if gone == SMALL:
+            database.keys = (KEY,)
+            later.append(one_more_run(world, campaign))
+
+    later: list[Campaign] = []
+    gone = checkpoints.prune(without, world.now + 1, world.now, "ann", get_a_key).rows
+    assert gone == SMALL
+    answer = checked(world, file_of(world, later[0]))
+    assert (answer.false, answer.lacking, answer.pruned) == ([], [], SMALL)
 
 
 @pytest.fixture
@@ -171,6 +267,9 @@ def test_nobody_signs_remains_that_were_changed(
 def test_without_the_key_of_a_signed_chain_none_goes(lived: tuple[World, Campaign]) -> None:
     world, _ = lived
     world.database.keys = ()
+    with world.database.read() as session:
+        assert checkpoints.due(session, (KEY,), world.now + 1).rows
+        assert not checkpoints.due(session, (), world.now + 1).rows, "none is promised either"
     assert checkpoints.prune(world.database, world.now + 1, world.now, "ann").rows == 0
     with world.database.read() as session:
         assert chain.head_of(session).signatures

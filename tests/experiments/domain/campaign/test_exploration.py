@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -545,6 +546,45 @@ def test_a_shared_database_learned_again() -> None:
     same(again, lab.exploration)
     assert again.states == {frozenset({"down@db"}): "open"}
     assert isinstance(again.knowledge.traffic, Traffic)
+
+
+DB = frozenset({"down@db"})
+SURVIVED = [Lesson(DB, succeeded=True, purpose="verify")] * 2
+
+
+@pytest.mark.parametrize("in_one_piece", [False, True])
+@pytest.mark.parametrize(
+    "later", [[], SURVIVED[:1], SURVIVED, [Lesson(DB, succeeded=None, purpose="rejected")]]
+)
+def test_a_system_that_is_none_any_more_keeps_nobody_from_starting(
+    later: list[Lesson], in_one_piece: bool
+) -> None:
+    # Given a system that was down, which hurt, and what was learned of it since
+    lab = Lab(shared_database)
+    lab.plans()
+    fired = frozenset(fault for each in lab.lessons if each.injected == DB for fault in each.fired)
+    lessons = [*lab.lessons, *(replace(each, fired=fired) for each in later)]
+    other = harm(frozenset({"refused@api>http:GET:history/rows"}))
+    lessons.append(other)
+    # When its calls reach systems of their own by now, and somebody starts
+    topology = lab.traffic.topology
+    before = lab.fresh()
+    before.replay(lessons)
+    topology.callees = {point: point for point in topology.callees}
+    topology.changes += 1
+    again = lab.fresh()
+    if in_one_piece:
+        again.resume(before.balance())
+    else:
+        again.replay(lessons)
+    # Then what was said of it stays, and is of no other set; what failed then counts by its name
+    assert again.states[DB] == ("fixed" if later == SURVIVED else "open")
+    assert again.states[other.injected] == "suspected"
+    assert (again.states.get(fired) == "suspected") == (later != SURVIVED)
+    # And nobody tries it, and nothing on the certificate is wrong
+    lab.exploration = again
+    assert all(plan.hypothesis != DB for plan in lab.plans())
+    assert not check(again.knowledge.explorer.certificate().data)
 
 
 def one_store(faults: frozenset[str]) -> tuple[list[Span], bool]:
