@@ -19,6 +19,9 @@ public final class Callers {
   private static final Duration PATIENCE = Duration.ofSeconds(1);
   private static final Duration LONG = Duration.ofSeconds(60); // for what ends by itself, on a busy machine, too
 
+  /** Kinds of which an attempt is followed by another: for the first only, and for all. */
+  private static final List<String> RETRIED = List.of("reset-n1", "reset");
+
   private final Keys keys;
   private final List<String> kinds;
   private final String well;
@@ -37,6 +40,9 @@ public final class Callers {
     for (Future<List<Told>> each : running) {
       each.get().forEach(told -> System.out.println(new Gson().toJson(told)));
     }
+    for (String kind : RETRIED) {
+      System.out.println(new Gson().toJson(callers.again(kind)));
+    }
     System.exit(0);
   }
 
@@ -46,13 +52,24 @@ public final class Callers {
     for (String kind : kinds) {
       Duration patience = Told.LASTING.contains(kind) ? PATIENCE : LONG;
       String really = seen(caller, Dependency.at(kind), patience);
-      all.add(Told.of(keys, name, kind, point(name), really, () -> seen(caller, well, patience)));
+      all.add(Told.of(keys, name, kind, point(name, well), really, () -> seen(caller, well, patience)));
     }
     return all;
   }
 
-  private String point(String name) {
-    int port = Integer.parseInt(well.split(":")[1]);
+  /** OkHttp tries once more what failed on a connection that it had kept. */
+  private Told again(String kind) throws Exception {
+    Http.Caller caller = Http.callers().get("OkHttp.execute");
+    String stale = Dependency.at(kind.equals("reset") ? "reset" : "stale");
+    seen(caller, stale, LONG);
+    String really = seen(caller, stale, LONG);
+    String kept = Dependency.at("kept");
+    seen(caller, kept, LONG);
+    return Told.of(keys, "OkHttp, tries again", kind, point("", kept), really, () -> seen(caller, kept, LONG));
+  }
+
+  private static String point(String name, String at) {
+    int port = Integer.parseInt(at.split(":")[1]);
     return Points.http("callers", name.endsWith("body") ? "POST" : "GET", "127.0.0.1", port, "/x", "");
   }
 
