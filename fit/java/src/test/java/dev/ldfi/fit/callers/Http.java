@@ -54,6 +54,7 @@ final class Http {
     all.put(
         "OkHttp, with a body",
         (url, patience) -> said(impatient(ok, patience).newCall(get(url).newBuilder().post(RequestBody.create(new byte[100])).build()).execute()));
+    all.putAll(Apache.callers());
     return all;
   }
 
