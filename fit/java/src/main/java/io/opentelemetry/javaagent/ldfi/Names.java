@@ -59,7 +59,9 @@ final class Names {
   }
 
   private static String text(ReadableSpan span) {
-    return first(span, "db.statement", "db.query.text", "db.query.summary");
+    String text = first(span, "db.statement", "db.query.text");
+    boolean says = !Points.verb(text).isEmpty() || !Points.table(text).isEmpty();
+    return says ? text : first(span, "db.query.summary");
   }
 
   /** What a span's name says besides the operation, where it has no statement. */
