@@ -35,12 +35,18 @@ class CallersIT {
     assertEquals(PROGRAMS * ALL.split(" ").length + RETRIED, written.lines().size());
     for (Told each : told(written.lines())) {
       String which = each.caller() + ", " + each.kind();
-      assertEquals(each.really(), each.injected(), which);
+      assertEquals(lessChance(each, each.really()), lessChance(each, each.injected()), which);
       int calls = each.caller().endsWith("tries again") ? 2 : 1;
       assertEquals(each.kind().replace("-n1", ""), each.fired(), which);
       assertEquals(calls, each.calls(), which);
       assertEquals("e7c1 treatment " + calls, each.root(), which);
     }
+  }
+
+  /** OkHttp has two timers for one timeout, with words of their own: which of them is the first is chance. */
+  private static String lessChance(Told each, String seen) {
+    boolean timed = each.caller().startsWith("OkHttp") && Told.LASTING.contains(each.kind());
+    return timed ? seen.replaceFirst("(?<=^java.net.SocketTimeoutException: ).*", "…") : seen;
   }
 
   @Test
