@@ -154,8 +154,9 @@ _ASKING: Final[_Table] = {
     "db_table": (template_words, ("db.collection.name", "db.sql.table", "db.mongodb.collection")),
     "db_statement": (
         template_statement,
-        ("db.query.text", "db.statement", "db.query.summary", "sql.query", "jdbc.query[0]"),
+        ("db.query.text", "db.statement", "sql.query", "jdbc.query[0]"),
     ),
+    "db_summary": (template_statement, ("db.query.summary",)),
     "faas": (template_words, ("faas.invoked_name",)),
     "code_file": (plain, ("code.file.path", "code.filepath")),
     "code_line": (plain, ("code.line.number", "code.lineno")),

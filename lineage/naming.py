@@ -26,6 +26,8 @@ Fields = Mapping[str, str]
 
 CALLING = frozenset({"client", "producer"})
 
+_OF_DATABASES = frozenset({"db", "db_statement", "db_summary", "db_name"})
+
 _OPENS = frozenset({"pg.connect", "redis-connect"})
 """What spans are called in which Node's drivers open a connection."""
 
@@ -73,9 +75,10 @@ def peer_of(fields: Fields) -> str:
 
 
 def _database(service: str, name: str, fields: Fields) -> str | None:
-    if "db" not in fields and "db_statement" not in fields and "db_name" not in fields:
+    if not fields.keys() & _OF_DATABASES:
         return None
-    verb, _, table = fields.get("db_statement", "").partition(" ")
+    statement = fields.get("db_statement") or fields.get("db_summary", "")
+    verb, _, table = statement.partition(" ")
     operation = fields.get("db_operation", "")
     if verb and operation.partition(" ")[0].upper() == verb:
         operation = verb  # some write the database after it, some in lower case

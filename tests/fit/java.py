@@ -30,11 +30,16 @@ def built() -> Path:
 
 def host(client: str) -> list[str]:
     """The words that start the host of the conformance test, whose calls are made by ``client``."""
+    return program("Host", client)
+
+
+def program(name: str, *arguments: str) -> list[str]:
+    """The words that start a program of the conformance tests under the agent."""
     target = built()
     beside = os.pathsep.join(str(target / each) for each in ("classes", "test-classes", "beside/*"))
     extensions = ",".join(str(target / f"{each}.jar") for each in ("ldfi-fit", "ldfi-fit-tests"))
     return [
         *("java", f"-javaagent:{target / AGENT}", f"-Dotel.javaagent.extensions={extensions}"),
         *(f"-Dotel.{each}.exporter=none" for each in ("traces", "metrics", "logs")),
-        *("-cp", beside, "dev.ldfi.fit.conformance.Host", client),
+        *("-cp", beside, f"dev.ldfi.fit.conformance.{name}", *arguments),
     ]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ldfi.fit.conformance.checks import signed
+from ldfi.fit.conformance.checks import HOST_KEYS, signed
 from ldfi.fit.conformance.host import ask, met
 from ldfi.lineage.readers.formats import read_value
 from tests.fit import java
@@ -51,3 +56,50 @@ def test_a_call_has_one_name_at_both_ends(client: str) -> None:
     assert len(calls) == 3
     assert {named(call, it.service) for call in calls} == {it.point()}
     assert [call.get("fit.point") for call in calls] == [None, it.point(), it.point()]
+
+
+STATEMENTS = [
+    "insert into marks select 1, n from marks",
+    "update marks set n = 3 where id = 1",
+    "/* why */ select * from marks where id = 17",
+    "(select n from marks) union (select id from marks)",
+    "select 1",
+    "{call abs(1)}",
+    "delete from marks",
+]
+
+
+@contextmanager
+def executing(conventions: str) -> Iterator[Callable[..., dict[str, str]]]:
+    """Have a program under the agent execute statements, and be told its spans of them."""
+    told = {"FIT_KEYS": HOST_KEYS, "OTEL_SERVICE_NAME": "shop"}
+    environment = {**os.environ, **told, "OTEL_SEMCONV_STABILITY_OPT_IN": conventions}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(java.program("Statements"), env=environment, **pipes) as process:
+        assert process.stdin is not None and process.stdout is not None
+        asked, answers = process.stdin, process.stdout
+
+        def execute(text: str, batch: int, context: str = "") -> dict[str, str]:
+            value = context.removeprefix("fit=")
+            asked.write(json.dumps({"text": text, "batch": batch, "context": value}) + "\n")
+            asked.flush()
+            span: dict[str, str] = json.loads(answers.readline())
+            return span
+
+        yield execute
+        asked.close()
+
+
+@pytest.mark.parametrize("conventions", ["", "database"])
+def test_a_statement_has_one_name_at_both_ends(conventions: str) -> None:
+    nobody: Any = None
+    names = set()
+    batches = [(STATEMENTS[-1], size) for size in (1, 2)]
+    with executing(conventions) as execute:
+        for text, batch in [(text, 0) for text in STATEMENTS] + batches:
+            name = named(execute(text, batch), "shop")
+            assert name is not None
+            context = signed(nobody, "delay", point=name, arm="control")
+            assert execute(text, batch, context).get("fit.point") == name
+            names.add(name.partition(">")[2].partition(":")[2].partition(":")[0])
+    assert {"INSERT", "UPDATE", "SELECT", "DELETE"} <= names

@@ -93,6 +93,16 @@ def test_points_are_named_from_old_and_new_conventions(
     assert client(**attributes).point == point
 
 
+@pytest.mark.parametrize("first", ["db__query__text", "db__query__summary"])
+def test_a_statement_names_a_point_and_not_its_summary_whichever_is_written_first(
+    first: str,
+) -> None:
+    said = {"db__query__summary": "INSERT marks", "db__query__text": "insert into marks values (?)"}
+    ordered = {first: said.pop(first), **said}
+    what = client(name="INSERT marks", db__system__name="h2", db__namespace="shop", **ordered)
+    assert what.point == "api>db:INSERT:shop/marks"
+
+
 @pytest.mark.parametrize(
     ("name", "point"),
     [

@@ -17,11 +17,15 @@ public abstract class FitModule extends InstrumentationModule implements Experim
   private final TypeInstrumentation type;
   private final List<String> helpers;
 
-  /** A library's points, and the classes that its advice needs beside itself. */
-  protected FitModule(String library, TypeInstrumentation type, Class<?>... helpers) {
+  /**
+   * A library's points, and the classes that its advice needs beside itself, by their names in the module's package:
+   * what is loaded here does not see the library.
+   */
+  protected FitModule(String library, TypeInstrumentation type, String... helpers) {
     super("ldfi-fit", "ldfi-fit-" + library);
     this.type = type;
-    this.helpers = Arrays.stream(helpers).map(Class::getName).collect(Collectors.toList());
+    String within = getClass().getName().replaceAll("[^.]+$", "");
+    this.helpers = Arrays.stream(helpers).map(name -> within + name).collect(Collectors.toList());
   }
 
   @Override

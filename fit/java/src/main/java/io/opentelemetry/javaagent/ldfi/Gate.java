@@ -11,6 +11,7 @@ import io.opentelemetry.api.trace.SpanKind;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.sdk.trace.ReadableSpan;
 import java.time.Instant;
+import java.util.function.BiFunction;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.logging.Level;
@@ -58,32 +59,48 @@ public final class Gate {
     return keys;
   }
 
+  /** Whether the current request carries a context: all that is asked of one without. */
+  public static boolean isArmed() {
+    return INSTALLED != null && Baggage.current().getEntryValue(FailureContext.ENTRY) != null;
+  }
+
   /**
-   * Decides what happens to the call that the current span is of; null lets it through.
+   * Decides what happens to the call by HTTP that the current span is of; null lets it through.
    *
    * @param can whether such a call can fail in this way as it really would. Where it cannot, it is let through
    *     and nothing is claimed
    */
   public static Fault pass(Predicate<Fault> can) {
-    return pass(null, can);
+    return pass((service, span) -> Names.http(service, span, null), can);
   }
 
-  /**
-   * Decides the same for a call by HTTP whose method may have changed since its span began.
-   *
-   * @param method null where it cannot have
-   */
+  /** Decides the same for a call by HTTP whose method may have changed since its span began. */
   public static Fault pass(Supplier<String> method, Predicate<Fault> can) {
+    return pass((service, span) -> Names.http(service, span, method), can);
+  }
+
+  /** Decides the same for a statement that a database is to execute. */
+  public static Fault passStatement(Predicate<Fault> can) {
+    return pass(Names::statement, can);
+  }
+
+  /** The verb of the statement that the current span is of. */
+  public static String verb() {
+    Span current = Span.current();
+    return current instanceof ReadableSpan ? Names.verb((ReadableSpan) current) : "";
+  }
+
+  private static Fault pass(BiFunction<String, ReadableSpan, String> named, Predicate<Fault> can) {
     Gate gate = INSTALLED;
     if (gate == null) {
       return null;
     }
     String value = Baggage.current().getEntryValue(FailureContext.ENTRY);
     if (value == null) {
-      return null; // all that is asked of a request without a context
+      return null;
     }
     try {
-      return gate.decide(value, Span.current(), method, can);
+      return gate.decide(value, Span.current(), named, can);
     } catch (RuntimeException | LinkageError ours) {
       LOGGER.log(Level.FINE, "ldfi-fit lets a call through, for a fault of its own", ours);
       return null;
@@ -96,7 +113,8 @@ public final class Gate {
     return value == null ? null : contexts.at(value, Instant.now());
   }
 
-  Fault decide(String value, Span current, Supplier<String> method, Predicate<Fault> can) {
+  Fault decide(
+      String value, Span current, BiFunction<String, ReadableSpan, String> named, Predicate<Fault> can) {
     FailureContext found = contexts.at(value, Instant.now());
     if (found == null || !(current instanceof ReadableSpan) || !current.isRecording()) {
       return null;
@@ -105,7 +123,7 @@ public final class Gate {
     if (span.getKind() != SpanKind.CLIENT && span.getKind() != SpanKind.PRODUCER) {
       return null;
     }
-    String point = Names.of(service(span), span, method);
+    String point = named.apply(service(span), span);
     Injection injection = point == null ? null : found.at(point);
     if (injection == null) {
       return null;

@@ -4,6 +4,7 @@ import static io.opentelemetry.api.common.AttributeKey.stringKey;
 
 import dev.ldfi.fit.Points;
 import io.opentelemetry.sdk.trace.ReadableSpan;
+import java.util.Locale;
 import java.util.function.Supplier;
 
 /**
@@ -14,13 +15,59 @@ final class Names {
   private Names() {}
 
   /**
-   * The name of the point; null where the span does not say what is called.
+   * The name of the point of a call by HTTP; null where the span does not say what is called.
    *
-   * @param method of a call by HTTP, where it may have changed since the span began; else null
+   * @param method what it is by now, where it may have changed since the span began; else null
    */
-  static String of(String service, ReadableSpan span, Supplier<String> method) {
+  static String http(String service, ReadableSpan span, Supplier<String> method) {
     String began = first(span, "http.request.method", "http.method");
     return began.isEmpty() ? null : http(service, span, method == null ? began : method.get());
+  }
+
+  /** The name of the point of a statement; null where the span is not of one. */
+  static String statement(String service, ReadableSpan span) {
+    String system = first(span, "db.system.name", "db.system");
+    if (system.isEmpty()) {
+      return null;
+    }
+    String text = text(span);
+    String verb = Points.verb(text);
+    String table = Points.table(text);
+    if (verb.isEmpty()) { // "(select …" has none, and "{call …" neither
+      verb = table;
+      table = "";
+    }
+    String operation = Points.templateWords(first(span, "db.operation.name", "db.operation"));
+    if (operation.isEmpty() || operation.split(" ")[0].toUpperCase(Locale.ROOT).equals(verb)) {
+      operation = verb.isEmpty() ? span.getName().split(" ")[0] : verb;
+    }
+    String told = Points.templateWords(first(span, "db.sql.table", "db.collection.name"));
+    if (!told.isEmpty()) {
+      table = told;
+    } else if (table.isEmpty() && verb.isEmpty()) {
+      table = besides(operation, span.getName());
+    }
+    String database = Points.templateWords(first(span, "db.namespace", "db.name"));
+    String peer = first(span, "peer.service", "service.peer.name");
+    boolean named = !database.replace("*", "").isEmpty();
+    return Points.database(service, operation, table, !peer.isEmpty() ? peer : named ? database : system);
+  }
+
+  /** The verb of the statement that the span is of; empty where it does not say. */
+  static String verb(ReadableSpan span) {
+    return Points.verb(text(span));
+  }
+
+  private static String text(ReadableSpan span) {
+    String text = first(span, "db.statement", "db.query.text");
+    boolean says = !Points.verb(text).isEmpty() || !Points.table(text).isEmpty();
+    return says ? text : first(span, "db.query.summary");
+  }
+
+  /** What a span's name says besides the operation, where it has no statement. */
+  private static String besides(String operation, String name) {
+    String words = Points.templateWords(name);
+    return words.startsWith(operation) ? words.substring(operation.length()).trim() : words;
   }
 
   private static String http(String service, ReadableSpan span, String method) {

@@ -3,21 +3,12 @@ package dev.ldfi.fit.callers;
 import com.google.gson.Gson;
 import dev.ldfi.fit.Keys;
 import dev.ldfi.fit.Points;
-import io.opentelemetry.api.GlobalOpenTelemetry;
-import io.opentelemetry.api.baggage.Baggage;
-import io.opentelemetry.api.trace.Span;
-import io.opentelemetry.context.Scope;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.Queue;
-import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.stream.Collectors;
 
 /**
  * Runs under the agent: each program calls a dependency to which something really happens, and then one that is
@@ -25,10 +16,11 @@ import java.util.stream.Collectors;
  */
 public final class Callers {
   private static final String URL_OF = "http://%s/x";
-  private static final int AT_ONCE = 9;
-  private static final Set<String> LASTING = Set.of("timeout", "delay");
   private static final Duration PATIENCE = Duration.ofSeconds(1);
   private static final Duration LONG = Duration.ofSeconds(60); // for what ends by itself, on a busy machine, too
+
+  /** Kinds of which an attempt is followed by another: for the first only, and for all. */
+  private static final List<String> RETRIED = List.of("reset-n1", "reset");
 
   private final Keys keys;
   private final List<String> kinds;
@@ -42,76 +34,43 @@ public final class Callers {
 
   public static void main(String[] arguments) throws Exception {
     Callers callers = new Callers(Keys.parse(arguments[0]), List.of(arguments[1].split(" ")), Dependency.at("ok"));
-    ExecutorService pool = Executors.newFixedThreadPool(AT_ONCE);
+    ExecutorService pool = Executors.newCachedThreadPool();
     List<Future<List<Told>>> running = new ArrayList<>();
     Http.callers().forEach((name, caller) -> running.add(pool.submit(() -> callers.all(name, caller))));
     for (Future<List<Told>> each : running) {
       each.get().forEach(told -> System.out.println(new Gson().toJson(told)));
     }
+    for (String kind : RETRIED) {
+      System.out.println(new Gson().toJson(callers.again(kind)));
+    }
     System.exit(0);
   }
-
-  /**
-   * What is said of one program and one kind.
-   *
-   * @param fired the kind on the span of the call
-   * @param calls how many spans of calls there are
-   * @param root what the first span of the request says
-   */
-  record Told(String caller, String kind, String really, String injected, String fired, int calls, String root) {}
 
   private List<Told> all(String name, Http.Caller caller) throws Exception {
     seen(caller, well, LONG); // loads classes, for longer than the callers may be patient
     List<Told> all = new ArrayList<>();
     for (String kind : kinds) {
-      Duration patience = LASTING.contains(kind) ? PATIENCE : LONG;
+      Duration patience = Told.LASTING.contains(kind) ? PATIENCE : LONG;
       String really = seen(caller, Dependency.at(kind), patience);
-      all.add(injected(name, caller, kind, patience, really));
+      all.add(Told.of(keys, name, kind, point(name, well), really, () -> seen(caller, well, patience)));
     }
     return all;
   }
 
-  @SuppressWarnings("try") // a scope is held, and not asked
-  private Told injected(String name, Http.Caller caller, String kind, Duration patience, String really) throws Exception {
-    String method = name.endsWith("body") ? "POST" : "GET";
-    Baggage baggage = Baggage.builder().put("fit", context(kind, method)).build();
-    String injected;
-    Span root;
-    try (Scope carried = baggage.makeCurrent()) {
-      root = GlobalOpenTelemetry.getTracer("callers").spanBuilder("request").startSpan();
-      try (Scope request = root.makeCurrent()) {
-        injected = seen(caller, well, patience);
-      }
-    }
-    Thread.sleep(50); // the span of a future ends after who waits for it goes on
-    root.end();
-    return recorded(new Told(name, kind, really, injected, "", 0, ""), root.getSpanContext().getTraceId());
+  /** OkHttp tries once more what failed on a connection that it had kept. */
+  private Told again(String kind) throws Exception {
+    Http.Caller caller = Http.callers().get("OkHttp.execute");
+    String stale = Dependency.at(kind.equals("reset") ? "reset" : "stale");
+    seen(caller, stale, LONG);
+    String really = seen(caller, stale, LONG);
+    String kept = Dependency.at("kept");
+    seen(caller, kept, LONG);
+    return Told.of(keys, "OkHttp, tries again", kind, point("", kept), really, () -> seen(caller, kept, LONG));
   }
 
-  private String context(String kind, String method) {
-    String how = kind.replace(':', '-') + (LASTING.contains(kind) ? "-9000" : "");
-    int port = Integer.parseInt(well.split(":")[1]);
-    String point = Points.http("callers", method, "127.0.0.1", port, "/x", "");
-    String payload =
-        "2.k1.e7c1.t." + (Instant.now().getEpochSecond() + 60) + "." + how + "~" + Points.hash(point);
-    return payload + "." + keys.sign(payload);
-  }
-
-  private static Told recorded(Told told, String trace) {
-    List<Map<String, String>> spans =
-        spans().stream().filter(span -> span.get(".trace").equals(trace)).toList();
-    List<String> fired =
-        spans.stream()
-            .filter(span -> span.get(".kind").equals("CLIENT"))
-            .map(span -> String.valueOf(span.get("fit.fired")))
-            .toList();
-    String root =
-        spans.stream()
-            .filter(span -> span.get(".name").equals("request"))
-            .map(span -> span.get("fit.experiment") + " " + span.get("fit.arm") + " " + span.get("fit.calls"))
-            .collect(Collectors.joining());
-    String kind = fired.isEmpty() ? "" : fired.get(0);
-    return new Told(told.caller, told.kind, told.really, told.injected, kind, fired.size(), root);
+  private static String point(String name, String at) {
+    int port = Integer.parseInt(at.split(":")[1]);
+    return Points.http("callers", name.endsWith("body") ? "POST" : "GET", "127.0.0.1", port, "/x", "");
   }
 
   private static String seen(Http.Caller caller, String where, Duration patience) {
@@ -120,11 +79,5 @@ public final class Callers {
     } catch (Exception failed) {
       return Seen.failed(failed);
     }
-  }
-
-  @SuppressWarnings("unchecked") // put there by the tests' own extension
-  private static Queue<Map<String, String>> spans() {
-    Object found = System.getProperties().get("ldfi.test.spans");
-    return (Queue<Map<String, String>>) found;
   }
 }

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.Gson;
-import dev.ldfi.fit.callers.Callers.Told;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -17,6 +16,8 @@ class CallersIT {
   private static final String NEWEST = "2.33.1";
   private static final String TOO_OLD = "2.28.1";
 
+  private static final int PROGRAMS = 17;
+  private static final int RETRIED = 2;
   private static final String ALL =
       "refused reset timeout delay error status:404 status:503 empty truncated corrupt";
   private static final String SOME = "refused status:503";
@@ -31,14 +32,21 @@ class CallersIT {
     Map<String, String> environment = Map.of("FIT_KEYS", UnderAgent.KEYS, "OTEL_TRACES_SAMPLER", sampler);
     UnderAgent.Written written = UnderAgent.run(agent, Callers.class, ALL, environment);
     assertTrue(written.log().contains("ldfi-fit is on: Keys[k1], agent " + agent + "\n"), written.log());
-    assertEquals(90, written.lines().size());
+    assertEquals(PROGRAMS * ALL.split(" ").length + RETRIED, written.lines().size());
     for (Told each : told(written.lines())) {
       String which = each.caller() + ", " + each.kind();
-      assertEquals(each.really(), each.injected(), which);
-      assertEquals(each.kind(), each.fired(), which);
-      assertEquals(1, each.calls(), which);
-      assertEquals("e7c1 treatment 1", each.root(), which);
+      assertEquals(lessChance(each, each.really()), lessChance(each, each.injected()), which);
+      int calls = each.caller().endsWith("tries again") ? 2 : 1;
+      assertEquals(each.kind().replace("-n1", ""), each.fired(), which);
+      assertEquals(calls, each.calls(), which);
+      assertEquals("e7c1 treatment " + calls, each.root(), which);
     }
+  }
+
+  /** OkHttp has two timers for one timeout, with words of their own: which of them is the first is chance. */
+  private static String lessChance(Told each, String seen) {
+    boolean timed = each.caller().startsWith("OkHttp") && Told.LASTING.contains(each.kind());
+    return timed ? seen.replaceFirst("(?<=^java.net.SocketTimeoutException: ).*", "…") : seen;
   }
 
   @Test
@@ -61,7 +69,7 @@ class CallersIT {
   }
 
   private static void assertNothingHappens(UnderAgent.Written written) {
-    assertEquals(18, written.lines().size());
+    assertEquals(PROGRAMS * SOME.split(" ").length + RETRIED, written.lines().size());
     for (Told each : told(written.lines())) {
       String which = each.caller() + ", " + each.kind();
       assertTrue(each.injected().startsWith("200") || each.injected().startsWith("[102"), which + each.injected());

@@ -1,5 +1,6 @@
 package dev.ldfi.fit.callers;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
@@ -14,6 +15,7 @@ final class Dependency {
 
   private final String kind;
   private final ServerSocket listening;
+  private boolean served;
 
   private Dependency(String kind) throws IOException {
     this.kind = kind;
@@ -38,23 +40,22 @@ final class Dependency {
     while (true) {
       try {
         Socket caller = listening.accept();
-        new Thread(() -> answer(caller)).start();
+        boolean first = !served;
+        served = true;
+        new Thread(() -> answer(caller, first)).start();
       } catch (IOException closed) {
         return;
       }
     }
   }
 
-  private void answer(Socket caller) {
+  private void answer(Socket caller, boolean first) {
     try {
-      StringBuilder head = new StringBuilder();
-      while (head.indexOf("\r\n\r\n") < 0) {
-        int read = caller.getInputStream().read();
-        if (read < 0) {
-          return;
-        }
-        head.append((char) read);
+      if (kind.equals("kept") || kind.equals("stale")) {
+        keep(caller, kind.equals("stale") && first);
+        return;
       }
+      requested(caller);
       if (kind.equals("timeout") || kind.equals("delay")) {
         Thread.sleep(10_000);
       } else if (kind.equals("reset")) {
@@ -65,6 +66,31 @@ final class Dependency {
       caller.close();
     } catch (IOException | InterruptedException gone) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Answers one request after the other, or resets the connection at the second. */
+  private void keep(Socket caller, boolean reset) throws IOException {
+    while (true) {
+      requested(caller);
+      caller.getOutputStream().write("HTTP/1.1 200 Said\r\nContent-Length: 0\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+      if (reset) {
+        requested(caller);
+        caller.setSoLinger(true, 0);
+        caller.close();
+        return;
+      }
+    }
+  }
+
+  private static void requested(Socket caller) throws IOException {
+    StringBuilder head = new StringBuilder();
+    while (head.indexOf("\r\n\r\n") < 0) {
+      int read = caller.getInputStream().read();
+      if (read < 0) {
+        throw new EOFException();
+      }
+      head.append((char) read);
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.ldfi.fit.callers;
 
+import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
 import java.net.URI;
@@ -10,6 +11,13 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import okhttp3.Call;
+import okhttp3.Callback;
+import okhttp3.OkHttpClient;
+import okhttp3.Request;
+import okhttp3.RequestBody;
+import okhttp3.Response;
 
 /** Programs that call over HTTP, each in its own way, and say all that they see. */
 final class Http {
@@ -37,6 +45,16 @@ final class Http {
     all.put("HttpURLConnection.connect", Http::connected);
     all.put("HttpURLConnection, asked again", Http::askedAgain);
     all.put("HttpURLConnection, with a body", Http::posted);
+    OkHttpClient ok = new OkHttpClient();
+    all.put("OkHttp.execute", (url, patience) -> said(impatient(ok, patience).newCall(get(url)).execute()));
+    all.put("OkHttp.enqueue", (url, patience) -> enqueued(impatient(ok, patience).newCall(get(url))));
+    all.put(
+        "OkHttp, for the whole call",
+        (url, patience) -> said(impatient(ok, Duration.ZERO).newBuilder().callTimeout(patience).build().newCall(get(url)).execute()));
+    all.put(
+        "OkHttp, with a body",
+        (url, patience) -> said(impatient(ok, patience).newCall(get(url).newBuilder().post(RequestBody.create(new byte[100])).build()).execute()));
+    all.putAll(Apache.callers());
     return all;
   }
 
@@ -99,5 +117,40 @@ final class Http {
       out.write(new byte[100]);
     }
     return connection.getResponseCode() + " to a POST";
+  }
+
+  private static OkHttpClient impatient(OkHttpClient client, Duration patience) {
+    return client.newBuilder().readTimeout(patience).build();
+  }
+
+  private static Request get(String url) {
+    return new Request.Builder().url(url).build();
+  }
+
+  private static String said(Response response) throws IOException {
+    try (response) {
+      return response.code() + " " + response.headers().toMultimap() + " " + Arrays.toString(response.body().bytes());
+    }
+  }
+
+  private static String enqueued(Call call) throws Exception {
+    CompletableFuture<String> told = new CompletableFuture<>();
+    call.enqueue(
+        new Callback() {
+          @Override
+          public void onResponse(Call of, Response response) throws IOException {
+            try {
+              told.complete(said(response));
+            } catch (IOException failed) {
+              told.complete("while it is read: " + Seen.failed(failed));
+            }
+          }
+
+          @Override
+          public void onFailure(Call of, IOException failed) {
+            told.complete(Seen.failed(failed));
+          }
+        });
+    return told.get();
   }
 }

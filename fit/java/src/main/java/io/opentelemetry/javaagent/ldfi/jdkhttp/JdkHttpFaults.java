@@ -27,6 +27,9 @@ public final class JdkHttpFaults {
       HttpRequest request,
       HttpResponse.BodyHandler<?> handler,
       HttpResponse.PushPromiseHandler<?> pushes) {
+    if (!Gate.isArmed()) {
+      return null;
+    }
     long patience = request.timeout().map(Duration::toMillis).orElse(0L);
     Fault fault = Gate.pass(possible -> can(possible, request.method(), patience));
     return fault == null ? null : struck(fault, client, request, handler, pushes, patience);

@@ -16,7 +16,7 @@ import net.bytebuddy.matcher.ElementMatcher;
 /** {@code java.net.http}: where send and sendAsync come together, beneath what they make of exceptions. */
 public final class JdkHttpModule extends FitModule {
   public JdkHttpModule() {
-    super("java-http-client", new Type(), JdkHttpFaults.class, Answer.class, Answer.Cut.class);
+    super("java-http-client", new Type(), "JdkHttpFaults", "Answer", "Answer$Cut");
   }
 
   static final class Type implements TypeInstrumentation {

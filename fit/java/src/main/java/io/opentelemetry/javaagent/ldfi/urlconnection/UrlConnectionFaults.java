@@ -22,12 +22,18 @@ public final class UrlConnectionFaults {
 
   /** What opening the connection fails with; null opens it. */
   public static Throwable connecting(HttpURLConnection connection) {
+    if (!Gate.isArmed()) {
+      return null;
+    }
     Fault fault = Gate.pass(connection::getRequestMethod, possible -> possible.is("refused"));
     return fault == null ? null : new ConnectException("Connection refused");
   }
 
   /** The answer's body or what reading it fails with, one of them null; null makes the call. */
   public static Object[] answering(HttpURLConnection connection) {
+    if (!Gate.isArmed()) {
+      return null;
+    }
     long patience = connection.getReadTimeout();
     Fault fault =
         Gate.pass(

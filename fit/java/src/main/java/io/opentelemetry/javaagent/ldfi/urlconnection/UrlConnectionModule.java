@@ -22,7 +22,7 @@ import net.bytebuddy.utility.JavaModule;
  */
 public final class UrlConnectionModule extends FitModule {
   public UrlConnectionModule() {
-    super("http-url-connection", new Type(), UrlConnectionFaults.class, UrlConnectionFaults.Body.class);
+    super("http-url-connection", new Type(), "UrlConnectionFaults", "UrlConnectionFaults$Body");
   }
 
   /** What an answer is put into is no public part of Java. */

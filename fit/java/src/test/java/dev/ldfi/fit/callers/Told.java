@@ -1,0 +1,73 @@
+package dev.ldfi.fit.callers;
+
+import dev.ldfi.fit.Keys;
+import dev.ldfi.fit.Points;
+import io.opentelemetry.api.GlobalOpenTelemetry;
+import io.opentelemetry.api.baggage.Baggage;
+import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.context.Scope;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+/**
+ * What is said of one program and one kind.
+ *
+ * @param really what it saw when that really happened
+ * @param injected what it saw when it was injected
+ * @param fired the kind on the span of the call
+ * @param calls how many spans of calls there are
+ * @param root what the first span of the request says
+ */
+record Told(String caller, String kind, String really, String injected, String fired, int calls, String root) {
+  /** Kinds that are given how long they last. */
+  static final Set<String> LASTING = Set.of("timeout", "delay");
+
+  /** Makes a call in a request under experiment: the point fails in this way. */
+  @SuppressWarnings("try") // a scope is held, and not asked
+  static Told of(Keys keys, String caller, String kind, String point, String really, Supplier<String> call)
+      throws InterruptedException {
+    String injected;
+    Span root;
+    try (Scope carried = Baggage.builder().put("fit", context(keys, kind, point)).build().makeCurrent()) {
+      root = GlobalOpenTelemetry.getTracer("callers").spanBuilder("request").startSpan();
+      try (Scope request = root.makeCurrent()) {
+        injected = call.get();
+      }
+    }
+    Thread.sleep(50); // the span of a future ends after who waits for it goes on
+    root.end();
+    return recorded(new Told(caller, kind, really, injected, "", 0, ""), root.getSpanContext().getTraceId());
+  }
+
+  private static String context(Keys keys, String kind, String point) {
+    String how = kind.replace(':', '-') + (LASTING.contains(kind) ? "-9000" : "");
+    String payload = "2.k1.e7c1.t." + (Instant.now().getEpochSecond() + 60) + "." + how + "~" + Points.hash(point);
+    return payload + "." + keys.sign(payload);
+  }
+
+  private static Told recorded(Told told, String trace) {
+    List<Map<String, String>> spans = spans().stream().filter(span -> span.get(".trace").equals(trace)).toList();
+    List<String> fired =
+        spans.stream()
+            .filter(span -> span.get(".kind").equals("CLIENT"))
+            .map(span -> String.valueOf(span.get("fit.fired")))
+            .toList();
+    String root =
+        spans.stream()
+            .filter(span -> span.get(".name").equals("request"))
+            .map(span -> span.get("fit.experiment") + " " + span.get("fit.arm") + " " + span.get("fit.calls"))
+            .collect(Collectors.joining());
+    String kind = fired.isEmpty() ? "" : fired.get(0);
+    return new Told(told.caller, told.kind, told.really, told.injected, kind, fired.size(), root);
+  }
+
+  @SuppressWarnings("unchecked") // put there by the tests' own extension
+  private static Queue<Map<String, String>> spans() {
+    return (Queue<Map<String, String>>) System.getProperties().get("ldfi.test.spans");
+  }
+}
