@@ -11,7 +11,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.process.election import Election
 from ldfi.experiments.process.leader import Leader
 from ldfi.experiments.process.service import Service
-from ldfi.experiments.store import leaders
+from ldfi.experiments.store import leaders, tallies
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import clock
 
@@ -46,6 +46,7 @@ class Candidate:
         try:
             with self._database.change(clock.now()) as change:
                 self._epoch = leaders.enter(change.session, self._service.advertise_url)
+                tallies.make_good(change.session)
             self.leader = Leader(self._service, self._database.fenced(self._epoch))
         except BaseException:
             await self._election.give_up()

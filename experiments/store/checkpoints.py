@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy import ColumnElement, exists, select, update
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
@@ -47,13 +48,17 @@ def prune(
     total, gone = sum(map(len, leaves.values())), 0
     for class_version, some in leaves.items():
         for start in range(0, len(some), LOT):
+            with database.read() as session:
+                dropping = _prepared(
+                    session, database.keys, class_version, some[start : start + LOT], now
+                )
             with database.change(now, who) as change:
                 database.lock(change)
                 if not _may_sign(change.session, change.keys, for_update=True):
                     return Pruned(WHAT, gone, before)  # the chain has been signed meanwhile
                 if not gone:
                     change.audit("pruned", WHAT, f"{total} of them, by age")
-                gone += _drop(change, class_version, some[start : start + LOT])
+                gone += _drop(change, dropping)
             if told is not None:
                 told(Pruned(WHAT, total, before), gone)
     return Pruned(WHAT, gone, before)
@@ -149,12 +154,18 @@ def _but_first_slots(
     session: Session, class_version: ClassVersion, chosen: dict[int, str]
 ) -> list[int]:
     """Leave out the first slots of proofs of which the second stays."""
-    whole = {leaf: read(document) for leaf, document in _whole(session, class_version)}
-    opened = {
-        (tuple(each["hypothesis"]), round(each["level"]["opening"][0], 9))
-        for leaf, each in whole.items()
-        if leaf not in chosen and each["level"]["opening"] is not None
-    }
+    opened = set()
+    for leaf, document in _second_slots(session, class_version):
+        if leaf not in chosen:
+            each = read(document)
+            opened.add((tuple(each["hypothesis"]), round(each["level"]["opening"][0], 9)))
+    if not opened:
+        return list(chosen)
+    name, version = class_version
+    query = select(RunRow.leaf, RunRow.document).where(
+        RunRow.request_class == name, RunRow.version == version, RunRow.remains.is_(None)
+    )
+    whole = {leaf: read(document) for leaf, document in session.execute(query) if leaf in chosen}
     return [
         leaf
         for leaf in chosen
@@ -163,42 +174,74 @@ def _but_first_slots(
     ]
 
 
-def _whole(session: Session, class_version: ClassVersion) -> Iterable[tuple[int, str]]:
+def _second_slots(session: Session, class_version: ClassVersion) -> Iterable[tuple[int, str]]:
+    """List the records that rest on another one. The words cannot stand within a text: there its
+    quotation marks would be escaped."""
     name, version = class_version
     query = select(RunRow.leaf, RunRow.document).where(
-        RunRow.request_class == name, RunRow.version == version, RunRow.remains.is_(None)
+        RunRow.request_class == name,
+        RunRow.version == version,
+        RunRow.remains.is_(None),
+        ~RunRow.document.contains('"opening":null'),
     )
     return [(leaf, document) for leaf, document in session.execute(query)]
 
 
-def _drop(change: Change, class_version: ClassVersion, leaves: Sequence[int]) -> int:
-    """Drop these records, and sign what is left of all that ever were."""
-    session, before = change.session, signed(change.session, class_version)
-    remains = left(session, class_version)
-    ours = [key for each in change.keys for key in public_keys(each.public_pem())]
-    if before is None:
+@dataclass(frozen=True, slots=True)
+class _Dropping:
+    """Records that go. ``was``: the checkpoint that there was; ``made``: the one that there will
+    be; ``said``: by leaf, what is left of each."""
+
+    was: Checkpoint | None
+    made: Checkpoint
+    said: dict[int, str]
+
+
+def _prepared(
+    session: Session,
+    keys: Sequence[SigningKey],
+    class_version: ClassVersion,
+    leaves: Sequence[int],
+    now: float,
+) -> _Dropping:
+    """Check what was signed of a class version and what is to go, and sign what will be left of all
+    that ever were. That takes longer with each record, so others may write meanwhile."""
+    was, remains = signed(session, class_version), left(session, class_version)
+    ours = [key for each in keys for key in public_keys(each.public_pem())]
+    if was is None:
         wrong = bool(remains)
     else:
-        taken_out = not before.signatures and _chain_is_signed(session)
-        wrong = taken_out or any(before.changed(class_version, remains, ours))
+        taken_out = not was.signatures and _chain_is_signed(session)
+        wrong = taken_out or any(was.changed(class_version, remains, ours))
     if wrong:
         raise Conflict(
             f"what is left of pruned runs of {class_version[0]} is not what was signed; "
             "restore a backup"
         )
-    rows = session.scalars(
-        select(RunRow).where(RunRow.leaf.in_(leaves), RunRow.remains.is_(None))
-    ).all()
-    for row in rows:
+    said: dict[int, str] = {}
+    query = select(RunRow).where(RunRow.leaf.in_(leaves), RunRow.remains.is_(None))
+    for row in session.scalars(query):
         record = RunRecord.from_json(read(row.document))
         if record.leaf.hex() != row.nodes[:64]:
             raise Conflict(f"run {row.leaf} is not what was hashed; restore a backup")
         remain = Remains.of(record, row.leaf)
-        said = remain.said()
-        row.remains, row.document = json.dumps(said), ""
+        said[row.leaf] = json.dumps(remain.said())
         remains.append(remain)
-    made = Checkpoint.over(class_version, remains, change.now).signed_by(change.keys)
-    name, version = class_version
+    made = Checkpoint.over(class_version, remains, now).signed_by(keys)
+    return _Dropping(was, made, said)
+
+
+def _drop(change: Change, dropping: _Dropping) -> int:
+    """Drop these records. Where somebody else drops some just now they are left for another time,
+    for it is not of them all that was signed."""
+    session, made = change.session, dropping.made
+    name, version = made.request_class, made.version
+    if not dropping.said or signed(session, (name, version)) != dropping.was:
+        return 0
+    session.execute(
+        update(RunRow),
+        [{"leaf": leaf, "remains": said, "document": ""} for leaf, said in dropping.said.items()],
+    )
     document = json.dumps(made.to_json())
     session.merge(CheckpointRow(request_class=name, version=version, document=document))
-    return len(rows)
+    return len(dropping.said)

@@ -14,10 +14,10 @@ from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.recording import GONE, abandoned, record_of
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
-from ldfi.experiments.store import chain, findings, notifications
+from ldfi.experiments.store import chain, findings, notifications, tallies
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Change
-from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, TallyRow
 
 GRACE = 1.0
 """Seconds after the end of its lease from which on an experiment counts as abandoned."""
@@ -83,6 +83,7 @@ def end(
     row.members_charged = min(spent, row.members_reserved)
     row.members_hurt = len(experiment.hurt)
     row.comparison = counts_of(experiment)
+    tallies.count(change.session, row)
     if lesson is not None:
         shown = {"runs": runs.to_json()} if runs else {}
         row.lesson = {**lesson.to_json(), "version": experiment.version, **shown}
@@ -97,11 +98,12 @@ def end(
 
 def recount(change: Change, experiment: Experiment) -> None:
     """Count devices that reported late, long after the end; they decide nothing."""
-    change.session.execute(
-        update(ExperimentRow)
-        .where(ExperimentRow.id == experiment.id)
-        .values(members_hurt=len(experiment.hurt), comparison=counts_of(experiment))
-    )
+    row = change.session.get(ExperimentRow, experiment.id, with_for_update=True)
+    if row is None:
+        return
+    hurt = len(experiment.hurt)
+    tallies.recount(change.session, row, hurt)
+    row.members_hurt, row.comparison = hurt, counts_of(experiment)
 
 
 def close_abandoned(change: Change) -> list[str]:
@@ -118,6 +120,7 @@ def close_abandoned(change: Change) -> list[str]:
     for row in change.session.scalars(query.with_for_update(skip_locked=True)):
         row.state, row.active_class, row.ended_at = "aborted", None, change.now
         row.reason, draft, row.draft = GONE, row.draft, None
+        tallies.count(change.session, row)
         change.audit("experiment aborted", row.id, row.reason)
         if draft is not None:
             class_version = row.request_class, int(draft["version"])
@@ -129,7 +132,7 @@ def close_abandoned(change: Change) -> list[str]:
 def levels(session: Session) -> tuple[int, int]:
     """Count, over all campaigns there ever were, the experiments that took a level of e-LOND, and
     the discoveries: harm in what a campaign lets make a finding."""
-    taken = ExperimentRow.armed_at.is_not(None) & ExperimentRow.purpose.in_(["explore", "recheck"])
+    takes = ["explore", "recheck"]
     at_once = [
         campaign_id
         for campaign_id, definition in session.execute(
@@ -137,15 +140,20 @@ def levels(session: Session) -> tuple[int, int]:
         )
         if not definition.get("settings", {}).get("confirm", True)
     ]
-    convicts = (ExperimentRow.purpose == "confirm") | (
-        (ExperimentRow.purpose == "explore") & ExperimentRow.campaign_id.in_(at_once)
+    convicts = (TallyRow.purpose == "confirm") | (
+        (TallyRow.purpose == "explore") & TallyRow.campaign_id.in_(at_once)
     )
-    query = select(
-        func.count().filter(taken),
-        func.count().filter(convicts, ExperimentRow.verdict == "harmful"),
-    ).select_from(ExperimentRow)
-    tested, discoveries = session.execute(query).one()
-    return tested, min(tested, discoveries)
+    ended, discoveries = session.execute(
+        select(
+            func.coalesce(func.sum(TallyRow.armed).filter(TallyRow.purpose.in_(takes)), 0),
+            func.coalesce(
+                func.sum(TallyRow.ended).filter(convicts, TallyRow.verdict == "harmful"), 0
+            ),
+        )
+    ).one()
+    armed = ExperimentRow.state.in_(ACTIVE) & ExperimentRow.purpose.in_(takes)
+    tested = int(ended) + (session.scalar(select(func.count()).where(armed)) or 0)
+    return tested, min(tested, int(discoveries))
 
 
 def totals(session: Session, runs: Sequence[tuple[str, int]]) -> dict[str, tuple[int, int, int]]:

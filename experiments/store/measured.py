@@ -23,9 +23,9 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
     CampaignRow,
     DeliveryRow,
-    ExperimentRow,
     FindingRow,
     NotificationRow,
+    TallyRow,
 )
 from ldfi.experiments.telemetry.exposition import Values, family
 from ldfi.experiments.telemetry.instruments import Metric
@@ -79,7 +79,7 @@ def _on_record(session: Session, limits: Limits, now: float) -> Iterator[Family]
     states = get_args(campaign.CampaignState)
     yield family(CAMPAIGNS, {(state,): campaigns.get((state,), 0) for state in states})
     yield family(EXPERIMENTS, _ended(session))
-    hurt = session.scalar(select(func.coalesce(func.sum(ExperimentRow.members_hurt), 0)))
+    hurt = session.scalar(select(func.coalesce(func.sum(TallyRow.hurt), 0)))
     yield family(HURT, {(): int(hurt or 0)})
     hour, day = (charged(session, within(now - each)) for each in (HOUR, DAY))
     yield family(CHARGED, {("hour",): hour, ("day",): day})
@@ -93,12 +93,13 @@ def _on_record(session: Session, limits: Limits, now: float) -> Iterator[Family]
 
 
 def _ended(session: Session) -> Values:
-    query = (
-        select(ExperimentRow.purpose, ExperimentRow.verdict, func.count())
-        .where(ExperimentRow.ended_at.is_not(None))
-        .group_by(ExperimentRow.purpose, ExperimentRow.verdict)
+    query = select(TallyRow.purpose, TallyRow.verdict, func.sum(TallyRow.ended)).group_by(
+        TallyRow.purpose, TallyRow.verdict
     )
-    found = {(purpose, verdict or NO_VERDICT): n for purpose, verdict, n in session.execute(query)}
+    found = {
+        (purpose, verdict or NO_VERDICT): int(ended)
+        for purpose, verdict, ended in session.execute(query)
+    }
     every = product(get_args(experiment.Purpose), (*get_args(Verdict), NO_VERDICT))
     return {each: found.get(each, 0) for each in every}
 

@@ -50,7 +50,7 @@ class ExperimentRow(Base):
     purpose: Mapped[str] = mapped_column(String(16))
     hypothesis: Mapped[list[str]] = mapped_column(JSON)
     faults: Mapped[list[str]] = mapped_column(JSON)
-    state: Mapped[str] = mapped_column(String(16), index=True)
+    state: Mapped[str] = mapped_column(String(16))
     verdict: Mapped[str | None] = mapped_column(String(16))
     reason: Mapped[str] = mapped_column(Text, default="")
     risk: Mapped[float] = mapped_column(Float, default=0.0)
@@ -70,7 +70,26 @@ class ExperimentRow(Base):
     __table_args__ = (
         Index("experiment_by_class", "request_class", "ended_at"),
         Index("experiment_by_run", "campaign_id", "run"),
+        # Lists, newest first: all, and cut down to one of something.
+        Index("experiment_by_creation", "created_at"),
+        Index("experiment_by_campaign", "campaign_id", "created_at"),
+        Index("experiment_by_state", "state", "created_at"),
+        Index("experiment_by_verdict", "verdict", "created_at"),
+        Index("experiment_of_class", "request_class", "created_at"),
     )
+
+
+class TallyRow(Base):
+    """How many experiments of a campaign, with this purpose, ended with this verdict (empty: with
+    none); how many of them had been ``armed``, and how many members they ``hurt``."""
+
+    __tablename__ = "tally"
+    campaign_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    purpose: Mapped[str] = mapped_column(String(16), primary_key=True)
+    verdict: Mapped[str] = mapped_column(String(16), primary_key=True)
+    ended: Mapped[int] = mapped_column(Integer)
+    armed: Mapped[int] = mapped_column(Integer)
+    hurt: Mapped[int] = mapped_column(BigInteger)
 
 
 class BalanceRow(Base):

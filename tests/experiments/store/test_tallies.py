@@ -1,0 +1,97 @@
+"""Sums over all experiments there ever were are counted as these end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from sqlalchemy import delete, func, select, update
+
+from ldfi.experiments.store import Database, experiments
+from ldfi.experiments.store import tallies as tallies_of_the_store
+from ldfi.experiments.store.arming import Armed
+from ldfi.experiments.store.schema import ExperimentRow, TallyRow
+from ldfi.testing.world import QUICK, World
+from tests.experiments.applications import client_of, service
+from tests.experiments.store.test_arming import NOW, WIDE, a_campaign, an_order, end, try_arming
+from tests.experiments.store.test_migrations import step
+
+
+def tallies(database: Database) -> set[tuple[Any, ...]]:
+    columns = TallyRow.campaign_id, TallyRow.purpose, TallyRow.verdict
+    with database.read() as session:
+        rows = session.execute(select(*columns, TallyRow.ended, TallyRow.armed, TallyRow.hurt))
+        return {tuple(row) for row in rows}
+
+
+def counted(database: Database) -> set[tuple[Any, ...]]:
+    """The same, of the experiments themselves."""
+    row = ExperimentRow
+    key = row.campaign_id, row.purpose, func.coalesce(row.verdict, "")
+    sums = func.count(), func.count(row.armed_at), func.sum(row.members_hurt)
+    with database.read() as session:
+        query = select(*key, *sums).where(row.ended_at.is_not(None)).group_by(*key)
+        return {tuple(each) for each in session.execute(query)}
+
+
+def fill(database: Database) -> None:
+    """A campaign that is over; then an experiment whose devices reported late that they were hurt,
+    and one that nobody ended."""
+    world = World(database)
+    world.finish(world.start(QUICK))
+    a_campaign(database)
+    late, lost = an_order("e1"), an_order("e2", "GET /other")
+    assert isinstance(try_arming(database, late, WIDE), Armed)
+    end(database, late, 3)
+    late.experiment.hurt |= {"d1", "d2"}
+    with database.change(NOW) as change:
+        experiments.recount(change, late.experiment)
+    assert isinstance(try_arming(database, lost, WIDE), Armed)
+    with database.change(NOW + 60.0) as change:
+        assert experiments.close_abandoned(change) == ["e2"]
+
+
+def test_what_is_counted_is_what_there_is(database: Database) -> None:
+    fill(database)
+
+    assert tallies(database) == counted(database) != set()
+    assert ("c", "explore", "", 2, 2, 2) in tallies(database)
+    assert {"", "harmful", "tolerated"} <= {verdict for _, _, verdict, *_ in tallies(database)}
+
+
+def test_what_had_ended_before_is_counted_by_the_migration(database: Database) -> None:
+    fill(database)
+    expected = tallies(database)
+    step(database, command.downgrade, "0014")
+    step(database, command.upgrade, "0015")
+
+    assert tallies(database) == expected
+
+
+def test_what_an_earlier_version_ended_is_counted_at_the_next_start(database: Database) -> None:
+    fill(database)
+    with database.change(NOW) as change:
+        assert not tallies_of_the_store.make_good(change.session)
+    # Given a version that ends experiments and counts none
+    with database.change(NOW + 90.0) as change:
+        change.session.execute(
+            update(TallyRow).where(TallyRow.ended > 1).values(ended=TallyRow.ended - 1, hurt=0)
+        )
+    assert tallies(database) != counted(database)
+    # When this one starts
+    with database.change(NOW + 91.0) as change:
+        assert tallies_of_the_store.make_good(change.session)
+    assert tallies(database) == counted(database)
+
+
+def test_whoever_leads_makes_it_good(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ldfi.sqlite3'}"
+    database = Database(url)
+    fill(database)
+    with database.change(NOW) as change:
+        change.session.execute(delete(TallyRow))
+
+    with client_of(service(url)):
+        assert tallies(database) == counted(database) != set()
+    database.close()
