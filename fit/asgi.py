@@ -121,7 +121,8 @@ def _header(scope: Scope, wanted: bytes) -> str:
 def _with_baggage(scope: Scope, header: str) -> Scope:
     headers = [(name, value) for name, value in scope["headers"] if name.lower() != _BAGGAGE]
     if header:
-        headers = list(_spared(headers))
+        with suppress(Exception):
+            headers = list(_spared(headers))
         headers.append((_BAGGAGE, header.encode("latin-1")))
     return {**scope, "headers": headers}
 

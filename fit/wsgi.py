@@ -56,8 +56,9 @@ class WSGIEdgeMiddleware:
         onward = self._edge.baggage_onward(inbound, device, features)
         if onward:
             environ[_BAGGAGE] = onward
-            if _CONNECTION in environ:
-                environ[_CONNECTION] = baggage.spared(environ[_CONNECTION])
+            with suppress(Exception):
+                if _CONNECTION in environ:
+                    environ[_CONNECTION] = baggage.spared(environ[_CONNECTION])
         else:
             environ.pop(_BAGGAGE, None)
 

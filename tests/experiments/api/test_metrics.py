@@ -16,7 +16,7 @@ from sqlalchemy import text as sql
 from ldfi.experiments.api import metrics
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.process.measured import IN_WORKER
-from ldfi.experiments.store import measured
+from ldfi.experiments.store import measured, tallies
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
     CampaignRow,
@@ -143,6 +143,8 @@ def test_the_record_is_counted(client: httpx.Client, app: FastAPI) -> None:
             )
         finding = {"request_class": "GET /", "faults": [], "found_at": now, "campaign_id": "c"}
         change.session.add(FindingRow(**finding, id="f", state="regressed", experiment_id="1"))
+        change.session.flush()
+        assert tallies.make_good(change.session)  # nobody ended them
 
     families = scraped(client)
 
