@@ -1,8 +1,8 @@
-"""Where the map's services are drawn: kinds of request, what they enter by, and what that calls.
+"""Where the map's services are drawn: request classes, what they enter by, and what that calls.
 
 Columns from left to right; a service stands right of all that call it, but where services call one
-another in a circle: these share a column. The first column of services is in the order of the kinds
-of request, so that few lines cross; later ones stand beside who calls them. Pure; in pixels.
+another in a circle: these share a column. The first column of services is in the order of the
+classes, so that few lines cross; later ones stand beside who calls them. Pure; in pixels.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Final, Generic, TypeVar
 
 import networkx as nx
 
-from ldfi.dashboards.service_map import Call, Kind, Service, ServiceMap
+from ldfi.dashboards.service_map import Call, MappedClass, Service, ServiceMap
 
 ROW: Final = 40
 BOX: Final = 30
 TOP: Final = 10
-KIND: Final = (8, 158)
-"""Left edge and width of a kind of request."""
+CLASS: Final = (8, 158)
+"""Left edge and width of a request class."""
 BAR: Final = (182, 64)
 FIRST: Final = 300
 """Left edge of the first column of services."""
@@ -29,7 +29,7 @@ APART: Final = 76
 """Between two columns of services."""
 STEP: Final = WIDE + APART
 LEAST: Final = 2
-"""Rows of a kind of request: its name, its share and its fate take as much."""
+"""Rows of a request class: its name, its share and its fate take as much."""
 
 
 What = TypeVar("What")
@@ -63,7 +63,7 @@ class Line:
 class Layout:
     """Everything there is to draw."""
 
-    kinds: tuple[Placed[Kind], ...]
+    classes: tuple[Placed[MappedClass], ...]
     bars: tuple[Placed[Service], ...]
     services: tuple[Placed[Service], ...]
     lines: tuple[Line, ...]
@@ -76,19 +76,19 @@ def layout(drawn: ServiceMap) -> Layout:
     services = {each.name: each for each in drawn.services}
     calls = [each for each in drawn.calls if each.above in services and each.below in services]
     columns = _columns(services, calls)
-    entries = {name for kind in drawn.kinds for name in kind.entries}
+    entries = {name for mapped in drawn.classes for name in mapped.entries}
     bars = [name for name in columns[0] if name in entries]
-    kinds = sorted(drawn.kinds, key=lambda each: _order(each, bars))
+    classes = sorted(drawn.classes, key=lambda each: _order(each, bars))
     first = [name for name in columns[0] if name not in entries] + columns[1]
-    placed, spans = _first_column(kinds, [services[name] for name in first])
+    placed, spans = _first_column(classes, [services[name] for name in first])
     for number, column in enumerate(columns[2:], start=1):
         callers = _callers(calls, placed)
         _beside([services[name] for name in column], callers, FIRST + number * STEP, placed)
-    standing = {name: _bar(services[name], kinds, spans) for name in bars}
+    standing = {name: _bar(services[name], classes, spans) for name in bars}
     ends = placed | standing
     lowest = max((each.y + ROW for each in placed.values()), default=TOP)
     return Layout(
-        kinds=tuple(_block(kind, spans[kind.name]) for kind in kinds),
+        classes=tuple(_block(mapped, spans[mapped.name]) for mapped in classes),
         bars=tuple(standing.values()),
         services=tuple(placed.values()),
         lines=tuple(Line(each, _path(ends[each.above], ends[each.below])) for each in calls),
@@ -108,28 +108,28 @@ def _columns(services: Iterable[str], calls: Iterable[Call]) -> list[list[str]]:
     return found + [[]] * (2 - len(found))
 
 
-def _order(kind: Kind, bars: Sequence[str]) -> tuple[int, float, str]:
+def _order(mapped: MappedClass, bars: Sequence[str]) -> tuple[int, float, str]:
     """Kinds that enter at one place are beside each other, the busiest first."""
-    numbers = [bars.index(name) for name in kind.entries if name in bars]
-    return (min(numbers, default=len(bars)), -kind.share, kind.name)
+    numbers = [bars.index(name) for name in mapped.entries if name in bars]
+    return (min(numbers, default=len(bars)), -mapped.share, mapped.name)
 
 
 def _first_column(
-    kinds: Iterable[Kind], services: Iterable[Service]
+    classes: Iterable[MappedClass], services: Iterable[Service]
 ) -> tuple[dict[str, Placed[Service]], dict[str, tuple[int, int]]]:
-    """Place services beside the first kind of request that calls them; and give each kind its
+    """Place services beside the first class that calls them; and give each class its
     rows: the first one, and the one behind the last."""
     left = {each.name: each for each in services}
     placed: dict[str, Placed[Service]] = {}
     spans: dict[str, tuple[int, int]] = {}
     row = 0
-    for kind in kinds:
-        own = [each for each in left.values() if kind.name in each.kinds]
+    for mapped in classes:
+        own = [each for each in left.values() if mapped.name in each.classes]
         for number, each in enumerate(own):
             placed[each.name] = Placed(each, FIRST, TOP + (row + number) * ROW, WIDE, BOX)
             del left[each.name]
-        spans[kind.name] = (row, row + max(LEAST, len(own)))
-        row = spans[kind.name][1]
+        spans[mapped.name] = (row, row + max(LEAST, len(own)))
+        row = spans[mapped.name][1]
     return placed, spans
 
 
@@ -157,15 +157,15 @@ def _beside(
         next_free = y + ROW
 
 
-def _block(kind: Kind, rows: tuple[int, int]) -> Placed[Kind]:
+def _block(mapped: MappedClass, rows: tuple[int, int]) -> Placed[MappedClass]:
     first, last = rows
-    return Placed(kind, KIND[0], TOP + first * ROW, KIND[1], (last - first) * ROW - (ROW - BOX))
+    return Placed(mapped, CLASS[0], TOP + first * ROW, CLASS[1], (last - first) * ROW - (ROW - BOX))
 
 
 def _bar(
-    service: Service, kinds: Iterable[Kind], spans: Mapping[str, tuple[int, int]]
+    service: Service, classes: Iterable[MappedClass], spans: Mapping[str, tuple[int, int]]
 ) -> Placed[Service]:
-    rows = [spans[kind.name] for kind in kinds if service.name in kind.entries]
+    rows = [spans[mapped.name] for mapped in classes if service.name in mapped.entries]
     first, last = min(rows)[0], max(last for _, last in rows)
     height = (last - first) * ROW - (ROW - BOX)
     return Placed(service, BAR[0], TOP + first * ROW, BAR[1], height)

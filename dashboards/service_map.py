@@ -70,7 +70,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class MappedClass:
     """A request class on the map, which services it enters by, and what becomes of it.
 
     ``failing``: its points that are down. ``near``: what then hurts if it fails too; ``always``:
@@ -91,13 +91,13 @@ class Kind:
 @dataclass(frozen=True, slots=True)
 class Service:
     """``said``: what happens if it goes down (too), behind its name. ``share``: of all requests,
-    those that this is about. ``kinds``: the classes that call it, the busiest first."""
+    those that this is about. ``classes``: the classes that call it, the busiest first."""
 
     name: str
     standing: Standing
     said: str
     share: float
-    kinds: tuple[str, ...]
+    classes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +111,10 @@ class Call:
 
 @dataclass(frozen=True)
 class ServiceMap:
-    """``kinds``: the busiest first. ``services``: the gravest first. ``inside``: points that reach
-    no service."""
+    """``classes``: the busiest first. ``services``: the gravest first. ``inside``: points that
+    reach no service."""
 
-    kinds: tuple[Kind, ...]
+    classes: tuple[MappedClass, ...]
     services: tuple[Service, ...]
     calls: tuple[Call, ...]
     down: tuple[str, ...]
@@ -129,10 +129,10 @@ class ServiceMap:
         return found
 
     @cached_property
-    def by_fate(self) -> dict[Fate, list[Kind]]:
+    def by_fate(self) -> dict[Fate, list[MappedClass]]:
         """The classes of each fate."""
-        found: dict[Fate, list[Kind]] = defaultdict(list)
-        for each in self.kinds:
+        found: dict[Fate, list[MappedClass]] = defaultdict(list)
+        for each in self.classes:
             found[each.fate].append(each)
         return found
 
@@ -165,7 +165,7 @@ class ServiceMap:
     @property
     def verdict(self) -> str:
         """Say what becomes of requests with all that is down."""
-        lost = [kind.name for kind in self.by_fate.get("lost", ())]
+        lost = [mapped.name for mapped in self.by_fate.get("lost", ())]
         if lost:
             return f"{listed(lost)} would be lost"
         if self.by_fate.get("unknown"):
@@ -182,21 +182,25 @@ def service_map(
     down: Sequence[str] = (),
 ) -> ServiceMap:
     """Draw up the map of these classes, with everything that ``down`` names being down."""
-    classes = sorted(looked, key=lambda each: (-each.share, each.name))
-    kinds = tuple(_kind(each, down) for each in classes)
-    reached = {each.name: reached_by(each.knowledge) for each in classes}
+    busiest = sorted(looked, key=lambda each: (-each.share, each.name))
+    classes = tuple(_mapped(each, down) for each in busiest)
+    reached = {each.name: reached_by(each.knowledge) for each in busiest}
     if down:
-        fates = {kind.name: kind for kind in kinds}
-        tell = _Down(classes, reached, fates, tuple(down)).service
+        fates = {mapped.name: mapped for mapped in classes}
+        tell = _Down(busiest, reached, fates, tuple(down)).service
     else:
-        tell = _Up(classes, reached, _weak(findings, classes), injectors).service
+        tell = _Up(busiest, reached, _weak(findings, busiest), injectors).service
     called = dict.fromkeys(name for systems in reached.values() for name in systems)
-    entries = dict.fromkeys(name for kind in kinds for name in kind.entries if name not in called)
-    services = [tell(name) for name in called] + [_entry(name, kinds, down) for name in entries]
+    entries = dict.fromkeys(
+        name for mapped in classes for name in mapped.entries if name not in called
+    )
+    services = [tell(name) for name in called] + [_entry(name, classes, down) for name in entries]
     order = list(STANDINGS_DOWN if down else STANDINGS)
     order += ["entry"]
     services.sort(key=lambda each: (order.index(each.standing), -each.share, each.name))
-    return ServiceMap(kinds, tuple(services), tuple(_calls(classes)), tuple(down), _inside(classes))
+    return ServiceMap(
+        classes, tuple(services), tuple(_calls(busiest)), tuple(down), _inside(busiest)
+    )
 
 
 def reached_by(knowledge: Knowledge) -> dict[str, frozenset[str]]:
@@ -213,29 +217,29 @@ def reached_by(knowledge: Knowledge) -> dict[str, frozenset[str]]:
 class _Up:
     """Tells of services while nothing is down."""
 
-    classes: Sequence[Looked]
+    looked: Sequence[Looked]
     reached: Mapping[str, Mapping[str, frozenset[str]]]
     weak: Mapping[str, list[tuple[FindingRow, tuple[str, ...]]]]
     injectors: Injectors
 
     def service(self, name: str) -> Service:
-        calling = [each for each in self.classes if name in self.reached[each.name]]
-        kinds = tuple(each.name for each in calling)
+        calling = [each for each in self.looked if name in self.reached[each.name]]
+        classes = tuple(each.name for each in calling)
         points = {each.name: self.reached[each.name][name] for each in calling}
         judged = {each.name: each.knowledge.judge(points[each.name]) for each in calling}
         shares = {each.name: each.share for each in calling}
-        lost = [kind for kind in kinds if judged[kind] == "failing"]
+        lost = [each.name for each in calling if judged[each.name] == "failing"]
         slow = [
             row.request_class
             for row, others in self.weak.get(name, ())
-            if not others and row.request_class in kinds and row.request_class not in lost
+            if not others and row.request_class in classes and row.request_class not in lost
         ]
         if lost or slow:
             said = f"means that {_lost(lost or slow)}"
             if not lost:
                 said += f" {self._when(name)}"
             share = sum(shares[each] for each in {*lost, *slow})
-            return Service(name, "hurts", said, share, kinds)
+            return Service(name, "hurts", said, share, classes)
         pairs = [
             (shares.get(row.request_class, 0.0), others)
             for row, others in self.weak.get(name, ())
@@ -245,20 +249,20 @@ class _Up:
             share, others = min(pairs, key=lambda each: (len(each[1]), -each[0], each[1]))
             fails = "fails" if len(others) == 1 else "fail"
             said = f"hurts only if {listed(others)} {fails} too"
-            return Service(name, "together", said, share, kinds)
+            return Service(name, "together", said, share, classes)
         if all(judgement == "safe" for judgement in judged.values()):
-            return Service(name, "survived", "is survived", sum(shares.values()), kinds)
+            return Service(name, "survived", "is survived", sum(shares.values()), classes)
         every = frozenset[str]().union(*points.values())
         lacking = self.injectors.without(every)
         if len(lacking) == len(every):
             said = f"cannot be tried without {next(iter(lacking.values()))}"
-            return Service(name, "unreached", said, sum(shares.values()), kinds)
-        untried = sum(shares[kind] for kind in kinds if judged[kind] == "open")
-        return Service(name, "untried", "was never tried", untried, kinds)
+            return Service(name, "unreached", said, sum(shares.values()), classes)
+        untried = sum(each.share for each in calling if judged[each.name] == "open")
+        return Service(name, "untried", "was never tried", untried, classes)
 
     def _when(self, name: str) -> str:
         singles = [row.faults[0].partition("@")[0] for row, others in self.weak[name] if not others]
-        if all(outlasted(kind_of(kind)) for kind in singles):
+        if all(outlasted(kind_of(each)) for each in singles):
             return "when it is slow"
         return f"when its answer is {listed(sorted(set(singles)))}"
 
@@ -267,51 +271,51 @@ class _Up:
 class _Down:
     """Tells of services while others are down."""
 
-    classes: Sequence[Looked]
+    looked: Sequence[Looked]
     reached: Mapping[str, Mapping[str, frozenset[str]]]
-    kinds: Mapping[str, Kind]
+    mapped: Mapping[str, MappedClass]
     down: tuple[str, ...]
 
     def service(self, name: str) -> Service:
-        calling = [each for each in self.classes if name in self.reached[each.name]]
-        kinds = tuple(each.name for each in calling)
+        calling = [each for each in self.looked if name in self.reached[each.name]]
+        classes = tuple(each.name for each in calling)
         total = sum(each.share for each in calling)
         if matching(tuple(one.removeprefix(DOWN) for one in self.down), [name]) is not None:
-            return Service(name, "down", "is down", total, kinds)
-        left = [each for each in calling if self.kinds[each.name].fate != "lost"]
+            return Service(name, "down", "is down", total, classes)
+        left = [each for each in calling if self.mapped[each.name].fate != "lost"]
         if not left:
-            return Service(name, "lost", "matters no more: its requests are lost", total, kinds)
+            return Service(name, "lost", "matters no more: its requests are lost", total, classes)
         judged = {each.name: self._judged(each, name) for each in left}
         lost = [each for each in left if judged[each.name] == "failing"]
         if lost:
             said = f"means that {_lost([each.name for each in lost])}"
-            return Service(name, "together", said, sum(each.share for each in lost), kinds)
+            return Service(name, "together", said, sum(each.share for each in lost), classes)
         untried = [each for each in left if judged[each.name] == "open"]
         if untried:
             share = sum(each.share for each in untried)
-            return Service(name, "untried", "was never tried beside it", share, kinds)
-        return Service(name, "survived", "is survived all the same", total, kinds)
+            return Service(name, "untried", "was never tried beside it", share, classes)
+        return Service(name, "survived", "is survived all the same", total, classes)
 
     def _judged(self, looked: Looked, name: str) -> str:
         points = self.reached[looked.name][name]
-        return looked.knowledge.judge(points | self.kinds[looked.name].failing)
+        return looked.knowledge.judge(points | self.mapped[looked.name].failing)
 
 
-def _kind(looked: Looked, down: Sequence[str]) -> Kind:
+def _mapped(looked: Looked, down: Sequence[str]) -> MappedClass:
     knowledge = looked.knowledge
     topology = knowledge.traffic.topology
     first = [p for p in sorted(knowledge.points) if frozenset() in topology.paths.get(p, ())]
     entries = tuple(dict.fromkeys(Point.parse(point).caller for point in first))
     if not down:
-        return Kind(looked.name, looked.share, entries)
+        return MappedClass(looked.name, looked.share, entries)
     answer = what_if(knowledge, down)
     if answer is None:
-        return Kind(looked.name, looked.share, entries, "holds")
+        return MappedClass(looked.name, looked.share, entries, "holds")
 
     def named(points: Iterable[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(topology.callees.get(point) or point for point in points))
 
-    return Kind(
+    return MappedClass(
         looked.name,
         looked.share,
         entries,
@@ -331,13 +335,13 @@ def _fate(answer: WhatIf) -> Fate:
     return "near" if answer.hurts_now else "holds"
 
 
-def _entry(name: str, kinds: Sequence[Kind], down: Sequence[str]) -> Service:
-    served = [kind for kind in kinds if name in kind.entries]
+def _entry(name: str, classes: Sequence[MappedClass], down: Sequence[str]) -> Service:
+    served = [mapped for mapped in classes if name in mapped.entries]
     said = "is where these requests come in"
     is_down = matching(tuple(one.removeprefix(DOWN) for one in down), [name]) is not None
     standing: Standing = "down" if is_down else "entry"
-    share = sum(kind.share for kind in served)
-    return Service(name, standing, said, share, tuple(kind.name for kind in served))
+    share = sum(mapped.share for mapped in served)
+    return Service(name, standing, said, share, tuple(mapped.name for mapped in served))
 
 
 def _calls(classes: Iterable[Looked]) -> list[Call]:
@@ -384,6 +388,6 @@ def _what_fails(fault: str, callees: Mapping[str, str]) -> str:
     return callees.get(point) or point
 
 
-def _lost(kinds: Sequence[str]) -> str:
-    names = list(dict.fromkeys(kinds))
+def _lost(classes: Sequence[str]) -> str:
+    names = list(dict.fromkeys(classes))
     return f"{listed(names)} {'is' if len(names) == 1 else 'are'} lost"

@@ -106,15 +106,18 @@ def test_what_goes_down_is_told_apart_from_what_is_lost_and_what_holds() -> None
     other = Knowledge("GET /else", BOUNDS, traffic_of(Application(serving(ELSE)), 5))
 
     lost = service_map([shop, Looked(other, 0.3)], [PAIR], NO_INJECTORS, ("stock",))
-    assert {kind.name: kind.fate for kind in lost.kinds} == {"GET /": "lost", "GET /else": "holds"}
+    assert {mapped.name: mapped.fate for mapped in lost.classes} == {
+        "GET /": "lost",
+        "GET /else": "holds",
+    }
     assert standings(lost)["prices"] == standings(lost)["reviews"] == "lost"
     assert standings(lost)["stock"] == "down"
     assert lost.title == "If stock is down"
     assert lost.verdict == "GET / would be lost"
 
     near = service_map([shop], [PAIR], NO_INJECTORS, ("prices",))
-    (kind,) = near.kinds
-    assert (kind.fate, kind.near, kind.always) == ("near", ("old",), ("stock",))
+    (mapped,) = near.classes
+    assert (mapped.fate, mapped.near, mapped.always) == ("near", ("old",), ("stock",))
     assert standings(near)["old"] == standings(near)["stock"] == "together"
     assert standings(near)["reviews"] in {"survived", "untried"}
 
@@ -151,9 +154,9 @@ def test_nothing_that_the_map_says_is_wrong(
         failing = {f"error@{p}" for p in knowledge.points if callees[p] in systems}
         return Run(frozenset(failing)).execute(program).good
 
-    for kind in drawn.kinds:
-        if kind.fate in {"lost", "near"} or (kind.fate == "holds" and kind.failing):
-            assert survives(*down) == (kind.fate != "lost")
+    for mapped in drawn.classes:
+        if mapped.fate in {"lost", "near"} or (mapped.fate == "holds" and mapped.failing):
+            assert survives(*down) == (mapped.fate != "lost")
     for each in drawn.services:
         if each.standing in {"hurts", "together"}:
             assert not survives(*down, each.name)
@@ -171,7 +174,7 @@ def test_nothing_is_drawn_over_anything_else() -> None:
         drawn = service_map([Looked(knowledge, 0.6), Looked(again, 0.4)], [], NO_INJECTORS)
         placed = layout(drawn)
 
-        boxes: list[Placed[Any]] = [*placed.kinds, *placed.bars, *placed.services]
+        boxes: list[Placed[Any]] = [*placed.classes, *placed.bars, *placed.services]
         assert {each.what.name for each in boxes} >= {each.name for each in drawn.services}
         assert len(placed.lines) == len(drawn.calls)
         for one, other in itertools.combinations(boxes, 2):
