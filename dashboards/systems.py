@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Final
 
 from ldfi.experiments.domain.traffic.catalogue import KnownClass
+
+MOST_DOWN: Final = 100
+"""Names that an address may say are down at once."""
 
 ELSEWHERE = ""
 """Under this name: points inside a service, which reach nothing."""

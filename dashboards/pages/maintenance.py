@@ -13,7 +13,7 @@ from ldfi.dashboards.documents import read_as
 from ldfi.dashboards.forms import Form, Submitted
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.systems import systems_of
+from ldfi.dashboards.systems import MOST_DOWN, systems_of
 from ldfi.experiments.api import safety
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Id, Line
@@ -37,7 +37,7 @@ async def listing(
     db: Db,
     _caller: Viewer,
     cursor: Cursor = None,
-    down: Annotated[list[Line], Query(max_length=100)] = [],  # noqa: B006 - FastAPI copies it
+    down: Annotated[list[Line], Query(max_length=MOST_DOWN)] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     """List the windows, newest first, with a form for another: for what the map has down."""
     return _page(request, engine, db, Form({"down": ["\n".join(down)]}), cursor=cursor)

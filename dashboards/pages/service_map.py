@@ -16,6 +16,7 @@ from ldfi.dashboards.map_layout import layout
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.service_map import FATES, STANDINGS, STANDINGS_DOWN, Looked, service_map
+from ldfi.dashboards.systems import MOST_DOWN
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE, Filter, Line
 from ldfi.experiments.api.service import Db, Running
@@ -25,9 +26,6 @@ from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import FindingRow
 
 router = APIRouter(route_class=PageRoute)
-
-MOST: Final = 100
-"""Names that may be down at once."""
 
 FOLDED: Final = 60
 """Services above which the map opens on what hurts."""
@@ -72,7 +70,7 @@ async def show(
     engine: Running,
     db: Db,
     _caller: Viewer,
-    down: Annotated[list[Line], Query(max_length=MOST)] = [],  # noqa: B006 - FastAPI copies it
+    down: Annotated[list[Line], Query(max_length=MOST_DOWN)] = [],  # noqa: B006 - FastAPI copies it
     request_class: Annotated[str, Query(pattern=LINE, max_length=1000)] = "",
     find: Annotated[Filter, Query()] = None,
     show: Annotated[Show | None, Query()] = None,

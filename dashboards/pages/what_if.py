@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
-from ldfi.dashboards.systems import ELSEWHERE, systems_of
+from ldfi.dashboards.systems import ELSEWHERE, MOST_DOWN, systems_of
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE, Line
 from ldfi.experiments.api.service import Db, Running
@@ -21,9 +21,6 @@ from ldfi.experiments.store.database import Database
 
 router = APIRouter(route_class=PageRoute)
 
-MOST: Final = 100
-"""Names that may be ticked at once."""
-
 
 @router.get("/what-if")
 async def ask(
@@ -31,7 +28,7 @@ async def ask(
     engine: Running,
     db: Db,
     _caller: Viewer,
-    down: Annotated[list[Line], Query(max_length=MOST)] = [],  # noqa: B006 - FastAPI copies it
+    down: Annotated[list[Line], Query(max_length=MOST_DOWN)] = [],  # noqa: B006 - FastAPI copies it
     request_class: Annotated[str, Query(pattern=LINE, max_length=1000)] = "",
 ) -> Response:
     """Show what is ticked, and the answer once something is."""
