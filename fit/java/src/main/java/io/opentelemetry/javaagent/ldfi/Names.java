@@ -1,5 +1,6 @@
 package io.opentelemetry.javaagent.ldfi;
 
+import static io.opentelemetry.api.common.AttributeKey.longKey;
 import static io.opentelemetry.api.common.AttributeKey.stringKey;
 
 import dev.ldfi.fit.Points;
@@ -48,6 +49,9 @@ final class Names {
       table = besides(operation, span.getName());
     }
     String database = Points.templateWords(first(span, "db.namespace", "db.name"));
+    if (database.isEmpty() && system.equals("redis")) { // it has no names but its hosts'
+      database = address(span);
+    }
     String peer = first(span, "peer.service", "service.peer.name");
     boolean named = !database.replace("*", "").isEmpty();
     return Points.database(service, operation, table, !peer.isEmpty() ? peer : named ? database : system);
@@ -88,6 +92,11 @@ final class Names {
     String host = hasPort || colon == authority.length() - 1 && colon >= 0 ? authority.substring(0, colon) : authority;
     int port = hasPort ? Integer.parseInt(authority.substring(colon + 1)) : 0;
     return Points.http(service, method, host, port, rest.substring(ends), first(span, "url.template"));
+  }
+
+  private static String address(ReadableSpan span) {
+    Long port = span.getAttribute(longKey("server.port"));
+    return Points.address(first(span, "server.address"), port == null ? 0 : port.intValue());
   }
 
   private static String first(ReadableSpan span, String... names) {

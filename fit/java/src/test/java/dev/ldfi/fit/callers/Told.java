@@ -62,7 +62,7 @@ record Told(String caller, String kind, String really, String injected, String f
             .filter(span -> span.get(".name").equals("request"))
             .map(span -> span.get("fit.experiment") + " " + span.get("fit.arm") + " " + span.get("fit.calls"))
             .collect(Collectors.joining());
-    String kind = fired.isEmpty() ? "" : fired.get(0);
+    String kind = fired.stream().filter(each -> !each.equals("null")).findFirst().orElse(fired.isEmpty() ? "" : "null");
     return new Told(told.caller, told.kind, told.really, told.injected, kind, fired.size(), root);
   }
 
