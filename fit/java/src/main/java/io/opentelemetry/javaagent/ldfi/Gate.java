@@ -79,7 +79,12 @@ public final class Gate {
     return pass((service, span) -> Names.http(service, span, method), can);
   }
 
-  /** Decides the same for a statement that a database is to execute. */
+  /** Decides the same for a remote procedure call. */
+  public static Fault passRpc(Predicate<Fault> can) {
+    return pass(Names::rpc, can);
+  }
+
+  /** Decides the same for a statement that a database is to execute, or a command. */
   public static Fault passStatement(Predicate<Fault> can) {
     return pass(Names::statement, can);
   }

@@ -57,6 +57,18 @@ final class Names {
     return Points.database(service, operation, table, !peer.isEmpty() ? peer : named ? database : system);
   }
 
+  /** The name of the point of a remote procedure call; null where the span does not say what is called. */
+  static String rpc(String service, ReadableSpan span) {
+    String method = first(span, "rpc.method");
+    if (method.isEmpty()) {
+      return null;
+    }
+    String within = first(span, "rpc.service");
+    String called = within.isEmpty() ? method : within + "/" + method.substring(method.lastIndexOf('/') + 1);
+    String peer = Points.templateWords(first(span, "peer.service", "service.peer.name"));
+    return Points.rpc(service, called, peer.isEmpty() ? address(span) : peer);
+  }
+
   /** The verb of the statement that the span is of; empty where it does not say. */
   static String verb(ReadableSpan span) {
     return Points.verb(text(span));
