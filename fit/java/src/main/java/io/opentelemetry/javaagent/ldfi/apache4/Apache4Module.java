@@ -22,6 +22,11 @@ public final class Apache4Module extends FitModule {
     super("apache-httpclient-4", new Type(), "Apache4Faults");
   }
 
+  @Override
+  protected String kind() {
+    return "http";
+  }
+
   static final class Type implements TypeInstrumentation {
     private static final int ARGUMENTS = 3;
 

@@ -26,6 +26,16 @@ public final class GrpcModule extends FitModule {
     super("grpc", new Type(), "GrpcFaults", "Silence", "Later", "Later$Asked");
   }
 
+  @Override
+  protected String kind() {
+    return "rpc";
+  }
+
+  @Override
+  protected String words() {
+    return "delay,error,grpc,refused,timeout";
+  }
+
   static final class Type implements TypeInstrumentation {
     private static final int ARGUMENTS = 4;
 

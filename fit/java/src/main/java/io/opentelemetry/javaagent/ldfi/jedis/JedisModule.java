@@ -19,6 +19,16 @@ public final class JedisModule extends FitModule {
     super("jedis", new Type(), "JedisFaults");
   }
 
+  @Override
+  protected String kind() {
+    return "db";
+  }
+
+  @Override
+  protected String words() {
+    return "delay,error,redis,refused,reset,timeout";
+  }
+
   static final class Type implements TypeInstrumentation {
     @Override
     public ElementMatcher<TypeDescription> typeMatcher() {
