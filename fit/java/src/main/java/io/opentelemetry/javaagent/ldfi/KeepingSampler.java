@@ -14,7 +14,7 @@ import java.util.List;
 
 /**
  * Keeps every request under experiment, whatever the sampler within says: an experiment whose traces were sampled
- * away proves nothing. The first span of such a request in this service also says which experiment and which arm
+ * away proves nothing. And it keeps what is said of points that can be reached. The first span of such a request in this service also says which experiment and which arm
  * it belongs to, and every span how many calls were begun right inside it, so that a trace in which one of them
  * is missing is known to have a hole.
  */
@@ -32,6 +32,9 @@ final class KeepingSampler implements Sampler {
       Context parent, String trace, String name, SpanKind kind, Attributes attributes, List<LinkData> links) {
     FailureContext found = gate.contextOf(parent);
     if (found == null) {
+      if (name.equals(Reach.NAME)) {
+        return SamplingResult.recordAndSample();
+      }
       return inner.shouldSample(parent, trace, name, kind, attributes, links);
     }
     Span around = Span.fromContext(parent);
