@@ -40,9 +40,15 @@ from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import NotFound
+from ldfi.experiments.store import experiments as stored
 from ldfi.experiments.store.campaigns import definition_from_json
-from ldfi.experiments.store.findings import finding_id
-from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from ldfi.experiments.store.schema import (
+    AuditRow,
+    CampaignRow,
+    ExperimentRow,
+    FindingRow,
+    finding_id,
+)
 
 router = APIRouter(route_class=PageRoute)
 
@@ -147,6 +153,7 @@ def _found(session: Session, engine: Engine, experiment_id: str) -> Found:
     row = session.get(ExperimentRow, experiment_id)
     if row is not None:
         return Found(ExperimentView.of(row, live_experiments(engine).get(experiment_id)), row)
+    stored.unless_pruned(session, experiment_id)
     try:
         campaign, experiment = engine.scheduler.state.experiment(experiment_id)
     except NotFound as error:
