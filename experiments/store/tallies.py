@@ -41,6 +41,12 @@ def make_good(session: Session) -> bool:
     return True
 
 
+def by_verdict(session: Session) -> dict[str, int]:
+    """Count all experiments that were armed and have ended, by verdict; empty: with none."""
+    query = select(TallyRow.verdict, func.sum(TallyRow.armed)).group_by(TallyRow.verdict)
+    return {verdict: int(armed) for verdict, armed in session.execute(query)}
+
+
 def _add(session: Session, row: ExperimentRow, ended: int, armed: int, hurt: int) -> None:
     """Add to what there is in one statement, whoever else may be doing so."""
     values = {"ended": ended, "armed": armed, "hurt": hurt}

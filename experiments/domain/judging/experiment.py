@@ -122,6 +122,8 @@ class Experiment:
     """Faults to which the first failure of a union points: it was stopped to try them alone."""
     risk: float = 0.0
     version: int = 1
+    open_before: int | None = None
+    """Hypotheses of its campaign that were open when it was proposed."""
     state: ExperimentState = "proposed"
     created_at: float = 0.0
     armed_at: float | None = None
