@@ -89,7 +89,8 @@ def _going(campaign: Campaign, callees_of: CalleesOf) -> Going:
     if not waits and not tries and campaign.waiting:
         name, why = min(campaign.waiting.items())
         waits = f"{name}: {why}"
-    return Going(_name(campaign), to_campaign(campaign.id), campaign.open, tries, waits)
+    asked = sum(each.knowledge.open for each in campaign.explorations.values())
+    return Going(_name(campaign), to_campaign(campaign.id), asked, tries, waits)
 
 
 def _runs(live: Iterable[Campaign]) -> list[Coming]:

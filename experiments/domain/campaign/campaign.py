@@ -118,11 +118,6 @@ class Campaign:
         """Say for what an experiment is whose harm makes a finding: e-LOND counts just those."""
         return "confirm" if self.settings.confirm else "explore"
 
-    @property
-    def open(self) -> int:
-        """Count the minimal hypotheses that are open in the classes taken up so far."""
-        return sum(each.knowledge.open for each in self.explorations.values())
-
     def live(self) -> bool:
         """Say whether it may still start experiments, now or at some later time."""
         return self.state in {"scheduled", "running", "paused"}
@@ -366,7 +361,7 @@ class Campaign:
             version=exploration.version,
             created_at=now,
             opening=plan.opening,
-            open_before=self.open,
+            open_before=sum(each.knowledge.open for each in self.explorations.values()),
         )
         self.running[known.name] = self._by_id[experiment.id] = experiment
         return experiment

@@ -105,7 +105,7 @@ class Experiment:
 
     ``level``: the chance of a false ``harmful`` that it may run (e-LOND; see ``online_fdr``).
     ``risk``: how many members it may hurt, as far as one can tell beforehand.
-    ``version``: that of the request class when it was proposed.
+    ``version``: of its class when it was proposed; ``open_before``: its campaign's hypotheses then.
     """
 
     id: str
@@ -123,7 +123,6 @@ class Experiment:
     risk: float = 0.0
     version: int = 1
     open_before: int | None = None
-    """Hypotheses of its campaign that were open when it was proposed."""
     state: ExperimentState = "proposed"
     created_at: float = 0.0
     armed_at: float | None = None
