@@ -14,7 +14,10 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
-from ldfi.dashboards.open_hours import Span, open_seconds, over, within
+from ldfi.dashboards.links import to_experiment
+from ldfi.dashboards.open_hours import Span, closed, open_seconds, over, within
+from ldfi.dashboards.tried import Tried
+from ldfi.experiments.api.views import CampaignView
 from ldfi.experiments.domain.campaign.calendar import Calendar
 from ldfi.experiments.store.schema import AuditRow
 
@@ -55,6 +58,35 @@ class BurnDown:
     def drawn(self) -> bool:
         """Whether there is anything to see."""
         return len(self.points) > 1 and self.most > 0
+
+
+def burn_down(
+    view: CampaignView,
+    calendar: Calendar | None,
+    told: Sequence[Tried],
+    done: Iterable[AuditRow],
+    now: float,
+) -> BurnDown:
+    """Put together what the experiments of a run have left on record. ``told``: these, and
+    ``done``: what was done to the campaign, newest first."""
+    points = [
+        _point(each, each.open_before) for each in reversed(told) if each.open_before is not None
+    ]
+    if not points:
+        return BurnDown(())
+    going = view.state in {"running", "paused"}
+    end = view.ended_at or (now if going else told[0].at)
+    points.append(Point(end, sum(each.open for each in view.classes)))
+    ahead = expected(points, calendar) if view.state == "running" else None
+    shut = closed(calendar, points[0].at, max(end, ahead or end))
+    return BurnDown(
+        points, [*((span, "outside its hours") for span in shut), *pauses(done, end)], ahead
+    )
+
+
+def _point(each: Tried, count: int) -> Point:
+    hurt = f"{each.request_class}: {each.said}" if each.came == "harmful" else ""
+    return Point(each.created_at, count, hurt, to_experiment(each.id))
 
 
 def expected(points: Sequence[Point], calendar: Calendar | None) -> float | None:

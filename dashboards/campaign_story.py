@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ldfi.dashboards.tried import Tried
-from ldfi.dashboards.words import duration, number
-from ldfi.experiments.api.views import CampaignView
+from ldfi.dashboards.words import duration, listed, number
+from ldfi.experiments.api.views import CampaignView, EndingView
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
@@ -63,15 +63,34 @@ def title(view: CampaignView, waiting: int) -> str:
         if not view.classes:
             return f"{name} waits for requests that it can explore"
         return f"{name}: {_open(open_now)}"
-    if view.state == "finished" and view.ending is not None and view.ending.kind == "complete":
-        return f"{name} is over: {found}, and no question is open"
     if not view.classes:
-        return (
-            f"{name} {'was stopped' if view.state == 'stopped' else 'is over'}: nothing was tried"
-        )
-    left = sum(sum(each.why.values()) for each in view.ending.left) if view.ending else open_now
-    over = "was stopped" if view.state == "stopped" else "is over"
-    return f"{name} {over}: {_open(left)}, {found}"
+        over = "was stopped" if view.state == "stopped" else "is over"
+        return f"{name} {over}: nothing was tried"
+    if view.state == "stopped":
+        open_still = _open(open_now) if open_now else "before its end"
+        return f"{name} was stopped: {open_still}, {found}"
+    if view.ending is None or view.ending.kind == "complete":
+        return f"{name} is over: {found}, and {_open(open_now)}"
+    return f"{name} is over: {listed([*_left(view.ending), found])}"
+
+
+def _left(ending: EndingView) -> list[str]:
+    """Say what a run left that is not complete: nobody may think that nothing was."""
+    said = [_ENDED[ending.kind]] if ending.kind in _ENDED else []
+    count = sum(sum(each.why.values()) for each in ending.left)
+    if count:
+        said.append(_open(count))
+    if any(each.silent or each.unreached for each in ending.left):
+        said.append("not everything could be tried")
+    if ending.held:
+        said.append("kinds of request are held that have changed")
+    return said or ["not everything is decided"]
+
+
+_ENDED: Final[Mapping[str, str]] = {
+    "out of time": "the solver ran out of time",
+    "out of budget": "its devices are spent",
+}
 
 
 def said_name(view: CampaignView) -> str:
@@ -95,7 +114,7 @@ def does(definition: Definition) -> str:
     """Say what it tries, on what: ``Tries every failure and every two at once on GET /play.``"""
     size = definition.settings.max_size
     if definition.hypotheses:
-        what = "what was asked for, once"
+        what = "just what was asked for"
     else:
         what = {
             1: "every failure alone", 2: "every failure and every two at once",

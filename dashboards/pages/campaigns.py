@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, get_args
 
 from fastapi import APIRouter, Query, Request, Response
@@ -11,14 +11,13 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ldfi.dashboards.burn_down import BurnDown, Point, expected, pauses, picture
+from ldfi.dashboards.burn_down import burn_down, picture
 from ldfi.dashboards.campaign_story import SHOWN, bounds, by_class, does, folds, hours, title
 from ldfi.dashboards.documents import required
 from ldfi.dashboards.forms import Submitted
-from ldfi.dashboards.links import to_campaign, to_experiment
+from ldfi.dashboards.links import to_campaign
 from ldfi.dashboards.must_act import acts
 from ldfi.dashboards.now_story import callees
-from ldfi.dashboards.open_hours import closed
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.tried import MOST, Tried, tried_in, tried_of
@@ -32,7 +31,7 @@ from ldfi.experiments.api.documents import Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_campaign, live_experiments
 from ldfi.experiments.api.views import CampaignView, ClassProgress, ExperimentView
-from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState, Definition
+from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as tried
@@ -107,7 +106,7 @@ async def show(
         view = CampaignView.of(row, _total(sums), live)
         definition = stored.definition_from_json(row.definition)
         held = sorted(live.held) if live is not None else []
-    burn = _burn_down(view, definition, told, done)
+    burn = burn_down(view, definition.calendar, told, done, time.time())
     waiting = [each for each in told if each.came == "waiting"]
     zone = viewers_zone(request)
     return rendered(
@@ -167,31 +166,6 @@ def _done(session: Session, campaign_id: str) -> list[AuditRow]:
     """List what was done to it, newest first."""
     query = select(AuditRow).where(AuditRow.subject == campaign_id).order_by(AuditRow.id.desc())
     return list(session.scalars(query.limit(LISTED)))
-
-
-def _burn_down(
-    view: CampaignView, definition: Definition, told: Sequence[Tried], done: Sequence[AuditRow]
-) -> BurnDown:
-    """Draw together what the experiments of the run left on record, oldest first."""
-    points = [
-        Point(
-            each.created_at,
-            each.open_before,
-            f"{each.request_class}: {each.said}" if each.came == "harmful" else "",
-            to_experiment(each.id),
-        )
-        for each in reversed(told)
-        if each.open_before is not None
-    ]
-    if not points:
-        return BurnDown(points)
-    end = view.ended_at or (time.time() if view.state in {"running", "paused"} else None)
-    points.append(Point(end or told[0].at, sum(each.open for each in view.classes)))
-    calendar = definition.calendar
-    ahead = expected(points, calendar) if view.state == "running" else None
-    since, until = points[0].at, max(points[-1].at, ahead or 0.0)
-    shut = [(span, "outside its hours") for span in closed(calendar, since, until)]
-    return BurnDown(points, [*shut, *pauses(done, points[-1].at)], ahead)
 
 
 @router.post("/{campaign_id}/pause")

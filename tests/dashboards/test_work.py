@@ -217,9 +217,13 @@ LEFT: Mapping[str, Any] = {
     ("kind", "left", "title"),
     [
         ("complete", [], "“nightly” is over: 7 weaknesses, and no question is open"),
-        ("open", [LEFT], "“nightly” is over: 2 questions are open, 7 weaknesses"),
-        ("out of time", [LEFT], "“nightly” is over: 2 questions are open, 7 weaknesses"),
-        ("out of budget", [LEFT], "“nightly” is over: 2 questions are open, 7 weaknesses"),
+        ("open", [LEFT], "“nightly” is over: 2 questions are open and 7 weaknesses"),
+        (
+            "out of time",
+            [LEFT],
+            "is over: the solver ran out of time, 2 questions are open and 7 weaknesses",
+        ),
+        ("out of budget", [LEFT], "is over: its devices are spent, 2 questions are open and 7"),
     ],
 )
 def test_how_it_ended_is_said_and_never_looks_better_than_it_is(
