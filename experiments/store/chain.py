@@ -81,10 +81,15 @@ def written(head: Head) -> str:
     return json.dumps((head if head.counts is None else replace(head, runs={})).to_json())
 
 
+def bare_head_of(session: Session) -> Head:
+    """Read the head as it was signed last, without the runs that it counts: these may be many."""
+    row = session.get(HeadRow, _HEAD)
+    return _NONE if row is None else Head.from_json(read(row.document))
+
+
 def head_of(session: Session) -> Head:
     """Read the head as it was signed last, with the runs that it counts."""
-    row = session.get(HeadRow, _HEAD)
-    head = _NONE if row is None else Head.from_json(read(row.document))
+    head = bare_head_of(session)
     return head if head.counts is None else replace(head, runs=run_counts.counted_runs(session))
 
 

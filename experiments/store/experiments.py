@@ -183,6 +183,22 @@ def unless_pruned(session: Session, identity: str) -> None:
         )
 
 
+def sums_by_class(session: Session, campaign_id: str, run: int) -> dict[str, tuple[int, int, int]]:
+    """Count the same for each request class of one run."""
+    row = ExperimentRow
+    query = (
+        select(
+            row.request_class,
+            func.count(row.armed_at),
+            func.coalesce(func.sum(row.members_charged), 0),
+            func.coalesce(func.sum(row.members_hurt), 0),
+        )
+        .where(row.campaign_id == campaign_id, row.run == run)
+        .group_by(row.request_class)
+    )
+    return {name: (armed, charged, hurt) for name, armed, charged, hurt in session.execute(query)}
+
+
 def counts_of(experiment: Experiment) -> dict[str, Any]:
     """Count control against treatment, and who was exposed, for the record and for people."""
     return {

@@ -54,7 +54,8 @@ class ExperimentRow(Base):
     ``members_charged`` is what the budgets count: all that were reserved, until the edges have
     said how many they used. ``draft``: of an armed one, the record it leaves if nobody ends it.
     ``tried``: the id that a finding of just its hypothesis has, by which that is found; NULL where
-    a version before that put it on record.
+    a version before that put it on record. ``open_before``: hypotheses of its campaign that were open when it was proposed; NULL on those
+    from before they were counted.
     """
 
     __tablename__ = "experiment"
@@ -84,6 +85,7 @@ class ExperimentRow(Base):
     comparison: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     lesson: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     draft: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    open_before: Mapped[int | None] = mapped_column(Integer)
     __table_args__ = (
         Index("experiment_by_class", "request_class", "ended_at"),
         Index("experiment_by_run", "campaign_id", "run"),

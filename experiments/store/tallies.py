@@ -68,6 +68,12 @@ def make_good(session: Session) -> bool:
     return True
 
 
+def by_verdict(session: Session) -> dict[str, int]:
+    """Count all experiments that were armed and have ended, by verdict; empty: with none."""
+    query = select(TallyRow.verdict, func.sum(TallyRow.armed)).group_by(TallyRow.verdict)
+    return {verdict: int(armed) for verdict, armed in session.execute(query)}
+
+
 def _key(row: ExperimentRow) -> tuple[str, str, str]:
     return row.campaign_id, row.purpose, row.verdict or ""
 

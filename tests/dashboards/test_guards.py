@@ -56,6 +56,7 @@ ALLOWED: dict[tuple[str, str], set[Role]] = {
     ("POST", "/halt"): ACT,
     ("POST", "/resume"): ACT,
     ("POST", "/campaigns"): ACT,
+    ("POST", "/campaigns/plan"): ACT,
     ("POST", "/campaigns/{campaign_id}/pause"): ACT,
     ("POST", "/campaigns/{campaign_id}/resume"): ACT,
     ("POST", "/campaigns/{campaign_id}/stop"): ACT,
