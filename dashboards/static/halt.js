@@ -18,26 +18,30 @@
   };
 
   const halt = () => {
+    hold.sent = true;
     hint("Halting…");
     const form = document.getElementById("halting");
     form.elements.held.value = location.pathname;
     form.submit();
   };
 
-  const begin = (button) => {
+  const begin = (event) => {
     if (hold) return;
     hint("");
+    const button = buttonOf(event);
     button.classList.add("holding");
-    hold = { button, began: performance.now(), due: setTimeout(halt, HOLD) };
+    hold = { button, began: event.timeStamp, due: setTimeout(halt, HOLD) };
   };
 
-  // Ends the hold and tells whether it was a short press.
-  const end = () => {
+  // Ends the hold and tells whether it was a short press, by when the keys and fingers moved: a
+  // page that is slow to hear of it makes no short press long.
+  const end = (event) => {
     if (!hold) return false;
     const { button, began, due } = hold;
-    const lasted = performance.now() - began;
-    hold = null;
+    const lasted = event.timeStamp - began;
     clearTimeout(due);
+    if (lasted >= HOLD && !hold.sent) halt();
+    hold = null;
     button.classList.remove("holding");
     if (lasted >= SHORT && lasted < HOLD) hint("Nothing has happened: hold it for a second. A short press asks why first.");
     htmx.trigger(document.body, "ldfi:now"); // what was kept back meanwhile
@@ -47,31 +51,35 @@
   let short = true; // a click without a press, by a screen reader, say, is a short one
   document.addEventListener("pointerdown", (event) => {
     short = true;
-    if (buttonOf(event) && event.isPrimary && event.button === 0) begin(buttonOf(event));
+    if (buttonOf(event) && event.isPrimary && event.button === 0) begin(event);
   });
-  document.addEventListener("pointerup", () => { if (hold) short = end(); });
+  document.addEventListener("pointerup", (event) => {
+    if (hold) short = end(event);
+    setTimeout(() => { short = true; }, SHORT); // the click of this press has come by then, if one comes
+  });
   document.addEventListener("pointercancel", end);
   document.addEventListener("pointerout", (event) => {
     const button = buttonOf(event);
-    if (button && event.pointerType === "mouse" && !button.contains(event.relatedTarget)) end();
+    if (!hold || !button || event.pointerType !== "mouse" || button.contains(event.relatedTarget)) return;
+    end(event);
+    short = false;
   });
   document.addEventListener("click", (event) => {
     if (buttonOf(event) && !short) event.preventDefault();
-    short = true;
   });
   document.addEventListener("contextmenu", (event) => { if (hold) event.preventDefault(); });
 
   const presses = (event) => buttonOf(event) && (event.key === "Enter" || event.key === " ");
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") end();
+    if (event.key === "Escape") end(event);
     if (!presses(event)) return;
     event.preventDefault();
-    if (!event.repeat) begin(buttonOf(event));
+    if (!event.repeat) begin(event);
   });
   document.addEventListener("keyup", (event) => {
     if (!presses(event)) return;
     event.preventDefault();
-    if (end()) buttonOf(event).form.requestSubmit();
+    if (end(event)) buttonOf(event).form.requestSubmit();
   });
   addEventListener("blur", end);
 
