@@ -54,8 +54,8 @@ class ExperimentRow(Base):
     ``members_charged`` is what the budgets count: all that were reserved, until the edges have
     said how many they used. ``draft``: of an armed one, the record it leaves if nobody ends it.
     ``tried``: the id that a finding of just its hypothesis has, by which that is found; NULL where
-    a version before that put it on record. ``open_before``: hypotheses of its campaign that were open when it was proposed; NULL on those
-    from before they were counted.
+    a version before that put it on record. ``open_before``: how many hypotheses of its campaign
+    were open when it was proposed; NULL likewise.
     """
 
     __tablename__ = "experiment"

@@ -100,6 +100,30 @@ def test_halting_asks_why_and_tells_everybody(here: Site, operator: Browser) -> 
     assert "halt" in text_of(viewer.get("/audit?kind=halt"))
 
 
+def test_whoever_holds_the_button_need_not_say_why(here: Site, operator: Browser) -> None:
+    done = operator.post("/halt", "/halt", held="/classes/GET%20%2Fplay%0A%E2%80%AE" + "x" * 900)
+    assert (done.status_code, done.headers["location"]) == (303, "/")
+    told = text_of(here.logged_in("viewer").get("/findings"))
+    assert "Everything is halted: operator held the button on /classes/GET /playxxx" in told
+
+    also = text_of(operator.get("/halt"))
+    assert "It is halted already" in also
+    operator.post("/halt", "/halt", reason="checkout is slow")
+    both = text_of(operator.get("/"))
+    assert "operator held the button on /classes" in both
+    assert "; also: checkout is slow. Nothing is injected" in both
+    operator.post("/resume")
+
+
+def test_who_may_not_halt_is_told_who_may(here: Site, operator: Browser) -> None:
+    seen = here.logged_in("viewer").get("/findings")
+    assert "An operator may; you are viewer." in text_of(seen)
+    (button,) = [each for each in Markup(seen.text).every("button") if "disabled" in each]
+    assert button["aria-describedby"] == "halt-who"
+    assert "disabled" not in operator.get("/findings").text
+    assert here.logged_in("viewer").post("/halt", "/", held="/").status_code == 403
+
+
 def test_what_is_going_on_is_sent_again_only_when_it_has_changed(operator: Browser) -> None:
     page = operator.get("/").text
     again = page.partition('hx-get="/now?')[2].partition('"')[0]

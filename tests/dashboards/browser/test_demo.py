@@ -142,7 +142,7 @@ def _create(page: Page) -> None:
 
 
 def _halt(page: Page) -> None:
-    page.get_by_role("link", name="Halt everything").click()
+    page.get_by_role("button", name="Hold to halt").click()
     page.get_by_role("button", name="Halt everything").click()
     expect(page.get_by_label("Why?")).to_be_focused()  # without a reason the browser refuses
     page.get_by_label("Why?").fill(WHY)

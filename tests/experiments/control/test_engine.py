@@ -549,6 +549,15 @@ def test_a_halt_that_is_heeded_before_it_is_on_record_holds(db: Database) -> Non
     world.until_armed()
 
 
+def test_a_halt_that_is_heeded_takes_no_reason_away(db: Database) -> None:
+    world = a_world(db)
+    scheduler = world.engine.scheduler
+    scheduler.switch.halt("checkout is slow", "ann", world.now)
+    scheduler.switch.heed("records are down")
+    scheduler.switch.heed("checkout is slow")
+    assert scheduler.state.halted == "checkout is slow; also: records are down"
+
+
 def test_a_halt_that_is_heeded_and_lifted_before_the_next_step_aborts_what_ran(
     db: Database,
 ) -> None:
