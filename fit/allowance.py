@@ -144,8 +144,8 @@ class Allowances:
                     continue
                 enrolment.reported = enrolled.treatment
                 enrolment.told = enrolled.wants
-                if not enrolment.armed:
-                    self._forget(experiment)
+                if not enrolment.armed and enrolled == enrolment.enrolled:
+                    self._forget(experiment)  # nobody came between the two
 
     @property
     def urgent(self) -> bool:
