@@ -102,6 +102,9 @@ class Reported:
     kept: Annotated[
         str, Query(max_length=_MANY, description="A relay: what it may hand on: EXPERIMENT:COUNT,…")
     ] = ""
+    silent: Annotated[
+        str, Query(max_length=_MANY, description="A relay: where not all said all: EXPERIMENT,…")
+    ] = ""
 
 
 @router.get(
@@ -120,7 +123,7 @@ async def rules(
     Who accepts `text/event-stream` gets each version in an event, as an offer without a lease.
     """
     board = serving.board
-    _hear(board, said)
+    hear(board, said, clock.now())
     if EVENTS in request.headers.get("accept", ""):
         return EventSourceResponse(_offers(board, said.edge), ping=SAY_SECONDS)
     await board.changed_since(said.version, said.wait)
@@ -170,15 +173,17 @@ async def _offers(board: RulesBoard, edge: str) -> AsyncIterator[dict[str, str]]
             await board.changed_since(version, left)
 
 
-def _hear(board: RulesBoard, said: Reported) -> None:
+def hear(board: RulesBoard, said: Reported, now: float) -> None:
+    """Tell the board what an edge says. Raises Problem 422."""
     behind = None
     if said.behind is not None:
-        behind = Behind(said.behind, said.holds, _counts("kept", said.kept))
+        silent = _names("silent", said.silent)
+        behind = Behind(said.behind, said.holds, _counts("kept", said.kept), silent)
     board.heard(
         said.edge,
         said.version,
         _report(_counts("used", said.used), _counts("control", said.control or ""), said.wants),
-        clock.now(),
+        now,
         mute=said.control is None,
         asked=said.asked,
         late=said.late,
@@ -187,14 +192,19 @@ def _hear(board: RulesBoard, said: Reported) -> None:
 
 
 def _report(treated: dict[str, int], control: dict[str, int], wants: str) -> dict[str, Enrolled]:
-    wanting = set(filter(None, wants.split(",")))
-    for name in wanting:
-        if not _NAME.fullmatch(name):
-            raise Problem(422, "invalid", f"wants={name!r} is not the name of an experiment")
+    wanting = _names("wants", wants)
     return {
         name: Enrolled(treated.get(name, 0), control.get(name, 0), name in wanting)
         for name in treated.keys() | control.keys() | wanting
     }
+
+
+def _names(parameter: str, text: str) -> set[str]:
+    names = set(filter(None, text.split(",")))
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise Problem(422, "invalid", f"{parameter}={name!r} is not the name of an experiment")
+    return names
 
 
 def _counts(parameter: str, text: str) -> dict[str, int]:

@@ -6,7 +6,7 @@ version when all of them do, and what they may act upon ends before its own leas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -15,11 +15,13 @@ MAX_EDGES: Final = 20_000
 
 class Behind(NamedTuple):
     """What a relay says of the edges behind it: how many there are, the version that all of them
-    hold, and for how many devices of each experiment it holds an allowance."""
+    hold, for how many devices of each experiment it holds an allowance (and of each that any of
+    them follows), and of which not all said how many they enrolled in control."""
 
     edges: int
     holds: str
     kept: Mapping[str, int]
+    silent: Collection[str] = ()
 
 
 @dataclass(slots=True)

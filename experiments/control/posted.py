@@ -26,12 +26,14 @@ IDLE_SECONDS: Final = 5.0
 class Part:
     """One edge's part. ``dealt``: how many devices it may treat without asking. ``granted``: how
     many it was given on demand since, ``open``: those of its asks that were granted and that it has
-    not settled yet, by number. ``kept``: what a relay holds for the edges behind it."""
+    not settled yet, by number. ``kept``: what a relay holds for the edges behind it,
+    ``silent``: one of those never said how many it enrolled in control."""
 
     dealt: int = 0
     granted: int = 0
     open: dict[int, Arm] = field(default_factory=dict)
     kept: int = 0
+    silent: bool = False
     given_at: float | None = None
     heard: Enrolled = field(default_factory=lambda: Enrolled(0))
 
@@ -46,17 +48,14 @@ class Part:
         """Whether nobody was enrolled there, and nobody will be without asking."""
         return not self.total and not self.open and not self.heard.control
 
-    def hear(self, enrolled: Enrolled, kept: int) -> None:
-        """Take in what the edge says. It cannot have used more than it was ever given."""
+    def hear(self, enrolled: Enrolled, kept: int, *, silent: bool) -> None:
+        """Take in what the edge says. It cannot have used more than it was ever given here."""
         most = self.dealt + self.granted
         treated = max(self.heard.treatment, min(enrolled.treatment, most))
         control = max(self.heard.control, enrolled.control)
         self.heard = Enrolled(treated, control, enrolled.wants)
         self.kept = min(kept, most)
-
-    def settle(self, number: int) -> None:
-        """Take back what asks up to ``number`` were granted and did not use."""
-        self.open = {each: arm for each, arm in self.open.items() if each > number}
+        self.silent = self.silent or silent
 
     def give(self, more: int, now: float) -> None:
         """Deal it more."""
@@ -115,7 +114,10 @@ class Posted:
         down, fleet = self.down, self.fleet
         if down is None:
             return None
-        told = (fleet.confirmed(name, down) and not fleet[name].mute for name in self.parts)
+        told = (
+            fleet.confirmed(name, down) and not fleet[name].mute and not part.silent
+            for name, part in self.parts.items()
+        )
         return self.enrolled if all(told) else None
 
     def out_of_force(self, now: float) -> bool:
@@ -192,24 +194,30 @@ class Posted:
         self.parts[edge] = part
         return True
 
-    def hear(self, edge: str, enrolled: Enrolled, kept: int) -> bool:
-        """Take in what an edge says; whether that changes what edges may treat in advance."""
-        if enrolled.wants and edge not in self.parts:
+    def hear(self, edge: str, enrolled: Enrolled, kept: int = 0, *, silent: bool = False) -> bool:
+        """Take in what an edge says; whether it had to turn a device away.
+
+        Whoever says something of it may follow it, though it was another process that gave the
+        edge its part: it has to say, too, that it has dropped the rule.
+        """
+        if edge not in self.parts:
             self.parts[edge] = Part()
-            if self.in_advance:
+            if self.in_advance and enrolled.wants:
                 self.in_advance.append(edge)
-        part = self.parts.get(edge)
-        if part is not None:
-            part.hear(enrolled, kept)
+        self.parts[edge].hear(enrolled, kept, silent=silent)
         return enrolled.wants
 
     def settle(self, edge: str, number: int) -> None:
         """Take back what an edge was granted by its asks up to ``number`` and did not use."""
         part = self.parts.get(edge)
         if part is not None:
-            part.settle(number)
-            if part.empty and edge not in self.in_advance:
-                del self.parts[edge]
+            part.open = {each: arm for each, arm in part.open.items() if each > number}
+
+    def drop(self, edge: str) -> None:
+        """Hear that nobody is enrolled there; nothing happens where somebody was or may be."""
+        part = self.parts.get(edge)
+        if part is not None and part.empty and edge not in self.in_advance:
+            del self.parts[edge]
 
 
 def _divided(members: int, edges: list[str]) -> list[tuple[str, int]]:

@@ -144,15 +144,20 @@ class RulesBoard:
         edge.behind = 1 if behind is None else behind.edges
         edge.settled = max(edge.settled, asked or 0)
         self.fleet.note_late(edge, late)
-        kept = {} if behind is None else behind.kept
         for experiment, posted in self._posted.items():
+            posted.settle(name, edge.settled)
             enrolled = report.get(experiment)
-            if enrolled is not None or experiment in kept:
-                told = posted.hear(name, enrolled or Enrolled(0), kept.get(experiment, 0))
-                if told and posted.down is None and posted.deal(now):
-                    self._announce()
-            if edge.asks:
-                posted.settle(name, edge.settled)
+            if behind is not None and experiment in behind.kept:
+                silent = experiment in behind.silent
+                kept = behind.kept[experiment]
+                told = posted.hear(name, enrolled or Enrolled(0), kept, silent=silent)
+            elif enrolled is not None:
+                told = posted.hear(name, enrolled)
+            else:
+                told = False
+                posted.drop(name)
+            if told and posted.down is None and posted.deal(now):
+                self._announce()
 
     def ask(
         self, name: str, experiment: str, arm: Arm, number: int, now: float, *, above: bool = False

@@ -131,11 +131,13 @@ class Relay:
             for each, posted in board.all().items()
             if posted.down is not None and each not in self._dropping
         ]
+        followed = {each: p for each, p in board.all().items() if p.parts or p.members}
         # once a rule is over, what edges never told counts as used
         report = {
             each: Enrolled(posted.spent if each in over else posted.used, posted.enrolled)
-            for each, posted in board.all().items()
+            for each, posted in followed.items()
         }
+        silent = [each for each in over if each in followed and followed[each].controls is None]
         asked = {
             "edge": self._name,
             "version": self._version,
@@ -144,7 +146,8 @@ class Relay:
             "late": board.fleet.late,
             "behind": board.edges(now),
             "holds": next(iter(self._dropping.values()), self._version),
-            "kept": ",".join(f"{each}:{board[each].members}" for each in board.armed()),
+            "kept": ",".join(f"{each}:{posted.members}" for each, posted in followed.items()),
+            "silent": ",".join(silent),
             **written(report),
         }
         answer = await self._call("GET", "rules", WAIT_SECONDS, params=asked)
