@@ -118,7 +118,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         halted=engine.scheduler.state.halted,
         guardrail=engine.scheduler.state.breach,
         armed=engine.board.armed(),
-        edges=len(engine.board.edges(now)),
+        edges=engine.board.edges(now),
         hour=Budget(charged=hour, limit=limits.members_per_hour),
         day=Budget(charged=day, limit=limits.members_per_day),
         maintenance=list(map(MaintenanceView.of, engine.scheduler.state.windows)),

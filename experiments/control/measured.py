@@ -72,7 +72,7 @@ def of_engine(engine: Engine, now: float) -> Iterator[Family]:
     yield family(OLDEST_TRACE, {(): 0.0 if oldest is None else max(0.0, now - oldest)})
     yield family(TICK_AGE, {(): max(0.0, now - engine.ticked_at)})
     yield family(CLASSES, {(each,): fit[each] for each in ("yes", "no")})
-    yield family(EDGES, {(): len(engine.board.edges(now))})
+    yield family(EDGES, {(): engine.board.edges(now)})
     yield family(ARMED, {(): len(engine.board.armed())})
     yield family(
         LIVE,

@@ -28,6 +28,7 @@ type allowances struct {
 	enrolments map[string]*enrolment
 	remembered int
 	asks       numbers
+	late       int // devices that nobody was granted in time, in all
 }
 
 // enrolment is the devices of one experiment.
@@ -37,7 +38,7 @@ type enrolment struct {
 	armed    bool
 	reported enrolled // the last report that the control plane has
 	wants    bool     // one was turned away that would have been treated
-	late     int      // devices that nobody was granted in time
+	frozen   bool     // a report was written after it had left the lease
 	devices  map[fit.Arm]map[mark]bool
 }
 
@@ -46,13 +47,13 @@ type enrolled struct {
 	experiment         string
 	treatment, control int
 	wants              bool
-	late               int
 }
 
-// A report is what the control plane hears of the devices, and up to which number all asks are settled.
+// A report is what the control plane hears of the devices, up to which number all asks are settled, and for how
+// many devices no answer came in time.
 type report struct {
-	counts []enrolled
-	asked  int
+	counts      []enrolled
+	asked, late int
 }
 
 func (e *enrolment) used() int { return len(e.devices[fit.Treatment]) }
@@ -64,11 +65,13 @@ func (e *enrolment) closed() bool {
 
 // enrolled counts as of now.
 func (e *enrolment) enrolled(experiment string) enrolled {
-	return enrolled{experiment, e.used(), e.size() - e.used(), e.wants, e.late}
+	return enrolled{experiment, e.used(), e.size() - e.used(), e.wants}
 }
 
+// urgent tells of what the control plane should hear at once. Of whom it has granted it knows.
 func (e *enrolment) urgent() bool {
-	return !e.armed || (e.closed() && e.used() != e.reported.treatment) || (e.wants && !e.reported.wants)
+	usedUp := e.closed() && *e.members > 0
+	return !e.armed || (usedUp && e.used() != e.reported.treatment) || (e.wants && !e.reported.wants)
 }
 
 func (e *enrolment) allow(members *int64) {
@@ -174,13 +177,11 @@ func (a *allowances) settled(ask int, granted bool, whom asking) bool {
 	return true
 }
 
-// late counts a device that nobody was granted in time.
-func (a *allowances) late(experiment string) {
+// tooLate counts a device that nobody was granted in time.
+func (a *allowances) tooLate() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if known := a.enrolments[experiment]; known != nil {
-		known.late++
-	}
+	a.late++
 }
 
 // hasNews tells whether the control plane has to hear of anything: of devices that are enrolled, or of asks.
@@ -207,12 +208,13 @@ func (a *allowances) report() report {
 	slices.SortStableFunc(pressing, func(one, other string) int {
 		return toInt(a.enrolments[other].urgent()) - toInt(a.enrolments[one].urgent())
 	})
-	made := report{asked: a.asks.settled()}
+	made := report{asked: a.asks.settled(), late: a.late}
 	room := maxReport
 	for _, experiment := range pressing {
 		known := a.enrolments[experiment]
+		known.frozen = !known.armed
 		one := known.enrolled(experiment)
-		if known.size() == 0 && !known.wants && known.late == 0 {
+		if known.size() == 0 && !known.wants {
 			continue
 		}
 		if room -= one.length(); room >= 0 {
@@ -242,7 +244,7 @@ func (a *allowances) settle(heard report) {
 			continue
 		}
 		known.reported = each
-		if !known.armed && each == known.enrolled(each.experiment) { // nobody came between the two
+		if known.frozen && !known.armed {
 			a.forget(each.experiment)
 		}
 	}
@@ -268,31 +270,23 @@ func (a *allowances) forget(experiment string) {
 
 // length is how many characters an experiment takes in a report, and a separator for each of its words.
 func (e enrolled) length() int {
-	said := written([]enrolled{e})
-	return len(said.used) + len(said.control) + len(said.wants) + len(said.late) + 4
+	used, control, wants := written([]enrolled{e})
+	return len(used) + len(control) + len(wants) + 3
 }
 
-// parameters are the words of a report, of letters that stand in a URL as they are.
-type parameters struct{ used, control, wants, late string }
-
-func written(counts []enrolled) parameters {
-	var used, control, wants, late []string
+// written puts counts into the words of a URL.
+func written(counts []enrolled) (used, control, wants string) {
+	var treated, compared, wanting []string
 	for _, each := range counts {
-		used = appendCount(used, each.experiment, each.treatment)
-		control = appendCount(control, each.experiment, each.control)
-		late = appendCount(late, each.experiment, each.late)
+		if each.treatment > 0 {
+			treated = append(treated, fmt.Sprintf("%s:%d", each.experiment, each.treatment))
+		}
+		if each.control > 0 {
+			compared = append(compared, fmt.Sprintf("%s:%d", each.experiment, each.control))
+		}
 		if each.wants {
-			wants = append(wants, each.experiment)
+			wanting = append(wanting, each.experiment)
 		}
 	}
-	return parameters{
-		strings.Join(used, ","), strings.Join(control, ","), strings.Join(wants, ","), strings.Join(late, ","),
-	}
-}
-
-func appendCount(counts []string, experiment string, count int) []string {
-	if count == 0 {
-		return counts
-	}
-	return append(counts, fmt.Sprintf("%s:%d", experiment, count))
+	return strings.Join(treated, ","), strings.Join(compared, ","), strings.Join(wanting, ",")
 }

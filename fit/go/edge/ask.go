@@ -135,7 +135,7 @@ func (p *poll) ask(version string, whom asking) (under *held, again bool) {
 	one, mine, err := p.asks.join(whom)
 	switch {
 	case errors.Is(err, errLate):
-		p.allowances.late(whom.experiment)
+		p.allowances.tooLate()
 		return nil, false
 	case err != nil:
 		return nil, false
@@ -154,7 +154,7 @@ func (p *poll) askFor(version string, whom asking) *held {
 	told, err := p.answerTo(number, version, whom)
 	if err != nil {
 		p.asks.failed(began)
-		p.allowances.late(whom.experiment)
+		p.allowances.tooLate()
 	} else {
 		p.asks.answered(whom.experiment, *told.Granted)
 	}

@@ -124,7 +124,8 @@ func (l *line) renew() error {
 	askedAt, heard := steady(), l.allowances.report()
 	ctx, cancel := context.WithTimeout(l.ctx, l.wait()+answerWithin)
 	defer cancel()
-	response, err := l.question(ctx, "application/json", heard)
+	asked := fmt.Sprintf("&asked=%d&late=%d", heard.asked, heard.late)
+	response, err := l.question(ctx, "application/json", heard, asked)
 	if err != nil {
 		return err
 	}
@@ -170,15 +171,16 @@ func (p *poll) wait() time.Duration {
 	return waitSeconds * time.Second
 }
 
-// question asks for rules, as a stream or as a lease, and reports. Of whom can be asked nobody is wanted.
-func (p *poll) question(ctx context.Context, accept string, heard report) (*http.Response, error) {
-	now, words := p.known.latest.Load(), written(heard.counts) // of letters that stand in a URL as they are
-	address := fmt.Sprintf("%s/api/v1/edge/rules?version=%s&wait=%d&edge=%s&used=%s&control=%s&asked=%d&late=%s",
-		p.url, url.QueryEscape(now.version), p.wait()/time.Second, p.edge,
-		words.used, words.control, heard.asked, words.late)
-	if !now.asks {
-		address += "&wants=" + words.wants
+// question asks for rules, as a stream or as a lease, and reports. A control plane that knows no streams refuses
+// parameters that it does not know, so more is only for one that does.
+func (p *poll) question(ctx context.Context, accept string, heard report, more string) (*http.Response, error) {
+	used, control, wants := written(heard.counts) // of letters that stand in a URL as they are
+	now := p.known.latest.Load()
+	if now.asks {
+		wants = "" // who is wanted is asked for
 	}
+	address := fmt.Sprintf("%s/api/v1/edge/rules?version=%s&wait=%d&edge=%s&used=%s&control=%s&wants=%s%s",
+		p.url, url.QueryEscape(now.version), p.wait()/time.Second, p.edge, used, control, wants, more)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err

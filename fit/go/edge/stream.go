@@ -43,7 +43,7 @@ func (l *line) opened() error {
 	defer patience.Stop()
 
 	askedAt, heard := steady(), l.allowances.report()
-	response, err := l.question(ctx, acceptBoth, heard)
+	response, err := l.question(ctx, acceptBoth, heard, "")
 	if err != nil {
 		return err
 	}

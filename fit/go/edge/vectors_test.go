@@ -276,10 +276,10 @@ func (v stepVector) take(counted *allowances, heard *report) string {
 		}
 	case "report":
 		*heard = counted.report()
-		got := written(heard.counts)
+		used, control, wants := written(heard.counts)
 		var want struct{ Used, Control, Wants string }
-		if err := json.Unmarshal(v.Answer, &want); err != nil || got != (parameters{want.Used, want.Control, want.Wants, ""}) {
-			return fmt.Sprintf("%+v", got)
+		if err := json.Unmarshal(v.Answer, &want); err != nil || want != struct{ Used, Control, Wants string }{used, control, wants} {
+			return fmt.Sprintf("%q %q %q", used, control, wants)
 		}
 	case "settle":
 		counted.settle(*heard)
