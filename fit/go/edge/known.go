@@ -117,22 +117,26 @@ func (k *known) close() {
 	})
 }
 
-// precedes tells whether rules are older than others, as far as that can be told: versions are EPOCH-NUMBER.
+// precedes tells whether rules are older than others, as far as that can be told.
 func (l *lease) precedes(other *lease) bool {
 	return l.epoch() == other.epoch() && l.number() < other.number()
 }
 
+// epoch says which start of the service a version is of; versions are EPOCH-NUMBER.
 func (l *lease) epoch() string {
-	if at := strings.LastIndexByte(l.version, '-'); at >= 0 {
-		return l.version[:at]
+	if _, ok := l.counted(); ok {
+		return l.version[:strings.LastIndexByte(l.version, '-')]
 	}
 	return l.version
 }
 
 func (l *lease) number() uint64 {
-	number, err := strconv.ParseUint(l.version[strings.LastIndexByte(l.version, '-')+1:], 10, 64)
-	if err != nil {
-		return 0
-	}
+	number, _ := l.counted()
 	return number
+}
+
+func (l *lease) counted() (uint64, bool) {
+	at := strings.LastIndexByte(l.version, '-')
+	number, err := strconv.ParseUint(l.version[at+1:], 10, 64)
+	return number, at >= 0 && err == nil
 }
