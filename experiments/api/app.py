@@ -148,7 +148,7 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
         await _stand(app, service, stack)
     if service.halt_at is not None:
         app.state.halt_door = HaltDoor(
-            service.halt_at, service.tokens, database, lambda: app.state.engine
+            service.halt_at, service.tokens, database, lambda: app.state.engine, relay
         )
         stack.callback(app.state.halt_door.close)
     if service.stream is not None:

@@ -1,5 +1,5 @@
-"""Relays between edges and the leader's board: whatever is lost, late or dies, nobody treats more than
-was granted, and nothing that is still followed is taken to be over."""
+"""Relays between edges and the leader's board: whatever is lost, late or dies, nobody treats more
+than was granted, and nothing that is still followed is taken to be over."""
 
 from __future__ import annotations
 
@@ -158,6 +158,23 @@ class Tier(RuleBasedStateMachine):
         with suppress(httpx.HTTPError):
             asyncio.run(self.relays[relay]._subscribe())
 
+    @rule()
+    def all_is_well(self) -> None:
+        """For a moment nothing is lost."""
+        for relay in (0, 1):
+            self.subscribe(relay, "")
+        for edge in self.edges:
+            edge.poll(self.board(self.at[edge.name]), self.now, answered=True)
+
+    @precondition(lambda self: self.down < {*self.members})
+    @rule(devices=st.sets(st.integers(0, 40), min_size=1, max_size=3))
+    def all_serve(self, devices: set[int]) -> None:
+        """What is armed is known to all, and all have requests."""
+        self.leader.renew(self.now + LEASE)
+        self.all_is_well()
+        for which in range(4):
+            self.serve(which, devices, answered=True, lost="")
+
     @rule(which=st.integers(0, 3), answered=st.booleans())
     def poll(self, which: int, answered: bool) -> None:
         edge = self.edges[which]
@@ -184,6 +201,10 @@ class Tier(RuleBasedStateMachine):
     @rule(relay=st.integers(0, 1))
     def die(self, relay: int) -> None:
         self.relays[relay] = self.a_relay()
+
+    @rule(relay=st.integers(0, 1))
+    def halt(self, relay: int) -> None:
+        self.relays[relay].halt()
 
     @rule(members=st.integers(0, 12), allowed=st.none() | st.integers(0, 5))
     def put(self, members: int, allowed: int | None) -> None:
