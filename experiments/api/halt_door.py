@@ -34,7 +34,7 @@ from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.safety import Halt
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.errors import Conflict
-from ldfi.experiments.process.relay import Relay
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.store import switches
 from ldfi.experiments.store.database import Database
@@ -72,7 +72,7 @@ class HaltDoor:
         tokens: Tokens,
         database: Database,
         engine: Callable[[], Engine | None],
-        relay: Relay,
+        relay: EdgeRelay,
     ) -> None:
         self._listener = _listening(*address)
         self._database = database.reserved()

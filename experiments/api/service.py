@@ -13,7 +13,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.estimating import Forecast, forecast
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
-from ldfi.experiments.process.relay import Relay
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.store import Database
 from ldfi.experiments.telemetry import clock
 
@@ -28,8 +28,8 @@ def _database(request: Request) -> Database:
     return database
 
 
-def _relay(request: Request) -> Relay:
-    relay: Relay = request.app.state.relay
+def _relay(request: Request) -> EdgeRelay:
+    relay: EdgeRelay = request.app.state.relay
     return relay
 
 
@@ -39,7 +39,7 @@ Running = Annotated[Engine, Depends(engine_of)]
 PerhapsRunning = Annotated[Engine | None, Depends(_engine_if_here)]
 """The engine, for routes that any process can answer without."""
 
-Relaying = Annotated[Relay, Depends(_relay)]
+Relaying = Annotated[EdgeRelay, Depends(_relay)]
 """What serves the edges of this process while it has no engine."""
 
 Db = Annotated[Database, Depends(_database)]

@@ -50,7 +50,7 @@ SPARE_SECONDS: Final = 5.0
 """After which an allowance that no edge has asked for goes back to the leader."""
 
 
-class Relay:
+class EdgeRelay:
     """Serves edges where this process does not lead. ``leader`` says where the leader is, empty for
     nowhere; ``lease``: seconds, as the leader's."""
 

@@ -22,7 +22,7 @@ from fastapi import FastAPI
 from sqlalchemy import select
 
 from ldfi.experiments.api.halt_door import ROOM, HaltDoor
-from ldfi.experiments.process.relay import Relay
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.store import switches
 from ldfi.experiments.store.database import Database
@@ -84,11 +84,11 @@ def test_who_halts_at_its_own_door_is_in_the_same_audit(
     assert client.get("/api/v1/status").json()["halted"] is None
 
 
-def a_relay() -> Relay:
+def a_relay() -> EdgeRelay:
     async def nowhere() -> str:
         return ""
 
-    return Relay(nowhere, 10.0)
+    return EdgeRelay(nowhere, 10.0)
 
 
 def test_a_door_that_is_closed_as_soon_as_it_opens_ends_in_peace(
