@@ -24,7 +24,7 @@ from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.fleet import Behind
 from ldfi.experiments.control.rules_board import RulesBoard
-from ldfi.experiments.process.relay import Relay
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.allowance import Enrolled
 from ldfi.fit.context import Arm
@@ -43,7 +43,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _COUNT = re.compile(r"([A-Za-z0-9_-]{1,64}):(\d{1,9})", re.ASCII)
 
 
-def _serving(request: Request) -> Engine | Relay:
+def _serving(request: Request) -> Engine | EdgeRelay:
     """Find what serves edges in this process. Raises Problem 503 where another process takes this
     one for the leader."""
     engine: Engine | None = request.app.state.engine
@@ -51,12 +51,12 @@ def _serving(request: Request) -> Engine | Relay:
         return engine
     if FORWARDED in request.headers:
         raise no_leader("this process does not lead")
-    relay: Relay = request.app.state.relay
+    relay: EdgeRelay = request.app.state.relay
     relay.called(request.headers["authorization"].partition(" ")[2].strip())
     return relay
 
 
-Serving = Annotated[Engine | Relay, Depends(_serving)]
+Serving = Annotated[Engine | EdgeRelay, Depends(_serving)]
 
 
 _MANY: Final = 8000
@@ -142,7 +142,7 @@ class Ask(BaseModel):
     version: Line = Field(max_length=64, description="The version that the edge decided by.")
 
 
-class Answer(BaseModel):
+class AskAnswer(BaseModel):
     """Whether the device is enrolled; for how many seconds since it was asked the edge may act upon
     the rules, if they are those of this version."""
 
@@ -152,15 +152,15 @@ class Answer(BaseModel):
 
 
 @router.post("/asks")
-async def asks(serving: Serving, _caller: Edge, ask: Ask) -> Answer:
+async def asks(serving: Serving, _caller: Edge, ask: Ask) -> AskAnswer:
     """Let an edge enrol one more device, in either arm, where an experiment has room for it."""
     board, now = serving.board, clock.now()
-    if isinstance(serving, Relay):
+    if isinstance(serving, EdgeRelay):
         granted = await serving.ask(ask.edge, ask.experiment, ask.arm, ask.ask, now)
     else:
         granted = board.ask(ask.edge, ask.experiment, ask.arm, ask.ask, now)
     seconds = board.seconds(now) if granted else 0.0
-    return Answer(granted=granted, lease_seconds=seconds, version=board.version)
+    return AskAnswer(granted=granted, lease_seconds=seconds, version=board.version)
 
 
 async def _offers(board: RulesBoard, edge: str) -> AsyncIterator[dict[str, str]]:

@@ -25,7 +25,7 @@ class Behind(NamedTuple):
 
 
 @dataclass(slots=True)
-class Edge:
+class EdgeSeen:
     """``holds``: the number of the version that it said it holds; ``until``: the end of its lease.
     ``mute``: it says nothing of control, as edges once did. ``asks``: it can ask; all its asks up
     to ``settled`` are. ``late``: how many of its asks came to nothing in time. ``behind``: for how
@@ -49,25 +49,25 @@ class Fleet:
     lease: float
     late: int = 0
     """Asks that came to nothing in time, of all edges there ever were."""
-    _edges: dict[str, Edge] = field(default_factory=dict)
+    _edges: dict[str, EdgeSeen] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> Edge:
+    def __getitem__(self, name: str) -> EdgeSeen:
         return self._edges[name]
 
-    def get(self, name: str) -> Edge | None:
+    def get(self, name: str) -> EdgeSeen | None:
         """Find an edge; None for one that was never heard of, or long ago."""
         return self._edges.get(name)
 
-    def meet(self, name: str, now: float) -> Edge:
+    def meet(self, name: str, now: float) -> EdgeSeen:
         """Find an edge that is there now, known or not."""
         edge = self._edges.get(name)
         if edge is None:
             self._drop_stale(now)
-            edge = self._edges[name] = Edge(now)
+            edge = self._edges[name] = EdgeSeen(now)
         edge.seen = now
         return edge
 
-    def note_late(self, edge: Edge, late: int) -> None:
+    def note_late(self, edge: EdgeSeen, late: int) -> None:
         """Take in how many asks of an edge have come to nothing, in all."""
         self.late += max(0, late - edge.late)
         edge.late = max(edge.late, late)
@@ -90,7 +90,7 @@ class Fleet:
         edge = self._edges.get(name)
         return edge is None or now >= edge.until
 
-    def _is_here(self, edge: Edge, now: float) -> bool:
+    def _is_here(self, edge: EdgeSeen, now: float) -> bool:
         return edge.streams > 0 or edge.seen >= now - self.lease
 
     def _drop_stale(self, now: float) -> None:

@@ -23,7 +23,7 @@ IDLE_SECONDS: Final = 5.0
 
 
 @dataclass(slots=True)
-class Part:
+class Allotment:
     """One edge's part. ``dealt``: how many devices it may treat without asking. ``granted``: how
     many it was given on demand since, ``open``: those of its asks that were granted and that it has
     not settled yet, by number. ``kept``: what a relay holds for the edges behind it,
@@ -78,7 +78,7 @@ class Posted:
     allowed: int
     fleet: Fleet
     in_advance: list[str]
-    parts: dict[str, Part]
+    parts: dict[str, Allotment]
     on_demand: bool = False
     taken: bool = False
     down: int | None = None
@@ -90,7 +90,9 @@ class Posted:
         most = members if allowed is None else min(allowed, members)
         on_demand = len(edges) > 1 and any(edges.values())
         dealt = [] if on_demand else [*edges]
-        return cls(rule, members, most, fleet, dealt, {name: Part() for name in dealt}, on_demand)
+        return cls(
+            rule, members, most, fleet, dealt, {name: Allotment() for name in dealt}, on_demand
+        )
 
     @property
     def given(self) -> int:
@@ -184,7 +186,7 @@ class Posted:
         ``above``: the leader has been asked, and there is; a device of control takes no room.
         """
         self.on_demand = True
-        part = self.parts.get(edge, Part())
+        part = self.parts.get(edge, Allotment())
         room = self.room(now) > 0 or (above and arm == "control")
         if not room or number in part.open:
             return False
@@ -201,7 +203,7 @@ class Posted:
         edge its part: it has to say, too, that it has dropped the rule.
         """
         if edge not in self.parts:
-            self.parts[edge] = Part()
+            self.parts[edge] = Allotment()
             if self.in_advance and enrolled.wants:
                 self.in_advance.append(edge)
         self.parts[edge].hear(enrolled, kept, silent=silent)

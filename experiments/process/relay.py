@@ -50,7 +50,7 @@ SPARE_SECONDS: Final = 5.0
 """After which an allowance that no edge has asked for goes back to the leader."""
 
 
-class Relay:
+class EdgeRelay:
     """Serves edges where this process does not lead. ``leader`` says where the leader is, empty for
     nowhere; ``lease``: seconds, as the leader's."""
 
@@ -69,6 +69,8 @@ class Relay:
         self._until = 0.0
         self._numbers = Numbers()
         self._parts: dict[str, _Part] = {}
+        self._theirs: frozenset[str] = frozenset()
+        """What the leader had armed when it was asked last."""
         self._dropping: dict[str, str] = {}
         """Rules that the leader has taken down and edges may still follow, each with the version up
         to which it was in force."""
@@ -77,6 +79,10 @@ class Relay:
         """Note the token of an edge that calls."""
         self._token = token
         self._called.set()
+
+    def halt(self) -> None:
+        """Disarm everything here, at once; what the leader has armed now stays out of force."""
+        self.board.clear()
 
     def rest(self) -> None:
         """Serve nobody until an edge calls again: this process leads now, or ends."""
@@ -126,11 +132,7 @@ class Relay:
             each: held for each, held in self._dropping.items() if not board[each].out_of_force(now)
         }
         self._let_go(now)
-        over = [
-            each
-            for each, posted in board.all().items()
-            if posted.down is not None and each not in self._dropping
-        ]
+        over = board.all().keys() - self._theirs - self._dropping.keys()
         followed = {each: p for each, p in board.all().items() if p.parts or p.members}
         # once a rule is over, what edges never told counts as used
         report = {
@@ -165,10 +167,10 @@ class Relay:
     def _mirror(self, lease: Lease) -> None:
         board, now = self.board, clock.now()
         there = {rule.experiment: rule for rule in lease.rules}
-        for experiment in board.armed():
-            if experiment not in there:
-                board.take_down(experiment)
-                self._dropping[experiment] = self._version
+        for experiment in board.all().keys() - there.keys() - self._dropping.keys():
+            board.take_down(experiment)
+            self._dropping[experiment] = self._version
+        self._theirs = frozenset(there)
         for experiment, rule in there.items():
             part = self._part(experiment)
             part.dealt = rule.members or 0

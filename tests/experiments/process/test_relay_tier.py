@@ -1,5 +1,5 @@
-"""Relays between edges and the leader's board: whatever is lost, late or dies, nobody treats more than
-was granted, and nothing that is still followed is taken to be over."""
+"""Relays between edges and the leader's board: whatever is lost, late or dies, nobody treats more
+than was granted, and nothing that is still followed is taken to be over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from ldfi.experiments.api.edge import Reported, hear
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.process import relay as relaying
-from ldfi.experiments.process.relay import Relay
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.fit.allowance import Allowances
 from ldfi.fit.asking import Numbers
 from ldfi.fit.context import Arm
@@ -117,13 +117,13 @@ class Tier(RuleBasedStateMachine):
     def teardown(self) -> None:
         relaying.clock = self._clock  # type: ignore[attr-defined]
 
-    def a_relay(self) -> Relay:
+    def a_relay(self) -> EdgeRelay:
         async def leader() -> str:
             return "leader"
 
         line = self.line
 
-        class Wired(Relay):
+        class Wired(EdgeRelay):
             async def _call(
                 self,
                 method: str,
@@ -158,6 +158,28 @@ class Tier(RuleBasedStateMachine):
         with suppress(httpx.HTTPError):
             asyncio.run(self.relays[relay]._subscribe())
 
+    @rule()
+    def all_is_well(self) -> None:
+        """For a moment nothing is lost."""
+        for relay in (0, 1):
+            self.subscribe(relay, "")
+        for edge in self.edges:
+            edge.poll(self.board(self.at[edge.name]), self.now, answered=True)
+
+    @precondition(lambda self: self.down < {*self.members})
+    @rule(which=st.integers(0, 3), devices=st.sets(st.integers(0, 40), min_size=1, max_size=3))
+    def serve_well(self, which: int, devices: set[int]) -> None:
+        """What is armed is known to all, and one of them has requests."""
+        self.leader.renew(self.now + LEASE)
+        self.all_is_well()
+        self.serve(which, devices, answered=True, lost="")
+
+    @rule()
+    def relays_hear(self) -> None:
+        """Relays hear what is new, and say so, sooner than their edges do."""
+        for relay in (0, 1, 0, 1):
+            self.subscribe(relay, "")
+
     @rule(which=st.integers(0, 3), answered=st.booleans())
     def poll(self, which: int, answered: bool) -> None:
         edge = self.edges[which]
@@ -184,6 +206,10 @@ class Tier(RuleBasedStateMachine):
     @rule(relay=st.integers(0, 1))
     def die(self, relay: int) -> None:
         self.relays[relay] = self.a_relay()
+
+    @rule(relay=st.integers(0, 1))
+    def halt(self, relay: int) -> None:
+        self.relays[relay].halt()
 
     @rule(members=st.integers(0, 12), allowed=st.none() | st.integers(0, 5))
     def put(self, members: int, allowed: int | None) -> None:
