@@ -106,8 +106,9 @@ class RulesBoard:
     def close(self) -> None:
         """Disarm everything, and have whoever waits here go elsewhere."""
         self.clear()
-        self.closed = True
-        self._announce()
+        if not self.closed:
+            self.closed = True
+            self._announce()
 
     def forget(self, experiment: str) -> None:
         """Forget an experiment: it is over and accounted for."""
