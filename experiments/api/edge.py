@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -38,6 +38,9 @@ SAY_SECONDS: Final = 10.0
 STREAM_SECONDS: Final = 600.0
 """After which an edge connects anew: its token is looked at again, and another process may have
 room."""
+
+GRACE_SECONDS: Final = 0.5
+"""For a stream to end when the process does."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _COUNT = re.compile(r"([A-Za-z0-9_-]{1,64}):(\d{1,9})", re.ASCII)
@@ -125,7 +128,12 @@ async def rules(
     board = serving.board
     hear(board, said, clock.now())
     if EVENTS in request.headers.get("accept", ""):
-        return EventSourceResponse(_offers(board, said.edge), ping=SAY_SECONDS)
+        return EventSourceResponse(
+            _offers(board, said.edge),
+            ping=SAY_SECONDS,
+            shutdown_event=cast(Any, _Leaving(board)),
+            shutdown_grace_period=GRACE_SECONDS,
+        )
     await board.changed_since(said.version, said.wait)
     return board.lease(said.edge, clock.now())
 
@@ -161,6 +169,16 @@ async def asks(serving: Serving, _caller: Edge, ask: Ask) -> AskAnswer:
         granted = board.ask(ask.edge, ask.experiment, ask.arm, ask.ask, now)
     seconds = board.seconds(now) if granted else 0.0
     return AskAnswer(granted=granted, lease_seconds=seconds, version=board.version)
+
+
+class _Leaving:
+    """Is told that the process ends, as an event: streams end by themselves then."""
+
+    def __init__(self, board: RulesBoard) -> None:
+        self._board = board
+
+    def set(self) -> None:
+        self._board.close()
 
 
 async def _offers(board: RulesBoard, edge: str) -> AsyncIterator[dict[str, str]]:

@@ -84,15 +84,13 @@ class Posted:
     down: int | None = None
 
     @classmethod
-    def of(cls, rule: Rule, members: int, allowed: int | None, fleet: Fleet, now: float) -> Posted:
-        """Make it for the edges that are there now."""
-        edges = fleet.present(now)
+    def of(
+        cls, rule: Rule, members: int, allowed: int | None, fleet: Fleet, in_advance: list[str]
+    ) -> Posted:
+        """Make it, with nothing given to anybody yet."""
         most = members if allowed is None else min(allowed, members)
-        on_demand = len(edges) > 1 and any(edges.values())
-        dealt = [] if on_demand else [*edges]
-        return cls(
-            rule, members, most, fleet, dealt, {name: Allotment() for name in dealt}, on_demand
-        )
+        parts = {name: Allotment() for name in in_advance}
+        return cls(rule, members, most, fleet, in_advance, parts)
 
     @property
     def given(self) -> int:

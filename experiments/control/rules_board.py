@@ -36,14 +36,16 @@ class RulesBoard:
     Once the engine has said so to :meth:`tick`, it has to go on doing it, or leases are empty.
 
     ``lease``: seconds. No lease reaches beyond what was last said to :meth:`renew`, so that
-    whoever keeps the record of it knows when everything has ended by itself.
+    whoever keeps the record of it knows when everything has ended by itself. ``in_advance``: an
+    edge that is alone is dealt all there is; a relay, which gets it bit by bit, has each ask.
     """
 
-    def __init__(self, epoch: str, lease: float) -> None:
+    def __init__(self, epoch: str, lease: float, *, in_advance: bool = True) -> None:
         self.fleet = Fleet(lease)
         self.closed = False
         """Whether nobody keeps it any more: whoever waits at it goes elsewhere."""
         self._epoch = epoch
+        self._in_advance = in_advance
         self._lease = lease
         self._until = 0.0
         self._ticked: float | None = None
@@ -71,7 +73,10 @@ class RulesBoard:
 
         ``allowed``: how many of them may be treated before :meth:`allow` says more; None for all.
         """
-        posted = Posted.of(rule, members, allowed, self.fleet, now)
+        edges = self.fleet.present(now)
+        on_demand = not self._in_advance or (len(edges) > 1 and any(edges.values()))
+        posted = Posted.of(rule, members, allowed, self.fleet, [] if on_demand else [*edges])
+        posted.on_demand = on_demand
         posted.deal(now)
         self._posted[rule.experiment] = posted
         self._announce()
@@ -101,8 +106,9 @@ class RulesBoard:
     def close(self) -> None:
         """Disarm everything, and have whoever waits here go elsewhere."""
         self.clear()
-        self.closed = True
-        self._announce()
+        if not self.closed:
+            self.closed = True
+            self._announce()
 
     def forget(self, experiment: str) -> None:
         """Forget an experiment: it is over and accounted for."""

@@ -63,7 +63,7 @@ class EdgeRelay:
         self._begin()
 
     def _begin(self) -> None:
-        self.board = RulesBoard(secrets.token_hex(4), self._lease)
+        self.board = RulesBoard(secrets.token_hex(4), self._lease, in_advance=False)
         self._name = secrets.token_hex(8)
         self._version = ""
         self._until = 0.0

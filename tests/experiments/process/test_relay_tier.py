@@ -4,12 +4,14 @@ than was granted, and nothing that is still followed is taken to be over."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -269,3 +271,69 @@ class Tier(RuleBasedStateMachine):
 
 TestTier = Tier.TestCase
 TestTier.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+
+
+@pytest.fixture
+def tier() -> Iterator[Tier]:
+    tier = Tier()
+    tier.begin()
+    tier.put(5, None)
+    tier.all_is_well()
+    yield tier
+    tier.teardown()
+
+
+def test_a_relay_holds_a_version_when_all_its_edges_do(tier: Tier) -> None:
+    tier.serve(0, {1, 2}, answered=True, lost="")  # at the first relay
+    tier.take_down(0)
+    for _ in range(3):
+        tier.subscribe(0, "")
+    assert tier.edges[0].lease.rules, "its edge has not heard of it yet"
+    assert not tier.leader["e0"].out_of_force(tier.now)
+    tier.poll(0, answered=True)
+    assert not tier.leader["e0"].out_of_force(tier.now), "it was handed out, but is it held?"
+    tier.poll(0, answered=True)
+    for _ in range(2):
+        tier.subscribe(0, "")
+    assert tier.leader["e0"].out_of_force(tier.now)
+    assert tier.leader["e0"].spent == tier.really("e0") == 2
+
+
+def test_an_edge_that_goes_on_at_another_relay_is_waited_for_there(tier: Tier) -> None:
+    tier.serve(0, {1, 2}, answered=True, lost="")
+    tier.move(0, 1)
+    tier.poll(0, answered=True)  # from now on its lease is of the second relay
+    tier.pass_time(LEASE - 1)
+    tier.leader.renew(tier.now + LEASE)
+    tier.subscribe(1, "")
+    tier.poll(0, answered=True)
+    tier.pass_time(1)  # the first relay is not heard of any more: what it granted has ended
+    tier.take_down(0)
+    for _ in range(3):
+        tier.subscribe(1, "")
+    assert tier.now < tier.edges[0].lease.ends
+    assert tier.edges[0].allowances.knows("e0", "treatment", 1)
+    assert not tier.leader["e0"].out_of_force(tier.now)
+    tier.poll(0, answered=True)
+    tier.poll(0, answered=True)
+    for _ in range(2):
+        tier.subscribe(1, "")
+    assert tier.leader["e0"].out_of_force(tier.now)
+    assert tier.leader["e0"].spent >= tier.really("e0") == 2
+
+
+def test_what_edges_of_a_relay_do_not_use_comes_back(tier: Tier) -> None:
+    tier.serve(0, {1}, answered=False, lost="")  # granted, and its answer was too late
+    assert tier.really("e0") == 0
+    tier.poll(0, answered=True)
+    for device in range(1, 20):
+        tier.serve(1, {device}, answered=True, lost="")  # at the other relay
+    assert tier.really("e0") == 4
+    tier.pass_time(6)  # the first relay gives back what no edge there has asked for
+    tier.leader.renew(tier.now + LEASE)
+    tier.subscribe(0, "")
+    tier.subscribe(1, "")
+    tier.poll(1, answered=True)
+    for device in range(20, 30):
+        tier.serve(1, {device}, answered=True, lost="")
+    assert tier.really("e0") == 5
