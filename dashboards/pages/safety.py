@@ -15,7 +15,7 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api import safety
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Reason
-from ldfi.experiments.api.service import Db, PerhapsRunning, Running
+from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
 from ldfi.experiments.process.tokens import Caller
 
 router = APIRouter(route_class=PageRoute)
@@ -45,7 +45,12 @@ async def ask(request: Request, _caller: Operator) -> Response:
 
 @router.post("/halt")
 async def halt(
-    request: Request, form: Submitted, engine: PerhapsRunning, db: Db, caller: Operator
+    request: Request,
+    form: Submitted,
+    engine: PerhapsRunning,
+    relay: Relaying,
+    db: Db,
+    caller: Operator,
 ) -> Response:
     """Disarm everything at once; nothing starts again before somebody resumes.
 
@@ -57,7 +62,7 @@ async def halt(
     if why is None:
         problem = problems["reason"]
         return rendered(request, "halt.html", 422, problem=problem, reason=form.text("reason"))
-    await safety.halt(why, engine, db, caller)
+    await safety.halt(why, engine, relay, db, caller)
     return RedirectResponse("/", status_code=303)
 
 

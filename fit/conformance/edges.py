@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from ldfi.fit.conformance.asks import ASK_CHECKS
 from ldfi.fit.conformance.checks import HOST_KEYS, Check, Problems
 from ldfi.fit.conformance.front import Front, eventually
 from ldfi.fit.conformance.host import Host
@@ -270,6 +271,7 @@ EDGE_CHECKS: Final[tuple[Check, ...]] = (
     the_service_halts_it,
     it_fails_open,
     devices_at_once_are_kept_apart,
+    *ASK_CHECKS,
 )
 
 
