@@ -253,7 +253,8 @@ def _all_know(edges: Fleets, size: Size) -> bool:
     refused = sum((Counter(each["refused"]) for each in counted), Counter[str]())
     if refused.total() > size.edges:
         raise RuntimeError(f"edges are refused: {dict(refused)}")
-    return sum(each["know"] for each in counted) == size.edges
+    know: int = sum(each["know"] for each in counted)
+    return know == size.edges
 
 
 def _newest(site: Site) -> Any:
