@@ -60,8 +60,8 @@ class Result:
 def trial(composed: Composed, result: Result, say: Say) -> None:
     """Run it from nothing to nothing: no container or volume stays. Raises Missing, and
     ExperimentsError where the service does not do what it should."""
-    _ports_are_free()
     composed.down(volumes=True)  # of a trial that was killed
+    _ports_are_free()
     try:
         result.healthy_seconds = _up(composed, say)
         _campaign(composed, result, say)
