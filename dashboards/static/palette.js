@@ -97,6 +97,6 @@
     open();
   });
   if (/Mac|iP(hone|ad)/.test(navigator.platform)) {
-    document.querySelectorAll("kbd").forEach((each) => { if (each.textContent === "Ctrl") each.textContent = "⌘"; });
+    document.querySelectorAll("kbd").forEach((each) => { each.textContent = each.textContent.replace("Ctrl", "⌘"); });
   }
 })();
