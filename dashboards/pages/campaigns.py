@@ -35,8 +35,13 @@ from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as tried
-from ldfi.experiments.store.findings import finding_id
-from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from ldfi.experiments.store.schema import (
+    AuditRow,
+    CampaignRow,
+    ExperimentRow,
+    FindingRow,
+    finding_id,
+)
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)
 
@@ -66,7 +71,7 @@ async def listing(
             for row in found.items
         ]
     every = list(scheduler.campaigns.values())
-    edges = len(engine.board.edges(now))
+    edges = engine.board.edges(now)
     must = acts([], every, scheduler.halted, None, scheduler.breach, edges, callees_of)
     return rendered(
         request,
