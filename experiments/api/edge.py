@@ -5,7 +5,6 @@ Every process serves them: the one that leads from its own board, any other one 
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import AsyncIterator
@@ -187,7 +186,7 @@ async def _offers(board: RulesBoard, edge: str) -> AsyncIterator[dict[str, str]]
     with board.stream(edge, clock.now()):
         while not board.closed and (left := ends - time.monotonic()) > 0:
             version = board.version
-            yield {"data": json.dumps(board.offer(edge), separators=(",", ":"))}
+            yield {"data": board.offer(edge)}
             await board.changed_since(version, left)
 
 

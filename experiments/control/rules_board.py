@@ -15,6 +15,7 @@ Many edges that have nobody enrolled hold a stream of *offers* each: the rules, 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -51,6 +52,7 @@ class RulesBoard:
         self._ticked: float | None = None
         self._posted: dict[str, Posted] = {}
         self._count = 0
+        self._offered = "", ""
         self._changed = asyncio.Event()
 
     def edges(self, now: float) -> int:
@@ -190,9 +192,17 @@ class RulesBoard:
         edge.until = max(edge.until, now + seconds)
         return self._document(name, seconds, edge.asks)
 
-    def offer(self, name: str) -> dict[str, Any]:
-        """Make the document for an edge that is to know the rules and not to act on them."""
-        return self._document(name, 0.0, asks=True)
+    def offer(self, name: str) -> str:
+        """Write the document for an edge that is to know the rules and not to act on them: one text
+        for all that were dealt nothing."""
+        mine = [posted.parts.get(name) for posted in self._posted.values() if posted.down is None]
+        if any(part is not None and part.dealt for part in mine):
+            return json.dumps(self._document(name, 0.0, asks=True))
+        version, text = self._offered
+        if version != self.version:
+            text = json.dumps(self._document("", 0.0, asks=True), separators=(",", ":"))
+            self._offered = self.version, text
+        return text
 
     @contextmanager
     def stream(self, name: str, now: float) -> Iterator[None]:
