@@ -140,7 +140,20 @@ async def rules(
 class Ask(BaseModel):
     """May one more device be enrolled?"""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "edge": "k3v9x2m1",
+                    "experiment": "3f1c9a52b7de",
+                    "arm": "treatment",
+                    "ask": 17,
+                    "version": "9b2f41d07c6a",
+                }
+            ]
+        },
+    )
 
     edge: str = Field(pattern=r"^[a-z0-9]{1,32}$", description="The edge's own name.")
     experiment: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
