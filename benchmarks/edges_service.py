@@ -21,7 +21,8 @@ import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from deploy.stack import postgresql
-from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import Processes
 from ldfi.fit import attributes
 
 START_SECONDS: Final = 180.0

@@ -22,7 +22,8 @@ from urllib.parse import quote
 
 from benchmarks.outcome import Row, Target, at_most, say
 from ldfi.experiments.cli.demo import wait_until_ready
-from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import Processes
 from tests.dashboards.browser import large
 from tests.dashboards.browser.chromium import Watched, chromium, watching
 from tests.dashboards.browser.pages import OPEN, PAGES

@@ -38,6 +38,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from benchmarks.outcome import Row, Target, at_most, say
+from ldfi.experiments.cli.ports import free_ports
 from ldfi.experiments.export.envoy import listener
 from ldfi.fit.context import encode
 from ldfi.fit.faults import Fault
@@ -278,15 +279,6 @@ def listens(port: int) -> bool:
     """Tell whether somebody listens at a port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_ports(many: int) -> list[int]:
-    """Find ports that nobody listens at."""
-    with ExitStack() as stack:
-        found = [stack.enter_context(socket.socket()) for _ in range(many)]
-        for each in found:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in found]
 
 
 def configuration(upstream: int, bare: int, filtered: int, asked: int) -> dict[str, Any]:

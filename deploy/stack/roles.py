@@ -11,7 +11,8 @@ from typing import Final
 import httpx
 
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import Processes
 
 ROLES: Final = {
     "api": "api",

@@ -34,7 +34,8 @@ from typing import Any, TextIO
 import httpx
 
 from ldfi.experiments.cli.main import app
-from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import Processes
 
 HERE = Path(__file__).parent
 REPLICAS = ("store-1", "store-2", "store-3")

@@ -35,7 +35,8 @@ from ldfi.experiments.cli.demo_view import (
 )
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.opening import login_link
-from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import Processes
 from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.errors import ExperimentsError, Invalid, Unreachable
 

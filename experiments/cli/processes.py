@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -126,11 +125,3 @@ def _await_end() -> None:
     while os.read(sys.stdin.fileno(), 1):  # not the buffer: its lock would be held at the exit
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def free_port() -> int:
-    """Find a port on loopback that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

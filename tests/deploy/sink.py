@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections import Counter
@@ -62,15 +61,6 @@ def listening(sink: Sink, port: int = 0) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def free_ports(count: int) -> list[str]:
-    """Ports that nobody listens on, for now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [str(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def until(condition: Callable[[], object], seconds: float) -> None:

@@ -19,12 +19,13 @@ from deploy.stack import kafka
 from deploy.stack.collector import FOLDER, ONLY_KAFKA, Collector
 from deploy.stack.collector import running as collecting
 from deploy.stack.missing import Missing
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.stream import Topics
 from ldfi.lineage.readers.otlp import decode_protobuf
 from tests.deploy.collectors import send, traces
 from tests.deploy.programs import collector, skip
-from tests.deploy.sink import Sink, free_ports, listening, until
+from tests.deploy.sink import Sink, listening, until
 
 ONLY_LDFI = "yaml:service::pipelines::traces::exporters: [otlp_http/ldfi]"
 KEPT = re.compile(r"^otelcol_processor_tail_sampling_global_count_traces_sampled\S*\{(.*)\} (\S+)$")
@@ -49,7 +50,7 @@ def judge_and_die(started: Collector) -> None:
 def test_what_waits_for_the_service_outlives_the_collector(tmp_path: Path) -> None:
     # Given a Collector whose service is away, with traces in its queue
     collector()
-    sink, (port,) = Sink(), free_ports(1)
+    sink, port = Sink(), free_port()
     overlay = str(FOLDER / "without-kafka.yaml")
     variables = {
         "LDFI_ENDPOINT": f"http://127.0.0.1:{port}",
@@ -63,7 +64,7 @@ def test_what_waits_for_the_service_outlives_the_collector(tmp_path: Path) -> No
         started.ready()
         started.kill()
         started.start()
-        with listening(sink, int(port)):
+        with listening(sink, port):
             # Then it gets every span that the first Collector had taken
             until(lambda: len(sink.spans) == len(SENT), 30)
     assert dict(sink.spans) == dict.fromkeys(SENT, 3)

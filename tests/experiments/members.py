@@ -14,7 +14,8 @@ from typing import Any
 
 import httpx
 
-from ldfi.experiments.cli.processes import ATTACHED, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import ATTACHED
 from ldfi.experiments.process.tokens import Role
 from tests.experiments.applications import GIVEN, bearer
 

@@ -22,17 +22,12 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.export.envoy import gateway
 from tests.experiments.export.proxy import EXTENSIONS, envoy_binary
 
 WITH_US = ("setpriv", "--pdeathsig", "KILL")
 """Whoever kills this process kills those that it has started."""
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def address(host: str, port: int) -> dict[str, Any]:

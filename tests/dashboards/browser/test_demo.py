@@ -16,7 +16,8 @@ from playwright.sync_api import Browser, Page, expect
 from rich.console import Console
 
 from ldfi.experiments.cli import demo
-from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import Processes
 from tests.dashboards.browser.chromium import watching
 
 pytestmark = pytest.mark.long

@@ -14,7 +14,8 @@ from typing import Any
 import httpx
 import yaml
 
-from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import Processes
 from tests.deploy.programs import DEPLOY, prometheus
 from tests.experiments.crash.service import TOKENS, Service
 from tests.experiments.crash.synthetic import CAMPAIGN

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from typer.testing import CliRunner
 
 from ldfi.experiments.cli.main import app
-from ldfi.experiments.cli.processes import free_port
+from ldfi.experiments.cli.ports import free_port
 from ldfi.testing.serving import served
 
 SENT = 1_700_000_000_000_000_000

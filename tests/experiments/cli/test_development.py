@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from ldfi.experiments.cli import development
-from ldfi.experiments.cli.processes import free_port
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.errors import Invalid
 from ldfi.experiments.process.config import Config
 from tests.experiments.cli.test_cli import ldfi

@@ -11,7 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from ldfi.experiments.cli import demo
-from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import Processes
 from tests.experiments.crash.assault import Assault, Plan
 from tests.experiments.crash.recorder import LATEST_SECONDS, UNREPORTED
 from tests.experiments.crash.service import TOKENS, Service

@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx
 
-from ldfi.experiments.cli.processes import ATTACHED, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import ATTACHED
 
 START_SECONDS = 60.0
 LEASE = 3.0

@@ -20,6 +20,8 @@ from typing import Any
 import httpx
 import pytest
 
+from ldfi.experiments.cli.ports import free_port
+
 EXTENSIONS = "type.googleapis.com/envoy.extensions"
 
 
@@ -86,9 +88,9 @@ def envoy(
     the upstream."""
     binary = envoy_binary()
     with upstream("ratings") as ratings, upstream("other") as other:
-        port = _free_port()
+        port = free_port()
         config, log = folder / "envoy.json", folder / "access.log"
-        upstreams = {"ratings": ratings, "other": other, "closed": _free_port()}
+        upstreams = {"ratings": ratings, "other": other, "closed": free_port()}
         document = _bootstrap(filters, port, upstreams, log)
         document["static_resources"]["clusters"] += more
         config.write_text(json.dumps(document), encoding="utf-8")
@@ -105,12 +107,6 @@ def envoy(
                 yield Proxy(f"http://127.0.0.1:{port}", log)
             finally:
                 process.terminate()
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.export.envoy import listener
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.faults import Fault
@@ -74,12 +74,6 @@ class Collector:
                 return found[0]
             time.sleep(0.05)
         return {}
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import SpanKind
 
 from ldfi import fit
-from ldfi.experiments.cli.processes import free_port
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.domain.campaign.run import Run, run_of
 from ldfi.experiments.domain.traffic.known_class import KnownClass
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome

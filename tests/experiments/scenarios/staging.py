@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from ldfi.experiments.cli.processes import free_port
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.scenarios.scenario import of_document
 
 KEY = "staging:0123456789abcdef"

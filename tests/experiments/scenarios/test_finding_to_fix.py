@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 
 from ldfi.experiments.cli.client import Client
 from ldfi.experiments.cli.main import app
-from ldfi.experiments.cli.processes import Processes, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import Processes
 from tests.experiments.scenarios.staging import DEVICE
 
 pytestmark = pytest.mark.long

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from fastapi import FastAPI, Request, Response
 
-from ldfi.experiments.cli.processes import free_port
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.errors import InvalidScenario, Unreachable
 from ldfi.experiments.scenarios.reproduction import Attempt
 from ldfi.experiments.scenarios.traces import Jaeger, Service, listening, with_lineages

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.stack.kafka import Broker
-from ldfi.experiments.cli.processes import ATTACHED, free_port
+from ldfi.experiments.cli.ports import free_port
+from ldfi.experiments.cli.processes import ATTACHED
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.errors import StreamError
 from ldfi.experiments.store.database import Database

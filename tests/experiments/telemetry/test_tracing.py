@@ -15,12 +15,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import tracing
 from ldfi.testing.world import World
-from tests.deploy.sink import Sink, free_ports, listening, until
+from tests.deploy.sink import Sink, listening, until
 
 ADMIN = "admin-0123456789abcdef"
 HEADERS = {"authorization": f"Bearer {ADMIN}"}
@@ -71,7 +72,7 @@ def requests_for(client: httpx.Client, route: str) -> float:
 def test_requests_are_traced_where_the_environment_says_but_no_machine_that_calls_all_the_time(
     tmp_path: Path,
 ) -> None:
-    sink, [port] = Sink(), free_ports(1)
+    sink, port = Sink(), str(free_port())
     with listening(sink) as endpoint, serving(tmp_path, port, **{ENDPOINT: endpoint}) as client:
         client.get("/api/v1/edge/rules?edge=e&wait=0")
         client.get("/metrics")
@@ -83,7 +84,7 @@ def test_requests_are_traced_where_the_environment_says_but_no_machine_that_call
 
 
 def test_a_service_that_exports_to_itself_causes_no_more_exports(tmp_path: Path) -> None:
-    [port] = free_ports(1)
+    port = str(free_port())
     own = {
         ENDPOINT: f"http://127.0.0.1:{port}",
         "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{ADMIN}",
