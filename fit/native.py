@@ -7,6 +7,7 @@ nothing. What a library has of its protocol's kinds is told in ``docs/injection-
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from ldfi.fit.points import Point
@@ -82,6 +83,7 @@ def native(kind: FaultKind, point: str) -> bool:
     return family(kind) in families(parsed)
 
 
+@lru_cache(maxsize=65536)
 def gone(point: str, *, proxied: bool = False) -> FaultKind:
     """Say what a dead dependency looks like at the point of this name: what ``error`` asks for.
 

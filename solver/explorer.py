@@ -214,7 +214,7 @@ class Explorer:
         self._equation.learn(run)
         if succeeded is False and run.teaches:
             self._suspect(took_effect, blame)
-        if self._now().is_open(self._language.variables(injected)):
+        if self.judge(injected) == "open" and self.admissible(injected):
             self._attempts[injected] = self._attempts.get(injected, 0) + 1
 
     @property
@@ -226,7 +226,7 @@ class Explorer:
     @property
     def violations(self) -> tuple[Violation, ...]:
         """Return what was seen to contradict "more faults never help"."""
-        self._now()
+        self._equation.refresh()
         return tuple(self._equation.violations())
 
     @property
@@ -236,22 +236,22 @@ class Explorer:
         Either more faults helped, or the failure came of something else: only trying the same once
         more can tell. The explorer itself believes the failure.
         """
-        self._now()
+        self._equation.refresh()
         return tuple(self._equation.doubtful())
 
     def judge(self, faults: Iterable[Hashable]) -> Judgement:
         """Say what is known of exactly these faults together: whether the outcome would fail."""
         expansion = self._language.expand(faults)  # which may be news
-        now = self._now()
-        if now.equation.is_failing(expansion):
+        self._equation.refresh()  # what is presumed does not matter, and takes long to work out
+        if self._equation.is_failing(expansion):
             return "failing"
-        return "safe" if now.equation.is_safe(expansion) else "open"
+        return "safe" if self._equation.is_safe(expansion) else "open"
 
     def survivals(self, faults: Iterable[Hashable]) -> tuple[Faults, ...]:
         """Return what had failed in the good runs that show these faults to be safe."""
         expansion = self._language.expand(faults)
-        shown = self._now().equation.survivals(expansion)
-        return tuple(sorted(shown, key=set_key))
+        self._equation.refresh()
+        return tuple(sorted(self._equation.survivals(expansion), key=set_key))
 
     def admissible(self, faults: Iterable[Hashable]) -> bool:
         """Say whether these may be proposed together: nothing is protected or excluded. Of faults

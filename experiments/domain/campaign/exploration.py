@@ -134,12 +134,11 @@ class Exploration:
         )
 
     def resume(self, balance: Balance) -> None:
-        """Go on with what earlier runs have left."""
+        """Go on with what earlier runs have left; what came since is to be replayed."""
         self.knowledge = self.knowledge.again(balance.lessons, balance.hurt)
         self._judged = {faults: cast(FindingNews, state) for faults, state in balance.judged}
         self._survived = Counter(dict(balance.survived))
         self._leads = list(balance.leads)
-        self._told = self.states
 
     def plan(self, now: float = math.inf, besides: UnderWay = frozenset()) -> Plan | None:
         """Choose the next experiment; None when nothing is left within the bounds, or what is left

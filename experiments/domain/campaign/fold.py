@@ -76,7 +76,8 @@ class Fold:
     domains: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     traces: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
     kinds: Kinds = field(init=False)
-    _unproven: Unproven = field(default_factory=Unproven, init=False)
+    _unproven: Unproven = field(init=False)
+    _errors: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _unreached: set[str] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
@@ -91,6 +92,11 @@ class Fold:
             for delay, error in sorted(self.around.implications):
                 self.explorer.imply(delay, self.kinds.meant(error))
         self._know_domains()
+        self._unproven = Unproven(
+            {name.removeprefix(DOWN): errors for name, errors in self._errors.items()},
+            self.around.topology,
+            self.around.given_up,
+        )
         self._know_nesting()
         self._know_nature()
         self._widen()
@@ -137,12 +143,13 @@ class Fold:
 
     def errors(self, domain: str) -> frozenset[str]:
         """Return the errors of which a domain consists."""
-        return frozenset(map(self.kinds.gone, self.domains[domain]))
+        return self._errors[domain]
 
     def with_tokens(self, fired: frozenset[str]) -> frozenset[str]:
         """Add to what fired the domains that were down with it."""
         late = {self.kinds.gone(p) for p in self.around.given_up if f"delay@{p}" in fired}
-        down = [name for name in self.domains if self.errors(name) <= fired | late]
+        failed = fired | late
+        down = [name for name, errors in self._errors.items() if errors <= failed]
         return fired | {token(name.removeprefix(DOWN)) for name in down}
 
     def _record(self, lesson: Lesson) -> None:
@@ -201,9 +208,7 @@ class Fold:
 
     def _widen(self) -> None:
         """Let clauses hold what their runs leave unproved."""
-        errors = {name.removeprefix(DOWN): self.errors(name) for name in self.domains}
-        topology, given_up = self.around.topology, self.around.given_up
-        for survived, faults in self._unproven.news(errors, topology, given_up):
+        for survived, faults in self._unproven.news():
             holds = self._within_bounds(self.kinds.widened(faults))
             self.explorer.widen(holds, self.with_tokens(survived))
 
@@ -230,6 +235,7 @@ class Fold:
             known = points & self.around.points
             if len(known) > 1:
                 self.domains[DOWN + system] = known
+                self._errors[DOWN + system] = frozenset(map(self.kinds.gone, known))
                 members = {*self.errors(DOWN + system), token(system)}
                 self.explorer.add_domain(DOWN + system, members)
                 self.explorer.exclude({token(system)}, impossible=True)

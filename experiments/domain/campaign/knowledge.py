@@ -49,15 +49,22 @@ class Knowledge:
     open: int = 0
     lessons: list[Lesson] = field(default_factory=list, init=False)
     hurt: set[Hypothesis] = field(default_factory=set, init=False)
-    _around: Surroundings = field(init=False)
-    fold: Fold = field(init=False)
+    _fold: Fold | None = field(default=None, init=False)
+    """None until somebody asks: lessons that are learned again one after the other are folded
+    once."""
     _grounds: Grounds | None = field(default=None, init=False)
     _left_out: set[str] = field(default_factory=set, init=False)
     _silent: set[str] = field(default_factory=set, init=False)
     filing: Filing = field(default_factory=Filing, init=False)
 
-    def __post_init__(self) -> None:
-        self._build(self._surroundings())
+    @property
+    def fold(self) -> Fold:
+        """Return what traffic shows, and all lessons were taught to."""
+        return self._fold or self._build(self._surroundings())
+
+    @property
+    def _around(self) -> Surroundings:
+        return self.fold.around
 
     @property
     def explorer(self) -> Explorer:
@@ -70,7 +77,11 @@ class Knowledge:
         if self._grounds is None:
             doubted = self.settings.rechecks > 0
             self._grounds = grounds(
-                self.lessons, self.hurt, self.fold, self._empty, doubted=doubted
+                self.lessons,
+                self.hurt,
+                self.fold,
+                lambda: self._empty(self._around),
+                doubted=doubted,
             )
         return self._grounds
 
@@ -186,15 +197,16 @@ class Knowledge:
         self.lessons = [*kept, lesson]
         if lesson.succeeded is False:
             self.hurt.add(lesson.injected)
-        around = self._surroundings()
+        self._grounds = None
+        self.filing.changes += 1
+        if self._fold is None:
+            return
         all_of_it = [*same, lesson]
         said = any(agreed(each, all_of_it) != agreed(each, same) for each in same)
-        if replaced or said or around != self._around:
-            self._build(around)
+        if replaced or said or self._surroundings() != self._around:
+            self._fold = None
         else:
-            self._grounds = None
-            self.filing.changes += 1
-            self.fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
+            self._fold.take(lesson if lesson.succeeded is None else agreed(lesson, all_of_it))
 
     def leave_out(self, variables: Iterable[str], *, silent: bool = False) -> None:
         """Never propose these from now on. ``silent``: faults that have no injector, for they
@@ -206,6 +218,8 @@ class Knowledge:
         known.update(fresh)
         self._grounds = None
         self.filing.changes += 1
+        if self._fold is None:
+            return
         if silent:
             self.fold.set_aside(fresh)
         for variable in () if silent else fresh:
@@ -218,7 +232,7 @@ class Knowledge:
         fresh.filing, fresh.lessons = self.filing, list(lessons)
         harmful = (each.injected for each in fresh.lessons if each.succeeded is False)
         fresh.hurt = {*self.hurt, *hurt, *harmful}
-        fresh._build(fresh._surroundings())
+        fresh.filing.changes += 1
         return fresh
 
     def study_traffic(self) -> None:
@@ -227,19 +241,20 @@ class Knowledge:
         if around != self._around:
             self._build(around)
 
-    def _build(self, around: Surroundings) -> None:
+    def _build(self, around: Surroundings) -> Fold:
         """Know nothing, and learn everything: what traffic shows, then lesson by lesson."""
-        self._around, self._grounds = around, None
+        self._grounds = None
         self.filing.changes += 1
-        self.fold = self._empty()
+        self._fold = self._empty(around)
         for lesson in borne_out(self.lessons):
-            self.fold.take(lesson)
+            self._fold.take(lesson)
+        return self._fold
 
     def _surroundings(self) -> Surroundings:
         return surroundings(self.traffic, self.lessons, self.settings, self.injectors)
 
-    def _empty(self) -> Fold:
-        fold = Fold(self.settings, self._around, self.protected)
+    def _empty(self, around: Surroundings) -> Fold:
+        fold = Fold(self.settings, around, self.protected)
         for variable in sorted(self._left_out):
             fold.explorer.exclude({variable})
         fold.set_aside(sorted(self._silent))

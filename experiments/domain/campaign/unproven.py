@@ -27,9 +27,8 @@ That a service answers alike whatever fails below it, remains an assumption.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.lineage.outcome import answered, unasked
@@ -44,50 +43,82 @@ def token(system: str) -> str:
 
 @dataclass(slots=True)
 class Unproven:
-    """Groups of good runs, by the faults they survived, and what they leave unproved."""
+    """Groups of good runs, by the faults they survived, and what they leave unproved.
 
+    ``domains``: system → the errors of which it consists. ``given_up``: points whose callers were
+    seen to give up on a delay.
+    """
+
+    domains: Mapping[str, Faults]
+    topology: Topology
+    given_up: frozenset[str]
     _called: defaultdict[Faults, set[str]] = field(default_factory=lambda: defaultdict(set))
     _ended: defaultdict[Faults, set[str]] = field(default_factory=lambda: defaultdict(set))
     _told: defaultdict[Faults, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _known: set[str] = field(default_factory=set)
+    _more: set[Faults] = field(default_factory=set)
+    """The groups of which more is known than when they were looked at last."""
+    _all: bool = True
+    """Whether every group has to be looked at."""
+    _behind: dict[frozenset[str], set[str]] = field(default_factory=dict)
+    _changes: int = -1
+    """As of which change of the topology that is."""
 
     def add(self, survived: Faults, called: frozenset[str], ended: Faults = frozenset()) -> None:
         """Note that runs which survived these faults called these points.
 
         ``ended``: how calls failed in them with nothing failed above (``kind@point``).
         """
-        self._called[survived] |= called
-        self._ended[survived] |= ended
+        fresh = survived not in self._called
+        if fresh or not (called <= self._called[survived] and ended <= self._ended[survived]):
+            self._more.add(survived)
+            self._called[survived] |= called
+            self._ended[survived] |= ended
+        if not called <= self._known:
+            self._known |= called
+            self._all = True
 
-    def news(
-        self, domains: Mapping[str, Faults], topology: Topology, given_up: frozenset[str]
-    ) -> Iterator[tuple[Faults, Faults]]:
-        """(faults survived, faults that must join the clause of those runs), each pair once.
-
-        ``domains``: system → the errors of which it consists. ``given_up``: points whose callers
-        were seen to give up on a delay.
-        """
-        known, behind = set().union(*self._called.values()), cache(topology.behind)
-        for survived in self._called:
-            outwaited = frozenset(p for p in given_up if f"delay@{p}" in survived)
-            outwaited |= {fault.partition("@")[2] for fault in survived if fault[:8] == "timeout@"}
-            masked = self._masked(survived) - behind(outwaited)
-            unproved = {f"delay@{point}" for point in masked}
-            unanswered = self._unanswered(survived, behind) & known
-            unproved |= {f"error@{point}" for point in unanswered}
-            unproved |= {token(name) for name, errors in domains.items() if not errors <= survived}
-            unproved -= survived | self._told[survived]
+    def news(self) -> Iterator[tuple[Faults, Faults]]:
+        """(faults survived, faults that must join the clause of those runs), each pair once."""
+        if self._changes != self.topology.changes:
+            self._changes, self._all = self.topology.changes, True
+            self._behind.clear()
+        # What a group leaves unproved depends on the groups of fewer failures besides.
+        groups = [
+            each
+            for each in (self._called if self._all or self._more else ())
+            if self._all or any(more <= each for more in self._more)
+        ]
+        self._all = False
+        self._more.clear()
+        for survived in groups:
+            unproved = self._unproved(survived) - self._told[survived]
             if unproved:
                 self._told[survived] |= unproved
                 yield survived, frozenset(unproved)
 
-    def _unanswered(
-        self, survived: Faults, behind: Callable[[frozenset[str]], set[str]]
-    ) -> set[str]:
+    def _unproved(self, survived: Faults) -> set[str]:
+        outwaited = frozenset(p for p in self.given_up if f"delay@{p}" in survived)
+        outwaited |= {fault.partition("@")[2] for fault in survived if fault[:8] == "timeout@"}
+        masked = self._masked(survived) - self._no_way_but(outwaited)
+        unproved = {f"delay@{point}" for point in masked}
+        unanswered = self._unanswered(survived) & self._known
+        unproved |= {f"error@{point}" for point in unanswered}
+        unproved |= {token(name) for name, errors in self.domains.items() if not errors <= survived}
+        return unproved - survived
+
+    def _unanswered(self, survived: Faults) -> set[str]:
         ended = [fault.partition("@") for fault in self._ended[survived]]
         refused = frozenset(point for kind, _, point in ended if unasked(kind))
         spoke = frozenset(point for kind, _, point in ended if answered(kind))
-        return behind(refused) - refused - behind(spoke)
+        return self._no_way_but(refused) - refused - self._no_way_but(spoke)
 
     def _masked(self, survived: Faults) -> set[str]:
         fewer = (called for less, called in self._called.items() if less < survived)
         return set().union(*fewer) - self._called[survived]
+
+    def _no_way_but(self, points: frozenset[str]) -> set[str]:
+        """Work out what lies behind these, once."""
+        if points not in self._behind:
+            self._behind[points] = self.topology.behind(points)
+        return self._behind[points]
