@@ -215,7 +215,7 @@ def ended(world: World, wrong: Wrong, seed: int, *, doubting: bool) -> Ended:
         certificate = knowledge.certificate()["certificate"]
         unsettled = bool(certificate["doubt"]["unsettled"])
     else:
-        certificate, unsettled = knowledge.explorer.certificate().data, False
+        certificate, unsettled = knowledge.fold.explorer.certificate().data, False
     complete = bool(certificate["open_complete"]) and not certificate["open"]
     return Ended(complete, complete and lab.false(certificate), unsettled, tuple(lab.tried))
 

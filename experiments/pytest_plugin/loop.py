@@ -362,15 +362,15 @@ class _Search:
         found = [faults for faults, _ in known.findings()]
         result.findings = [self._finding(faults) for faults in sorted(found, key=sorted)]
         result.refuted = [each for each, is_ in exploration.states.items() if is_ == "refuted"]
-        result.certificate = known.explorer.certificate().data
+        result.certificate = known.fold.explorer.certificate().data
         result.never_fired = [
             frozenset(each["faults"]) for each in result.certificate["inconclusive"]
         ]
         tried = {*result.never_fired, *(frozenset({each}) for each in result.ignored)}
         result.unfired = sorted((f for f in tried if not self._has_fired(f)), key=sorted)
-        result.open = known.explorer.open_count()
+        result.open = known.fold.explorer.open_count()
         result.open_sets = [
-            frozenset(map(str, each)) for each in known.explorer.open_hypotheses(OPEN)
+            frozenset(map(str, each)) for each in known.fold.explorer.open_hypotheses(OPEN)
         ]
         result.points = self._points(known)
         result.exhaustive = self._exhaustive()

@@ -152,7 +152,7 @@ class _Open:
     def explored(self) -> None:
         """Those that the solver would still try, and findings that could not be tried again."""
         untried = OUT_OF_TIME if self.exploration.finished else NOT_TRIED
-        for found in self.exploration.knowledge.explorer.open_hypotheses(OPEN_SHOWN):
+        for found in self.exploration.knowledge.fold.explorer.open_hypotheses(OPEN_SHOWN):
             each = frozenset(map(str, found))
             self.why[each] = self.trials[each].why_open if each in self.trials else untried
         grounds = self.exploration.knowledge.grounds

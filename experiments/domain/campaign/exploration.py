@@ -180,7 +180,7 @@ class Exploration:
         if settings.strategy == "likeliest":
             faults = (fault for p in known.points for fault in known.fold.kinds.at(p))
             likelihoods = {fault: experience.likelihood(fault) for fault in faults}
-            known.explorer.likelihoods.update(likelihoods)
+            known.fold.explorer.likelihoods.update(likelihoods)
 
     def learn(self, lesson: Lesson, now: float = 0.0) -> list[FindingChange]:
         """Take a lesson, learned ``now`` (Unix seconds); return what it does to the findings."""

@@ -20,7 +20,7 @@ from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.fit.faults import Fault
-from ldfi.solver import Explorer, Judgement, OutOfTime, Statement
+from ldfi.solver import Judgement, OutOfTime, Statement
 
 OPEN_SHOWN = 9_999
 """Open hypotheses are counted up to this many, for people."""
@@ -67,11 +67,6 @@ class Knowledge:
         return self.fold.around
 
     @property
-    def explorer(self) -> Explorer:
-        """Return what all lessons have been taught to."""
-        return self.fold.explorer
-
-    @property
     def grounds(self) -> Grounds:
         """Return what of it is firm enough for a certificate to rest on."""
         if self._grounds is None:
@@ -92,10 +87,10 @@ class Knowledge:
         """
         self.study_traffic()
         try:
-            proposed = self.explorer.propose()
+            proposed = self.fold.explorer.propose()
         except OutOfTime:
             proposed = None  # what is left is listed as open on the certificate
-        self.open = self.explorer.open_count(OPEN_SHOWN)
+        self.open = self.fold.explorer.open_count(OPEN_SHOWN)
         return None if proposed is None else _hypothesis(proposed)
 
     def recheck(self) -> Hypothesis | None:
@@ -103,7 +98,7 @@ class Knowledge:
         alike = self._alike_untried()
         if alike is not None:
             return alike
-        drawn = self.explorer.recheck()
+        drawn = self.fold.explorer.recheck()
         return None if drawn is None else _hypothesis(drawn)
 
     def _alike_untried(self) -> Hypothesis | None:
@@ -120,7 +115,7 @@ class Knowledge:
         untried = sorted(
             each
             for each in assumed - tried
-            if self.explorer.judge({each}) == "safe" and self.fold.reaches(frozenset({each}))
+            if self.fold.explorer.judge({each}) == "safe" and self.fold.reaches(frozenset({each}))
         )
         if not untried or 2 * again >= self.settings.rechecks:
             return None
@@ -160,8 +155,8 @@ class Knowledge:
 
     def _unknown(self, hypothesis: Hypothesis) -> bool:
         """Say whether nothing is known of it, and nothing presumed."""
-        told = self.explorer.judge(hypothesis)
-        return told == "open" and self.explorer.admissible(hypothesis)
+        told = self.fold.explorer.judge(hypothesis)
+        return told == "open" and self.fold.explorer.admissible(hypothesis)
 
     def by_system(self, faults: Hypothesis) -> Hypothesis:
         """Name the faults by the systems that are down where all errors of one are among them, and
@@ -223,7 +218,7 @@ class Knowledge:
         if silent:
             self.fold.set_aside(fresh)
         for variable in () if silent else fresh:
-            self.explorer.exclude({variable})
+            self.fold.explorer.exclude({variable})
 
     def again(self, lessons: Iterable[Lesson], hurt: Iterable[Hypothesis] = ()) -> Knowledge:
         """Know the same traffic, and these lessons; nothing is left out any more. ``hurt``: what
@@ -268,7 +263,7 @@ class Knowledge:
     def judge(self, points: Iterable[str]) -> Judgement:
         """Say what is known of these points failing, all at once."""
         errors = frozenset(map(self.fold.kinds.gone, points))
-        return self.explorer.judge(self.fold.with_tokens(errors))
+        return self.fold.explorer.judge(self.fold.with_tokens(errors))
 
     def failed_in(self, faults: Hypothesis, lesson: Lesson) -> bool:
         """Say whether all of these failed in a run. Which calls a system was that is none any more
@@ -287,7 +282,7 @@ class Knowledge:
 
     def findings(self) -> list[tuple[Hypothesis, tuple[str, ...]]]:
         """Return the minimal failing sets found so far, each with exemplar traces."""
-        found = map(_hypothesis, self.explorer.findings)
+        found = map(_hypothesis, self.fold.explorer.findings)
         return [(faults, self.fold.traces.get(self._injected(faults), ())) for faults in found]
 
     def statement(self) -> Statement:

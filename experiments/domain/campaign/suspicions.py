@@ -24,5 +24,5 @@ def suspicions(known: Knowledge) -> Iterator[Hypothesis]:
             continue
         each = known.by_system(frozenset(f"{kind}@{point}" for point in points))
         worth = len(each) <= bound and each not in tried and known.tries(each)
-        if worth and known.explorer.admissible(each):
+        if worth and known.fold.explorer.admissible(each):
             yield each

@@ -142,7 +142,7 @@ def alike(whole: Exploration, kept: Exploration) -> None:
     assert one.propose() == other.propose()
     assert one.recheck() == other.recheck()
     for faults in chain.from_iterable(combinations(FAULTS, size) for size in (1, 2)):
-        assert one.explorer.judge(faults) == other.explorer.judge(faults)
+        assert one.fold.explorer.judge(faults) == other.fold.explorer.judge(faults)
     for said in ("open", "shaky", "weightiest"):
         assert getattr(one.grounds, said)() == getattr(other.grounds, said)(), said
     for said in ("worth_repeating", "unproved"):

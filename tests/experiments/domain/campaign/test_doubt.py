@@ -167,7 +167,7 @@ def test_both_sides_of_a_contradiction_are_tried_again_and_the_wrong_one_goes() 
     assert not any(
         each.succeeded for each in lab.exploration.knowledge.lessons if each.injected == AB
     )
-    assert not lab.exploration.knowledge.explorer.violations
+    assert not lab.exploration.knowledge.fold.explorer.violations
 
 
 def test_a_contradiction_that_cannot_be_settled_keeps_a_certificate_from_being_complete() -> None:

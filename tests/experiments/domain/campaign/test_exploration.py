@@ -235,7 +235,7 @@ def doubtful() -> Lab:
 
 
 def cautious(lab: Lab) -> bool:
-    return bool(lab.exploration.knowledge.explorer.violations)
+    return bool(lab.exploration.knowledge.fold.explorer.violations)
 
 
 def test_harm_that_contradicts_what_was_survived_is_tried_again_and_forgotten_if_survived() -> None:
@@ -532,7 +532,7 @@ def test_a_kind_that_nobody_asked_for_is_not_certified() -> None:
         )
     )
     lab.plans()
-    certificate = lab.exploration.knowledge.explorer.certificate().data
+    certificate = lab.exploration.knowledge.fold.explorer.certificate().data
     kinds = {each.partition("@")[0] for each in certificate["axioms"]["language"]["faults"]}
     assert "error" not in kinds
 
@@ -584,7 +584,7 @@ def test_a_system_that_is_none_any_more_keeps_nobody_from_starting(
     # And nobody tries it, and nothing on the certificate is wrong
     lab.exploration = again
     assert all(plan.hypothesis != DB for plan in lab.plans())
-    assert not check(again.knowledge.explorer.certificate().data)
+    assert not check(again.knowledge.fold.explorer.certificate().data)
 
 
 def one_store(faults: frozenset[str]) -> tuple[list[Span], bool]:
@@ -638,7 +638,7 @@ def test_suspects_beyond_the_bounds_or_protected_or_known_are_not_tried_for_that
     )
     knowledge = Knowledge("GET /", BOUNDS, lab.traffic, protected=("layout",))
     assert list(suspicions(knowledge)) == []
-    knowledge.explorer.exclude(RATINGS)  # as is done with a point where nothing ever fires
+    knowledge.fold.explorer.exclude(RATINGS)  # as is done with a point where nothing ever fires
     lab.traffic.suspected.counts[frozenset({"ratings"})] += 1
     assert list(suspicions(knowledge)) == []
     assert list(suspicions(lab.exploration.knowledge)) == [LAYOUT, RATINGS]

@@ -38,7 +38,7 @@ def known(traffic: Traffic, **settings: object) -> Knowledge:
 
 
 def tried(knowledge: Knowledge) -> set[str]:
-    return {fault for each in knowledge.explorer.open_hypotheses() for fault in map(str, each)}
+    return {fault for each in knowledge.fold.explorer.open_hypotheses() for fault in map(str, each)}
 
 
 def test_over_http_the_connection_is_refused_and_elsewhere_it_is_what_the_library_makes_of_it() -> (
@@ -86,7 +86,7 @@ def test_what_was_learned_of_an_error_before_proves_that_and_nothing_else() -> N
     knowledge.learn(Lesson.from_json(survived.to_json()))
 
     assert f"refused@{ONE}" in tried(knowledge)
-    assert knowledge.explorer.judge({fault}) == "safe"
+    assert knowledge.fold.explorer.judge({fault}) == "safe"
 
 
 def test_a_finding_of_before_is_verified_as_it_was_found_and_no_more_is_tried_there() -> None:
@@ -137,12 +137,12 @@ def test_what_nature_has_shown_at_a_point_is_tried_there_without_being_asked() -
     assert set(knowledge.fold.kinds.of(ONE)) == {"refused", "status:500"}
     assert knowledge.fold.kinds.of(OTHER) == ("refused",)
 
-    hypotheses = {frozenset(map(str, each)) for each in knowledge.explorer.open_hypotheses()}
+    hypotheses = {frozenset(map(str, each)) for each in knowledge.fold.explorer.open_hypotheses()}
 
     # Then it is proved by itself, and tried together with others
     assert {f"status:500@{ONE}"} not in hypotheses
-    assert knowledge.explorer.judge({f"status:500@{ONE}"}) == "safe"
-    assert knowledge.explorer.judge({f"status:500@{ONE}", f"refused@{OTHER}"}) == "open"
+    assert knowledge.fold.explorer.judge({f"status:500@{ONE}"}) == "safe"
+    assert knowledge.fold.explorer.judge({f"status:500@{ONE}", f"refused@{OTHER}"}) == "open"
 
 
 def test_what_nature_shows_is_told_the_commonest_first() -> None:
