@@ -31,7 +31,8 @@ CACHE: Final = 16384
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """What a span means. Compared by identity: equal operations are the same object."""
+    """What a span means. Compared by identity, which is quick: as long as it is remembered an equal
+    operation is the same object, and whoever meets another one only works something out again."""
 
     service: str
     name: str
