@@ -4,6 +4,7 @@ import dev.ldfi.fit.FailureContext;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.trace.Span;
 import io.opentelemetry.api.trace.SpanKind;
+import io.opentelemetry.api.trace.TraceState;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.sdk.trace.ReadableSpan;
 import io.opentelemetry.sdk.trace.data.LinkData;
@@ -31,14 +32,17 @@ final class KeepingSampler implements Sampler {
   public SamplingResult shouldSample(
       Context parent, String trace, String name, SpanKind kind, Attributes attributes, List<LinkData> links) {
     FailureContext found = gate.contextOf(parent);
-    if (found == null) {
-      return inner.shouldSample(parent, trace, name, kind, attributes, links);
-    }
     Span around = Span.fromContext(parent);
-    if (!around.getSpanContext().isValid() || around.getSpanContext().isRemote()) {
+    boolean isFirst = !around.getSpanContext().isValid() || around.getSpanContext().isRemote();
+    Attributes word = isFirst && kind == SpanKind.SERVER ? Word.takenFrom(parent) : Attributes.empty();
+    if (found == null) {
+      SamplingResult decided = inner.shouldSample(parent, trace, name, kind, attributes, links);
+      return word.isEmpty() ? decided : new Telling(decided, word);
+    }
+    if (isFirst) {
       return SamplingResult.create(
           SamplingDecision.RECORD_AND_SAMPLE,
-          Attributes.of(Marks.EXPERIMENT, found.experiment, Marks.ARM, found.arm()));
+          word.toBuilder().put(Marks.EXPERIMENT, found.experiment).put(Marks.ARM, found.arm()).build());
     }
     if (kind == SpanKind.CLIENT || kind == SpanKind.PRODUCER) {
       announce(around);
@@ -53,6 +57,32 @@ final class KeepingSampler implements Sampler {
     synchronized (around) { // calls may begin at once, and each adds to what the ones before told
       Long told = ((ReadableSpan) around).getAttribute(Marks.CALLS);
       around.setAttribute(Marks.CALLS, told == null ? 1 : told + 1);
+    }
+  }
+
+  /** What another sampler has decided, and more to write on the span. */
+  private static final class Telling implements SamplingResult {
+    private final SamplingResult decided;
+    private final Attributes more;
+
+    Telling(SamplingResult decided, Attributes more) {
+      this.decided = decided;
+      this.more = more;
+    }
+
+    @Override
+    public SamplingDecision getDecision() {
+      return decided.getDecision();
+    }
+
+    @Override
+    public Attributes getAttributes() {
+      return decided.getAttributes().toBuilder().putAll(more).build();
+    }
+
+    @Override
+    public TraceState getUpdatedTraceState(TraceState parent) {
+      return decided.getUpdatedTraceState(parent);
     }
   }
 

@@ -1,0 +1,12 @@
+package dev.ldfi.fit.edge;
+
+/** What a device is in an experiment. */
+enum Arm {
+  TREATMENT,
+  CONTROL;
+
+  /** As a failure context has it. */
+  char letter() {
+    return this == TREATMENT ? 't' : 'c';
+  }
+}
