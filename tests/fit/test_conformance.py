@@ -80,14 +80,14 @@ def java_http_client(folder: Path) -> list[str]:
 
 
 def java_async(folder: Path) -> list[str]:
-    return java.host("jdk-async", "webflux")
+    return java.host("jdk-async")
 
 
 def java_url_connection(folder: Path) -> list[str]:
     return java.host("url")
 
 
-NO_EDGE = {node_http, java_url_connection}
+NO_EDGE = {node_http, java_async, java_url_connection}
 """Theirs is that of another host."""
 
 
