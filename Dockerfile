@@ -1,14 +1,17 @@
 # Three stages: the last has the environment and nothing that built it. Runs as nobody in
 # particular, on a read-only file system; all state is in the database.
+# Other bases: --build-arg PYTHON=… --build-arg RUST=…; the program `python` must be in the first.
+ARG PYTHON=python:3.13-slim
+ARG RUST=rust:1.83-slim
 
 # The decoder in Rust (docs/howto/native.md): one library for every Python from 3.11 on.
-FROM rust:1.83-slim AS native
+FROM ${RUST} AS native
 WORKDIR /src
 COPY lineage/native .
 RUN PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 \
     cargo rustc --locked --release --features python --crate-type cdylib -- -C strip=symbols
 
-FROM python:3.13-slim AS build
+FROM ${PYTHON} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
 RUN python -m venv /opt/build && python -m venv --without-pip /opt/ldfi
@@ -18,10 +21,11 @@ RUN /opt/build/bin/pip --python /opt/ldfi install --require-hashes -r requiremen
 COPY . .
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 RUN /opt/build/bin/pip --python /opt/ldfi install --no-deps dist/*.whl
-COPY --from=native /src/target/release/libldfi_native.so \
-    /opt/ldfi/lib/python3.13/site-packages/ldfi_native.abi3.so
+COPY --from=native /src/target/release/libldfi_native.so .
+RUN cp libldfi_native.so "$(/opt/ldfi/bin/python -c \
+    'import sysconfig; print(sysconfig.get_path("purelib"))')/ldfi_native.abi3.so"
 
-FROM python:3.13-slim
+FROM ${PYTHON}
 COPY --from=build /opt/ldfi /opt/ldfi
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin ldfi \
     && install --directory --owner ldfi /state

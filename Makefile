@@ -20,7 +20,7 @@ AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unr
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
-.PHONY: demo analyze stack test soak soak-properties soak-streams soak-stack check go node java native polyglot grafana screenshots \
+.PHONY: demo analyze stack containers test soak soak-properties soak-streams soak-stack check go node java native polyglot grafana screenshots \
 	audit docs format lock dist clean help
 
 help:            ## list the targets
@@ -34,6 +34,9 @@ analyze: $(VENV)/.demo ## say what traces tell: the sample's, or TRACES=FILES
 
 stack: $(VENV)/.stack ## the same on Kafka, PostgreSQL and a Collector (docs/deployment.md)
 	$(BIN)/python -m deploy.stack $(ARGS)
+
+containers: $(VENV)/.dev ## build the image, run compose.yaml and a campaign in it (as root; deploy/containers)
+	$(BIN)/python -m deploy.containers $(ARGS)
 
 test: $(VENV)/.dev   ## run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)

@@ -30,7 +30,7 @@ from benchmarks.years_lived import lived
 from ldfi.experiments.control import folding
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.process.config import Config
-from ldfi.experiments.store import checkpoints
+from ldfi.experiments.store import bygone, checkpoints
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.retention import Retention, prune
 
@@ -58,7 +58,9 @@ def prune_all(database: Database, now: float) -> dict[str, float]:
     times.append(time.perf_counter())
     checkpoints.prune(database, now - days("keep_runs_days"), now, "ldfi prune")
     times.append(time.perf_counter())
-    parts = ("what is old", "lessons", "records of runs")
+    bygone.prune(database, now - days("keep_experiments_days"), now, "ldfi prune")
+    times.append(time.perf_counter())
+    parts = ("what is old", "lessons", "records of runs", "experiments")
     return {name: end - begin for name, (begin, end) in zip(parts, pairwise(times), strict=True)}
 
 

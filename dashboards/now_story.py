@@ -97,7 +97,7 @@ def now_story(session: Session, engine: Engine, tz: ZoneInfo, now: float | None 
     findings = _findings(session)
     state = engine.scheduler.state
     campaigns = list(state.campaigns.values())
-    edges = len(engine.board.edges(now))
+    edges = engine.board.edges(now)
     must = acts(
         findings, campaigns, state.halted, _halt(session, state.halted), state.breach, edges,
         callees_of,

@@ -1,14 +1,15 @@
 """Allowances: how many devices this edge has treated, and for which it may still do so.
 
-The control plane gives every edge a part of what an experiment may treat in all. A device is
-counted *before* its stamped request goes on, under a lock, and never twice; so the number here is
-never smaller than the number of devices that were treated, whatever crashes when.
+The control plane gives an edge a part of what an experiment may treat in all, or lets it ask for
+each device (:mod:`ldfi.fit.asking`). A device is counted *before* its stamped request goes on,
+under a lock, and never twice; so the number here is never smaller than the number of devices that
+were treated, whatever crashes when.
 
-An experiment whose allowance is used up enrols nobody any more, in *either* arm: to close one arm
-alone would compare devices of different moments. Whoever is enrolled stays enrolled.
+An experiment whose allowance is used up enrols nobody any more without asking, in *either* arm: to
+close one arm alone would compare devices of different moments. Whoever is enrolled stays enrolled.
 
 Allowances are given bit by bit, as it becomes known how those before have fared, and to the edges
-that have somebody to treat: an edge that had to turn a device away says so.
+that have somebody to treat: an edge that cannot ask, and had to turn a device away, says so.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class _Enrolment:
     wants: bool = False
     told: bool = False
     """Whether the control plane knows that it wants more."""
+    frozen: bool = False
+    """Whether a report was written after it had left the lease."""
     devices: dict[Arm, set[int]] = field(
         default_factory=lambda: {"treatment": set(), "control": set()}
     )
@@ -72,7 +75,9 @@ class _Enrolment:
     def urgent(self) -> bool:
         if not self.armed:
             return True
-        return (self.closed and self.used != self.reported) or (self.wants and not self.told)
+        if self.closed and self.members and self.used != self.reported:
+            return True
+        return self.wants and not self.told
 
     def allow(self, members: int | None) -> None:
         if members != self.members:
@@ -103,9 +108,14 @@ class Allowances:
         enrolment = self._enrolments.get(experiment)
         return enrolment is not None and mark in enrolment.devices[arm]
 
-    def admit(self, experiment: str, arm: Arm, mark: int) -> bool:
+    def closed(self, experiment: str) -> bool:
+        """Tell whether nobody new may be enrolled here without asking, in either arm."""
+        enrolment = self._enrolments.get(experiment)
+        return enrolment is None or enrolment.closed
+
+    def admit(self, experiment: str, arm: Arm, mark: int, *, granted: bool = False) -> bool:
         """Tell whether a device may be stamped; it is counted when it is admitted for the first
-        time."""
+        time. ``granted``: it was asked for."""
         with self._lock:
             enrolment = self._enrolments.get(experiment)
             if enrolment is None or not enrolment.armed:
@@ -113,8 +123,9 @@ class Allowances:
             devices = enrolment.devices[arm]
             if mark in devices:
                 return True
-            if enrolment.closed or self._remembered >= MAX_DEVICES:
-                enrolment.wants |= enrolment.closed and arm == "treatment"
+            closed = enrolment.closed and not granted
+            if closed or self._remembered >= MAX_DEVICES:
+                enrolment.wants |= closed and arm == "treatment"
                 return False
             devices.add(mark)
             self._remembered += 1
@@ -128,6 +139,7 @@ class Allowances:
             report: dict[str, Enrolled] = {}
             room = MAX_REPORT
             for experiment, enrolment in pressing:
+                enrolment.frozen = not enrolment.armed
                 if enrolment.size or enrolment.wants:
                     room -= len("".join(written({experiment: enrolment.enrolled}).values())) + 3
                     if room < 0:
@@ -144,8 +156,18 @@ class Allowances:
                     continue
                 enrolment.reported = enrolled.treatment
                 enrolment.told = enrolled.wants
-                if not enrolment.armed:
+                if enrolment.frozen and not enrolment.armed:
                     self._forget(experiment)
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is a lease to keep, or something to tell: somebody is enrolled, or may be
+        without asking."""
+        with self._lock:
+            return any(
+                each.size or each.wants or (each.armed and each.members != 0)
+                for each in self._enrolments.values()
+            )
 
     @property
     def urgent(self) -> bool:

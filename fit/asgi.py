@@ -7,16 +7,18 @@ or the sampling decision comes before the stamp, and the stamp is never read.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import lru_cache, partial
 from typing import Any
 
 from ldfi.fit import baggage, runtime
 from ldfi.fit.arrival import leave_word
+from ldfi.fit.asking import Question
 from ldfi.fit.body import allowed, peeked, readable
 from ldfi.fit.chosen import chosen, told
-from ldfi.fit.edge import DEVICE_HEADER, Edge
+from ldfi.fit.edge import DEVICE_HEADER, Decision, Edge
 from ldfi.fit.features import READ, Features, chosen_features, request_features
 from ldfi.fit.poll import RulesPoll
 
@@ -53,7 +55,7 @@ class EdgeMiddleware:
                 with suppress(Exception):
                     runtime.swallow()
             try:
-                scope = self._admitted(scope, body)
+                scope = await self._admitted(scope, body)
             except Exception:
                 with suppress(Exception):
                     runtime.swallow()
@@ -70,17 +72,42 @@ class EdgeMiddleware:
         }
         return readable(headers) and self._edge.asks_for_bodies(_header(scope, _DEVICE))
 
-    def _admitted(self, scope: Scope, body: bytes | None = None) -> Scope:
+    async def _admitted(self, scope: Scope, body: bytes | None = None) -> Scope:
         with suppress(Exception):
             leave_word(_told(scope["headers"]))
         inbound = _header(scope, _BAGGAGE)
         if scope["type"] == "http":
             device = _header(scope, _DEVICE)
             features = partial(_features, scope, self._edge.wanted, body)
-            onward = self._edge.baggage_onward(inbound, device, features)
+            onward = await _decided(self._edge, self._edge.decide(inbound, device, features))
         else:
             onward = self._edge.baggage_onward(inbound)
         return scope if onward == inbound else _with_baggage(scope, onward)
+
+
+async def _decided(edge: Edge, decision: Decision) -> str:
+    """Drive a decision. What it asks is asked in a thread, for the event loop must not wait;
+    without a loop of asyncio's (trio) it waits all the same, for 20 ms at most."""
+    with closing(decision):
+        try:
+            question = next(decision)
+            while True:
+                question = decision.send(await _answered(edge, question))
+        except StopIteration as decided:
+            header: str = decided.value
+            return header
+
+
+async def _answered(edge: Edge, question: Question) -> bool:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return edge.ask(question)
+    asked = loop.run_in_executor(edge.threads, edge.ask, question)
+    try:
+        return await asyncio.wait_for(asked, question.left)
+    except TimeoutError:
+        return False
 
 
 def _told(headers: Iterable[tuple[bytes, bytes]]) -> Features:

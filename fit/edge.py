@@ -11,6 +11,10 @@ in is the ``baggage`` header as the client sent it, what comes out is the header
 
 Whatever fails in here, the request goes on, unstamped; and if it could not be read what a client
 sent, that is left out.
+
+Where the allowance is used up that this process has, the service is asked for one more device. The
+decision is a generator for that: it yields what it wants to know, and whoever drives it (a thread
+that may wait, an event loop that may not) sends the answer.
 """
 
 from __future__ import annotations
@@ -18,10 +22,13 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from concurrent.futures import Executor
+from typing import NamedTuple
 
 from ldfi.fit import arrival, baggage, runtime
 from ldfi.fit.allocation import mark_of
+from ldfi.fit.asking import Question
 from ldfi.fit.clock import steady
 from ldfi.fit.context import Arm, encode
 from ldfi.fit.features import Features
@@ -34,6 +41,19 @@ from ldfi.fit.scenario import admits
 DEVICE_HEADER = "x-device-id"
 
 _REMEMBERED = 1000
+
+Decision = Generator[Question, bool, str]
+"""A decision under way: it yields what it asks the service, takes the answer, and returns the
+``baggage`` header with which a request goes on."""
+
+
+class _Place(NamedTuple):
+    """Where a device falls."""
+
+    rule: Rule
+    arm: Arm
+    mark: int
+    device: str
 
 
 class Edge:
@@ -60,21 +80,44 @@ class Edge:
     def baggage_onward(
         self, inbound: str, device: str = "", features: Callable[[], Features] | None = None
     ) -> str:
-        """Write the ``baggage`` header with which a request goes on; empty for none.
+        """Write the ``baggage`` header with which a request goes on; empty for none. It may wait
+        for the service, for 20 ms at most.
 
         ``features`` is called only for devices that an experiment claims; None where the request
         is of a kind that is never stamped. Raises nothing.
         """
+        decision = self.decide(inbound, device, features)
+        try:
+            question = next(decision)
+            while True:
+                question = decision.send(self.ask(question))
+        except StopIteration as decided:
+            header: str = decided.value
+            return header
+
+    def decide(
+        self, inbound: str, device: str = "", features: Callable[[], Features] | None = None
+    ) -> Decision:
+        """Decide on a request as :meth:`baggage_onward` does, which asks by itself."""
         header, ours = _screened(inbound, device)
         if ours or features is None:
             return header
         try:
-            return self._stamped(header, device, features)
+            return (yield from self._stamped(header, device, features))
         except Exception:
             runtime.swallow()
             return header
 
-    def _stamped(self, header: str, device: str, features: Callable[[], Features]) -> str:
+    @property
+    def threads(self) -> Executor | None:
+        """Where an event loop has questions asked."""
+        return self._poll.threads if self._poll is not None else None
+
+    def ask(self, question: Question) -> bool:
+        """Ask the service, and wait for its answer. Raises nothing."""
+        return self._poll is not None and self._poll.ask(question)
+
+    def _stamped(self, header: str, device: str, features: Callable[[], Features]) -> Decision:
         active, poll = runtime.active(), self._poll
         if active is None or poll is None:
             return header
@@ -88,11 +131,34 @@ class Edge:
         if claimed is None:
             return header
         rule, arm = claimed
+        place = _Place(rule, arm, mark, device)
+        known = poll.allowances.knows(rule.experiment, arm, mark)
+        if known or not (poll.asks.answered and poll.allowances.closed(rule.experiment)):
+            return self._enrolled(header, active, poll, lease, place)
+        with poll.asking(rule.experiment, arm, lease.version) as question:
+            if question is None or not (yield question):
+                return header
+            return self._enrolled(header, active, poll, poll.lease(), place, granted=True)
+
+    def _enrolled(
+        self,
+        header: str,
+        active: Runtime,
+        poll: RulesPoll,
+        lease: Lease,
+        place: _Place,
+        *,
+        granted: bool = False,
+    ) -> str:
+        """Stamp a request, and count its device, if it may be."""
+        if lease.ends <= steady():
+            return header
+        rule, arm, mark, device = place
         stamped = baggage.with_entry(header, self._stamp(active, lease, rule, arm, device))
         if len(stamped) > baggage.MAX_LENGTH:
             return header
         again = poll.allowances.knows(rule.experiment, arm, mark)
-        if not poll.allowances.admit(rule.experiment, arm, mark):
+        if not poll.allowances.admit(rule.experiment, arm, mark, granted=granted):
             return header
         if again:
             arrival.note_again()

@@ -1,9 +1,12 @@
-"""The edge's line to the control plane: a long poll in a thread of its own.
+"""The edge's line to the control plane: two threads that never block a request or raise into one.
 
-It never blocks a request and never raises into one. It fetches the rules, as a lease, and reports
-how many devices this edge has treated. While the line is down it tries again, ever more slowly, and
-the lease it holds runs out by itself. A forked worker starts over: a name, counts and a thread of
-its own, and no lease before it has been given one.
+One *listens*: it holds a stream of offers, the rules as they are, upon which nobody may act yet.
+The other *keeps*: while somebody is enrolled here, or may be, it fetches the rules as a lease, over
+and over, and reports how many devices this edge has treated. A service that knows no streams
+answers the first as it answers the second, and then the first does all of it.
+
+While the line is down both try again, ever more slowly, and the lease runs out by itself. A forked
+worker starts over: a name, counts and threads of its own, and no lease before it was given one.
 """
 
 from __future__ import annotations
@@ -14,9 +17,13 @@ import logging
 import os
 import random
 import secrets
+import socket
 import threading
 import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from http.client import HTTPResponse
 from typing import Final
 from urllib.parse import quote
 from weakref import WeakSet
@@ -24,7 +31,9 @@ from weakref import WeakSet
 from opentelemetry import context
 
 from ldfi.fit.allowance import Allowances, Enrolled, written
+from ldfi.fit.asking import Asks, Question
 from ldfi.fit.clock import steady
+from ldfi.fit.context import Arm
 from ldfi.fit.errors import MalformedRules
 from ldfi.fit.rules import Lease, read_lease
 
@@ -42,6 +51,12 @@ LONGEST_RETRY_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 5.0
 """How much later than asked for an answer may come."""
 
+SILENT_SECONDS: Final = 25.0
+"""A stream on which nothing came for so long is dead; the service says something every ten."""
+
+ASKING_THREADS: Final = 4
+"""Threads that ask for an event loop; they are started by the first devices that are asked for."""
+
 MAX_DOCUMENT: Final = 4 * 1024 * 1024
 """Bytes. More is no answer to this question."""
 
@@ -52,6 +67,7 @@ class RulesPoll:
     """Holds the current lease and the allowances. ``url`` is the service's, ``token`` its key."""
 
     allowances: Allowances
+    asks: Asks
 
     def __init__(self, url: str, token: str) -> None:
         self._url = url.rstrip("/")
@@ -75,25 +91,63 @@ class RulesPoll:
     def _begin(self) -> None:
         self.edge = secrets.token_hex(8)
         self.allowances = Allowances()
+        self.asks = Asks(self._url, self._token, self.edge)
         self._lease = _QUIET
         self._answer = (b"", _QUIET)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._keeper: threading.Thread | None = None
+        self._offered = False
+        self._stream: HTTPResponse | None = None
+        self._needed = threading.Event()
+        self.threads = ThreadPoolExecutor(ASKING_THREADS, "fit-ask")
 
     def lease(self) -> Lease:
-        """Return the rules in force; the empty lease when the last one has run out."""
+        """Return the rules in force, or on offer (their lease has run out, or is none yet); the
+        empty lease where there is neither."""
         lease = self._lease
-        return lease if lease.rules and lease.ends > steady() else _QUIET
+        return lease if lease.rules and (self._offered or lease.ends > steady()) else _QUIET
 
     def hold(self, lease: Lease) -> None:
         """Put a lease in force in place of the current one; nothing happens once stopped."""
         with self._lock:
-            if not self._stopped.is_set():
+            if not self._stopped.is_set() and not _older(lease.version, self._lease.version):
                 self.allowances.renew(lease.rules)
                 self._lease = lease
 
+    def offer(self, rules: Lease) -> None:
+        """Know these rules, and go on acting upon the current lease for as long as it lasts."""
+        with self._lock:
+            if not self._stopped.is_set() and not _older(rules.version, self._lease.version):
+                self.allowances.renew(rules.rules)
+                self._lease = replace(rules, ends=self._lease.ends)
+                self._offered = True
+        if self.allowances.busy:
+            self.keep()
+
+    @contextlib.contextmanager
+    def asking(self, experiment: str, arm: Arm, version: str) -> Iterator[Question | None]:
+        """Begin to ask for a device, as :meth:`ldfi.fit.asking.Asks.asking` does; what came of it
+        is told the service afterwards."""
+        try:
+            with self.asks.asking(experiment, arm, version) as question:
+                yield question
+        finally:
+            self.keep()
+
+    def ask(self, question: Question) -> bool:
+        """Ask whether one more device may be enrolled, for 20 ms at most. Raises nothing."""
+        granted = self.asks.ask(question)
+        if granted is None:
+            return False
+        with self._lock:
+            if self._lease.version != question.version or self._stopped.is_set():
+                return False
+            self._lease = replace(self._lease, ends=max(self._lease.ends, granted.ends))
+        return True
+
     def start(self) -> None:
-        """Start polling; does nothing when it has been started already."""
+        """Start listening; does nothing when that has been started already."""
         if self._thread is None:
             self._start()
 
@@ -104,25 +158,51 @@ class RulesPoll:
                 thread.start()
                 self._thread = thread
 
+    def keep(self) -> None:
+        """Have the lease kept, and told what is to be told: somebody is enrolled, or an ask has
+        come to an end."""
+        self._needed.set()
+        if self._keeper is None:
+            self._start_keeper()
+
+    def _start_keeper(self) -> None:
+        with self._lock:
+            if self._keeper is None and not self._stopped.is_set():
+                keeper = threading.Thread(target=self._run_keeper, name="fit-lease", daemon=True)
+                keeper.start()
+                self._keeper = keeper
+
     def stop(self) -> None:
         """Stop polling and drop the lease."""
         with self._lock:
             self._stopped.set()
             self._lease = _QUIET
+        self._needed.set()
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        self.asks.close()
+        with contextlib.suppress(Exception):  # it may have ended meanwhile
+            if self._stream is not None:
+                _hang_up(self._stream)
 
     def _run(self) -> None:
+        self._again_and_again(self._listen)
+
+    def _run_keeper(self) -> None:
+        self._again_and_again(self._keep_up)
+
+    def _again_and_again(self, work: Callable[[], None]) -> None:
         context.attach(context.set_value("suppress_instrumentation", True))
         failures = 0
         while not self._stopped.is_set():
-            asked_at = steady()
+            began = steady()
             try:
-                self._ask()
+                work()
             except Exception as error:
                 failures += 1
                 self._complain(error, failures)
             else:
                 failures = 0
-            pause = _backoff(failures) if failures else SHORTEST_SECONDS - (steady() - asked_at)
+            pause = _backoff(failures) if failures else SHORTEST_SECONDS - (steady() - began)
             self._stopped.wait(max(0.0, pause))
 
     def _complain(self, error: Exception, failures: int) -> None:
@@ -130,42 +210,108 @@ class RulesPoll:
         with contextlib.suppress(Exception):  # a host's log handler may fail
             _log.log(level, "no rules from %s: %s", self._url, error)
 
-    def _ask(self) -> None:
-        report = self.allowances.report()
-        asked_at = steady()
-        body = self._fetch(report)
+    def _listen(self) -> None:
+        """Hold a stream of offers until it ends. An older service answers with a lease instead."""
+        report, settled, asked_at = self.allowances.report(), self.asks.settled, steady()
         try:
-            lease = self._read(body, asked_at)
+            with self._open(report, settled, "text/event-stream, application/json;q=0.9") as answer:
+                self._stream = answer
+                self.asks.answered = answer.headers.get_content_type() == "text/event-stream"
+                if not self.asks.answered:
+                    self._take(answer.read(MAX_DOCUMENT + 1), report, settled, asked_at)
+                    return
+                for body in _events(answer):
+                    self.offer(self._read(body))
+        finally:
+            self._offered, self._stream = False, None
+
+    def _keep_up(self) -> None:
+        """Fetch a lease and report, while there is anything to keep or to tell."""
+        if not (self.allowances.busy or self.asks.untold) or not self.asks.answered:
+            self._needed.wait()
+            self._needed.clear()
+            return
+        self._ask()
+
+    def _ask(self) -> None:
+        """Report, and fetch a lease."""
+        # first what is settled, then who is enrolled: that of these asks is in it
+        settled = self.asks.settled
+        report, asked_at = self.allowances.report(), steady()
+        with self._open(report, settled, "application/json") as answer:
+            body = answer.read(MAX_DOCUMENT + 1)
+        self._take(body, report, settled, asked_at)
+
+    def _take(
+        self, body: bytes, report: dict[str, Enrolled], settled: int, asked_at: float
+    ) -> None:
+        try:
+            lease = self._read(body)
         except MalformedRules:
             self._lease = _QUIET  # perhaps it said stop
             raise
         self.allowances.settle(report)
-        self.hold(lease)
+        self.asks.told(settled)
+        self.hold(replace(lease, ends=asked_at + lease.ends))
 
-    def _fetch(self, report: dict[str, Enrolled]) -> bytes:
+    def _open(self, report: dict[str, Enrolled], settled: int, accept: str) -> HTTPResponse:
         wait = self._wait()
         query = f"version={quote(self._lease.version, safe='')}&wait={wait}&edge={self.edge}"
         query += "".join(f"&{name}={value}" for name, value in written(report).items())
+        streams = accept.startswith("text")
+        if not streams:  # services that know no streams refuse parameters that they do not know
+            query += f"&asked={settled}&late={self.asks.late()}" if self.asks.answered else ""
         request = urllib.request.Request(  # noqa: S310 - the operator's own URL
             f"{self._url}/api/v1/edge/rules?{query}",
-            headers={"Authorization": f"Bearer {self._token}", "Accept": "application/json"},
+            headers={"Authorization": f"Bearer {self._token}", "Accept": accept},
         )
-        with _opener.open(request, timeout=wait + ANSWER_SECONDS) as response:
-            body: bytes = response.read(MAX_DOCUMENT + 1)
-        return body
+        timeout = SILENT_SECONDS if streams else wait + ANSWER_SECONDS
+        answer: HTTPResponse = _opener.open(request, timeout=timeout)
+        return answer
 
     def _wait(self) -> float:
         if self.allowances.urgent:
             return 0.0
         return ARMED_WAIT_SECONDS if self._lease.rules else WAIT_SECONDS
 
-    def _read(self, body: bytes, asked_at: float) -> Lease:
-        """Read an answer; rules that have not changed, byte for byte, are not built anew."""
+    def _read(self, body: bytes) -> Lease:
+        """Read rules whose lease begins at nought; those that have not changed, byte for byte, are
+        not built anew."""
         known, lease = self._answer
         if body != known:
             lease = _parse(body)
             self._answer = (body, lease)
-        return replace(lease, ends=asked_at + lease.ends)
+        return lease
+
+
+def _hang_up(stream: HTTPResponse) -> None:
+    """End a stream that another thread waits for."""
+    with socket.socket(fileno=os.dup(stream.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
+
+
+def _events(stream: HTTPResponse) -> Iterator[bytes]:
+    """Read the data of each event of a stream (WHATWG, *Server-sent events*)."""
+    data: list[bytes] = []
+    size = 0
+    while line := stream.readline(MAX_DOCUMENT + 1):
+        size += len(line)
+        if size > MAX_DOCUMENT:
+            raise MalformedRules(f"rules not understood: more than {MAX_DOCUMENT} bytes")
+        line = line.rstrip(b"\r\n")
+        if line.startswith(b"data:"):
+            data.append(line.removeprefix(b"data:").removeprefix(b" "))
+        elif not line:
+            if data:
+                yield b"\n".join(data)
+            data, size = [], 0
+
+
+def _older(version: str, than: str) -> bool:
+    """Tell whether a version came before another one of the same start of the service."""
+    (epoch, _, number), (known, _, newest) = version.rpartition("-"), than.rpartition("-")
+    numbers = number.isdecimal() and newest.isdecimal()
+    return epoch == known and numbers and int(number) < int(newest)
 
 
 def _parse(body: bytes) -> Lease:

@@ -63,7 +63,7 @@ def unbound(
     by_name = {each.experiment: each for each in records}
     by_trace = {trace: each for each in records for trace, _ in each.traces.named}
     there = Counter(verdict for each in records for verdict in _may_be_called(each))
-    there.update(each.verdict for each in pruned if each.verdict is not None)
+    there.update(verdict for each in pruned for verdict in _may_have_been_called(each))
     twice = _twice([*records, *pruned])
     for number, claims in enumerate(groups):
         yield from ((True, said) for said in _shared(claims))
@@ -122,6 +122,13 @@ def _may_be_called(record: AnyRecord) -> set[str]:
     """Give what a run may be called: one in which bystanders were hurt may have been of harm."""
     suspicious = record.verdict == UNDECIDED and record.overruled == "bystanders"
     return {*filter(None, [record.verdict]), *(["harmful"] if suspicious else [])}
+
+
+def _may_have_been_called(left: Remains) -> set[str]:
+    """Give the same of a run that was pruned. Of an undecided one it is only on record what fired
+    where bystanders were hurt."""
+    suspicious = left.verdict == UNDECIDED and bool(left.fired)
+    return {*filter(None, [left.verdict]), *(["harmful"] if suspicious else [])}
 
 
 def _twice(records: Iterable[AnyRecord | Remains]) -> Twice:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from ldfi.proof import merkle
@@ -78,10 +79,25 @@ class Remains:
 
 
 def remains_root(remains: Iterable[Remains]) -> bytes:
-    """Give the root of the tree over remains, in the order of their numbers."""
-    listed = sorted(remains, key=lambda each: each.number)
-    leaves = [merkle.leaf(canonical(each.said())) for each in listed]
-    return merkle.root(len(leaves), merkle.lookup(leaves))
+    """Give the root of the tree over remains, in the order of their numbers. The entries are what
+    :meth:`Remains.said` says; there are many, so what is often the same is written down once."""
+    written = lru_cache(maxsize=10_000)(canonical)
+    return merkle.root_of(
+        [
+            merkle.leaf(
+                b'{"fired":%b,"hypothesis":%b,"index":%d,"leaf":"%b","number":%d,"verdict":%b}'
+                % (
+                    written(each.fired),
+                    written(each.hypothesis),
+                    each.index,
+                    each.hashed.hex().encode(),
+                    each.number,
+                    written(each.verdict),
+                )
+            )
+            for each in sorted(remains, key=lambda each: each.number)
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,16 @@ def lookup(leaves: Sequence[bytes]) -> Node:
     return node
 
 
+def root_of(leaves: Sequence[bytes]) -> bytes:
+    """Work out the root over the hashes of leaves, and keep no node: what has no other to its
+    right goes up as it is."""
+    row = list(leaves) or [EMPTY]
+    while len(row) > 1:
+        pairs = [joined(row[place], row[place + 1]) for place in range(0, len(row) - 1, 2)]
+        row = [*pairs, row[-1]] if len(row) & 1 else pairs
+    return row[0]
+
+
 def replaced(number: int, size: int, hashed: bytes, node: Node) -> list[tuple[int, int, bytes]]:
     """List the nodes (level, index, hash) that change where leaf ``number`` of ``size`` becomes
     another or is added as the last, from itself up to the root.

@@ -29,6 +29,7 @@ from typing import Self
 
 from ldfi.fit.allocation import mark_of
 from ldfi.fit.allowance import Allowances
+from ldfi.fit.asking import Numbers
 from ldfi.fit.context import Arm
 from ldfi.fit.features import Features
 from ldfi.fit.rules import Lease, Rule, read_lease
@@ -128,13 +129,17 @@ class Edge:
     cut_off: bool = False
     lease: Lease = field(default_factory=Lease)
     allowances: Allowances = field(default_factory=Allowances)
+    numbers: Numbers = field(default_factory=Numbers)
+    engine: Engine | None = None
+    """Whom it asks; that of its last poll."""
 
     def poll(self, engine: Engine, now: float) -> None:
         """Report to the service and take its rules, as over HTTP."""
         if self.cut_off:
             return
-        report = self.allowances.report()
-        engine.board.heard(self.name, self.lease.version, report, now)
+        self.engine = engine
+        report, settled = self.allowances.report(), self.numbers.settled
+        engine.board.heard(self.name, self.lease.version, report, now, asked=settled)
         self.allowances.settle(report)
         self.lease = read_lease(engine.board.lease(self.name, now), now)
         self.allowances.renew(self.lease.rules)
@@ -156,8 +161,22 @@ class Edge:
         rule, arm = claimed
         mark = mark_of(device)
         again = self.allowances.knows(rule.experiment, arm, mark)
-        admitted = self.allowances.admit(rule.experiment, arm, mark)
+        granted = False
+        if not again and self.allowances.closed(rule.experiment):
+            granted = self._ask(rule.experiment, arm, now)
+            if not granted:
+                return None
+        admitted = self.allowances.admit(rule.experiment, arm, mark, granted=granted)
         return (rule, arm, again) if admitted else None
+
+    def _ask(self, experiment: str, arm: Arm, now: float) -> bool:
+        """Ask for one more device, as over HTTP."""
+        if self.cut_off or self.engine is None:
+            return False
+        board, number = self.engine.board, self.numbers.begin()
+        granted = board.ask(self.name, experiment, arm, number, now)
+        self.numbers.end(number)
+        return granted and board.version == self.lease.version
 
 
 class World:

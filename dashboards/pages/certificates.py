@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -12,6 +14,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, load_only
 
 from ldfi.dashboards.class_story import Stand, stand_of
+from ldfi.dashboards.evidence_kept import KEPT, EvidenceKept, evidence_kept
+from ldfi.dashboards.proved import STANDINGS, Proved, headline
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api.auth import Viewer
@@ -19,7 +23,9 @@ from ldfi.experiments.api.documents import Id
 from ldfi.experiments.api.pagination import Cursor, page
 from ldfi.experiments.api.service import Db, Running, live_campaign
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.store import campaigns
+from ldfi.experiments.domain.settings import DEFAULTS
+from ldfi.experiments.store import campaigns, chain
+from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow
 
 router = APIRouter(route_class=PageRoute)
@@ -55,8 +61,11 @@ class CampaignCertificates:
 
 
 @router.get("/certificates")
-async def listing(request: Request, db: Db, _caller: Viewer, cursor: Cursor = None) -> Response:
-    """List every campaign, newest first."""
+async def listing(
+    request: Request, engine: Running, db: Db, _caller: Viewer, cursor: Cursor = None
+) -> Response:
+    """Say of the busiest kinds of request what is shown, and on what that rests; and list every
+    campaign, newest first."""
     columns = (
         CampaignRow.id,
         CampaignRow.name,
@@ -68,7 +77,38 @@ async def listing(request: Request, db: Db, _caller: Viewer, cursor: Cursor = No
     query = select(CampaignRow).options(load_only(*columns))
     with db.read() as session:
         found = page(session, query, CampaignRow.created_at, CampaignRow.id, cursor)
-    return rendered(request, "certificates.html", found=found)
+        head = chain.bare_head_of(session)
+    proved = await _proved(engine, db, evidence_kept(request))
+    return rendered(
+        request,
+        "certificates.html",
+        found=found,
+        title=headline(proved),
+        proved=proved,
+        standings=STANDINGS,
+        bounds=DEFAULTS,
+        most=KEPT,
+        head=head,
+        first=cursor is None,
+    )
+
+
+async def _proved(engine: Engine, db: Database, kept: EvidenceKept) -> list[Proved]:
+    """Gather what is shown of the busiest kinds of request; what is worst comes first."""
+    now = time.time()
+    rates = {name: known.rate(now) for name, known in engine.catalogue.classes.items()}
+    total = sum(rates.values())
+    chosen = sorted(engine.catalogue.classes.values(), key=lambda each: -rates[each.name])[:KEPT]
+    with db.read() as session:
+        evidence = kept.each_of(session, chosen)
+    found = []
+    for each in evidence:
+        name, callees = each.knowledge.name, each.knowledge.traffic.topology.callees
+        share = rates[name] / total if total else 0.0
+        found.append(Proved(name, share, stand_of(each.certificate, callees)))
+        await asyncio.sleep(0)  # the watch goes on in between
+    order = list(STANDINGS)
+    return sorted(found, key=lambda each: (order.index(each.standing), -each.share, each.name))
 
 
 @router.get("/certificates/{campaign_id}")

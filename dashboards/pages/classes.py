@@ -12,9 +12,11 @@ from sqlalchemy.orm import defer
 from ldfi.dashboards.class_story import class_story, point_story
 from ldfi.dashboards.curves import looks_picture
 from ldfi.dashboards.evidence_kept import evidence_kept
+from ldfi.dashboards.now_story import callees
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.roles import ROLES
 from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.tried import tried_of
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Filter, Line
 from ldfi.experiments.api.service import Db, Running
@@ -93,7 +95,7 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
         view=ClassView.of(known, time.time(), engine.scheduler.state.injectors),
         looks=looks_picture(story.looks) if len(story.looks) > 1 else None,
         findings=findings,
-        experiments=experiments,
+        experiments=tried_of(experiments, callees(engine)),
         changes=changes,
         roles=ROLES,
         trace_url=request.app.state.trace_url,

@@ -27,9 +27,11 @@ from ldfi.dashboards.finding_story import callees_of, runs_shown
 from ldfi.dashboards.forms import Submitted
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
 from ldfi.dashboards.links import to_experiment
+from ldfi.dashboards.now_story import callees
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.roles import ROLES, roles_of
 from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.tried import CAME, said_ended, tried_of
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Filter, Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
@@ -40,9 +42,16 @@ from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.errors import NotFound
+from ldfi.experiments.store import experiments as stored
+from ldfi.experiments.store import tallies
 from ldfi.experiments.store.campaigns import definition_from_json
-from ldfi.experiments.store.findings import finding_id
-from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow, FindingRow
+from ldfi.experiments.store.schema import (
+    AuditRow,
+    CampaignRow,
+    ExperimentRow,
+    FindingRow,
+    finding_id,
+)
 
 router = APIRouter(route_class=PageRoute)
 
@@ -68,23 +77,29 @@ async def listing(
     state: Annotated[ExperimentState | None, Query()] = None,
     verdict: Annotated[Verdict | None, Query()] = None,
     request_class: Annotated[Filter, Query()] = None,
+    campaign: Annotated[Filter, Query()] = None,
     cursor: Cursor = None,
 ) -> Response:
-    """List every experiment, newest first."""
+    """List every experiment, newest first, and count what came of them."""
     wanted = {"state": state, "verdict": verdict, "request_class": request_class}
+    chosen = {**wanted, "campaign_id": campaign}
     query = select(ExperimentRow).options(defer(ExperimentRow.lesson))
-    query = query.filter_by(**{name: value for name, value in wanted.items() if value is not None})
+    query = query.filter_by(**{name: value for name, value in chosen.items() if value is not None})
     live = live_experiments(engine)
     with db.read() as session:
         rows = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor)
         views = [ExperimentView.of(row, live.get(row.id)) for row in rows.items]
+        ended = tallies.by_verdict(session)
     return rendered(
         request,
         "experiments.html",
-        experiments=views,
+        title=said_ended(ended),
+        experiments=tried_of(views, callees(engine)),
         following=rows.next,
-        wanted=wanted,
+        wanted={**wanted, "campaign": campaign},
+        ended=ended,
         verdicts=VERDICTS,
+        came=CAME,
     )
 
 
@@ -147,6 +162,7 @@ def _found(session: Session, engine: Engine, experiment_id: str) -> Found:
     row = session.get(ExperimentRow, experiment_id)
     if row is not None:
         return Found(ExperimentView.of(row, live_experiments(engine).get(experiment_id)), row)
+    stored.unless_pruned(session, experiment_id)
     try:
         campaign, experiment = engine.scheduler.state.experiment(experiment_id)
     except NotFound as error:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
-from sqlalchemy import String, cast, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.dashboards.documents import read_as
@@ -117,13 +116,11 @@ async def verify(
 def told(session: Session, engine: Engine, finding_id: str, request: Request) -> FindingStory:
     """Tell everything there is to tell of a finding: four queries. Raises NotFound."""
     row = findings.load(session, finding_id)
-    same = cast(ExperimentRow.hypothesis, String) == json.dumps(sorted(row.faults))
     tried = (
         select(ExperimentRow)
         .where(
-            ExperimentRow.request_class == row.request_class,
             ExperimentRow.ended_at.is_not(None),
-            or_(same, ExperimentRow.id == row.experiment_id),
+            or_(ExperimentRow.tried == row.id, ExperimentRow.id == row.experiment_id),
         )
         .order_by(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc())
         .limit(EVIDENCE)

@@ -13,6 +13,7 @@ from ldfi import kinds
 from ldfi.dashboards.documents import read_as
 from ldfi.dashboards.forms import Form, Submitted
 from ldfi.dashboards.links import to_campaign
+from ldfi.dashboards.planning import Planned, planned
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.zones import viewers_zone
@@ -22,6 +23,7 @@ from ldfi.experiments.api.new_campaign import Day, NewCampaign
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.settings import SETTINGS
+from ldfi.experiments.store.arming import least_members
 
 router = APIRouter(prefix="/campaigns", route_class=PageRoute)
 
@@ -62,39 +64,55 @@ MAX_SIZE: Final = replace(_field("max_size"), choices=_sizes())
 KINDS: Final = replace(_field("kinds"), choices=(*kinds.KINDS, *kinds.WORDS))
 """Those that stand alone are ticked; those that take an argument are typed."""
 
-WHO: Final = _fields(
-    *("members", "member_budget", "treatment", "control", "admission"),
-    *("concurrency", "approve_above"),
-)
+MEMBERS, BUDGET = _fields("members", "member_budget")
+WHO: Final = _fields("treatment", "control", "admission", "concurrency", "approve_above")
 HOW: Final = _fields(
     *("strategy", "max_union", "rule", "delta", "alpha_harmful", "alpha_tolerated"),
     *("min_samples", "fdr", "window", "settle", "apart", "delay", "steady", "guardrail"),
     *("min_traffic", "min_consistency", "rechecks", "on_drift", "seed"),
 )
 CHECKS: Final = _fields("confirm", "verify", "each_kind")
-_TYPED: Final = tuple(field.name for field in (MAX_SIZE, *WHO, *HOW))
+_TYPED: Final = tuple(field.name for field in (MAX_SIZE, MEMBERS, BUDGET, *WHO, *HOW))
 _TICKED: Final = tuple(field.name for field in CHECKS)
 _EMPTY_MEANS_NONE: Final = tuple(name for name in _TYPED if SETTINGS[name].optional)
 
 
 @router.get("/new")
-async def ask(request: Request, engine: Running, _caller: Operator) -> Response:
-    """Show the form, with what the API takes by default."""
-    defaults = NewCampaign.model_validate({}).model_dump(mode="json")
-    values: dict[str, Any] = {name: _shown(value) for name, value in defaults.items()}
+async def ask(request: Request, engine: Running, db: Db, _caller: Operator) -> Response:
+    """Show the form, with what the API takes by default, and what that would cost."""
+    new = NewCampaign.model_validate({})
+    values: dict[str, Any] = {
+        name: _shown(value) for name, value in new.model_dump(mode="json").items()
+    }
     values |= {"timezone": viewers_zone(request).key, "cron": "", "hours": ("", ""), "days": []}
     values |= {"name": "", "classes": [], "patterns": "", "blackouts": [], "more_kinds": ""}
-    return _form(request, engine, values, {})
+    return _form(request, engine, values, {}, plan=await planned(request, new, engine, db))
+
+
+@router.post("/plan")
+async def cost(
+    request: Request, form: Submitted, engine: Running, db: Db, _caller: Operator
+) -> Response:
+    """Say what it would cost; nothing is started."""
+    new, problems = read_as(NewCampaign, _document(form))
+    told = None if new is None else await planned(request, new, engine, db)
+    shown = new is not None or "hx-request" in request.headers  # htmx puts nothing else in place
+    return _form(request, engine, _again(form), problems, 200 if shown else 422, told)
 
 
 @router.post("")
 async def create(
     request: Request, form: Submitted, engine: Running, db: Db, caller: Operator
 ) -> Response:
-    """Start it, or show what is wrong with the form."""
+    """Start it, or show what is wrong with the form; on a few devices first where that was asked
+    for: then its budget is what one experiment needs."""
     new, problems = read_as(NewCampaign, _document(form))
     if new is None:
         return _form(request, engine, _again(form), problems, 422)
+    if form.text("first"):
+        few = least_members(new.settings())
+        new = new.model_copy(update={"member_budget": few})
+        new.model_fields_set.add("member_budget")
     started = await campaigns.start(new, request, engine, db, caller)
     return RedirectResponse(to_campaign(started.id), status_code=303)
 
@@ -158,6 +176,7 @@ def _form(
     values: Mapping[str, Any],
     problems: Mapping[str, str],
     status: int = 200,
+    plan: Planned | None = None,
 ) -> Response:
     blank = {"first": "", "last": "", "why": ""}
     rows = [*values["blackouts"], *[blank] * BLACKOUTS][:BLACKOUTS]
@@ -167,10 +186,13 @@ def _form(
         status,
         values={**values, "blackouts": rows},
         problems=_at_fields(problems),
+        planned=plan,
         classes=sorted(engine.catalogue.classes),
         max_size=MAX_SIZE,
         fault_kinds=KINDS,
         days=get_args(Day),
+        members=MEMBERS,
+        budget=BUDGET,
         who=WHO,
         how=HOW,
         checks=CHECKS,

@@ -92,7 +92,7 @@ async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> R
         audit=audit,
         open_classes=_open_classes(engine),
         classes=len(engine.catalogue.classes),
-        edges=len(engine.board.edges(now)),
+        edges=engine.board.edges(now),
         spans=engine.spans,
         outcomes=engine.outcomes,
     )

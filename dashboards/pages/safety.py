@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -14,9 +15,13 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.experiments.api import safety
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Reason
-from ldfi.experiments.api.service import Db, PerhapsRunning, Running
+from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
+from ldfi.experiments.process.tokens import Caller
 
 router = APIRouter(route_class=PageRoute)
+
+LONGEST: Final = 80
+"""Letters of a page's path that the reason of a halt names."""
 
 
 @router.get("/now")
@@ -40,14 +45,24 @@ async def ask(request: Request, _caller: Operator) -> Response:
 
 @router.post("/halt")
 async def halt(
-    request: Request, form: Submitted, engine: PerhapsRunning, db: Db, caller: Operator
+    request: Request,
+    form: Submitted,
+    engine: PerhapsRunning,
+    relay: Relaying,
+    db: Db,
+    caller: Operator,
 ) -> Response:
-    """Disarm everything at once; nothing starts again before somebody resumes."""
-    why, problems = read_as(Reason, {"reason": form.text("reason")})
+    """Disarm everything at once; nothing starts again before somebody resumes.
+
+    Whoever has ``held`` the button need not say why.
+    """
+    held = form.text("held")
+    said = _held(held, caller) if held else form.text("reason")
+    why, problems = read_as(Reason, {"reason": said})
     if why is None:
         problem = problems["reason"]
         return rendered(request, "halt.html", 422, problem=problem, reason=form.text("reason"))
-    await safety.halt(why, engine, db, caller)
+    await safety.halt(why, engine, relay, db, caller)
     return RedirectResponse("/", status_code=303)
 
 
@@ -56,3 +71,9 @@ async def resume(engine: Running, caller: Operator) -> Response:
     """Let experiments start again."""
     await safety.resume(engine, caller)
     return RedirectResponse("/", status_code=303)
+
+
+def _held(path: str, caller: Caller) -> str:
+    """Say who has held the button, and on which page; no path is so odd that nothing is halted."""
+    page = "".join(each for each in unquote(path) if each.isprintable())
+    return f"{caller.name} held the button on {page[:LONGEST]}"

@@ -27,7 +27,8 @@ STOP_SECONDS = 20.0
 class Collector:
     """One Collector. It can be killed, and started again on the same ports.
 
-    ``more``: configuration laid over ours. ``variables``: what collector.yaml reads.
+    ``more``: configuration laid over ours. ``variables``: what collector.yaml reads. Its queue on
+    disk is beside its ``log``.
     """
 
     binary: Path
@@ -36,8 +37,8 @@ class Collector:
     variables: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     health: int = field(default_factory=free_port)
+    metrics: int = field(default_factory=free_port)
     _grpc: int = field(default_factory=free_port)
-    _metrics: int = field(default_factory=free_port)
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -54,7 +55,8 @@ class Collector:
             "OTLP_HTTP_PORT": f"{self.port}",
             "OTLP_GRPC_PORT": f"{self._grpc}",
             "HEALTH_PORT": f"{self.health}",
-            "METRICS_PORT": f"{self._metrics}",
+            "METRICS_PORT": f"{self.metrics}",
+            "QUEUE_DIRECTORY": f"{self.log}.queue",
         }
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(

@@ -30,6 +30,9 @@ USER = "ldfi"
 EMPTY = "template1"
 """The template of a database without tables."""
 
+CHOSEN = "LDFI_POSTGRESQL_BIN"
+"""The folder of the programs of one server among several."""
+
 START_SECONDS = 30.0
 _NO_DISK = ("fsync=off", "full_page_writes=off", "listen_addresses=")
 _FAST = ("synchronous_commit=off",)
@@ -161,7 +164,12 @@ def running(killable: bool = False) -> Iterator[Server]:
 
 
 def installed() -> Path:
-    """Find the folder of PostgreSQL's programs. Raises Missing."""
+    """Find the folder of PostgreSQL's programs, the one that ``LDFI_POSTGRESQL_BIN`` names before
+    all others. Raises Missing."""
+    if chosen := os.environ.get(CHOSEN):
+        if not (Path(chosen) / "postgres").exists():
+            raise Missing(f"{CHOSEN}={chosen}: there is no program postgres")
+        return Path(chosen)
     for folder in _folders():
         if all((folder / program).exists() for program in ("initdb", "postgres")):
             return folder

@@ -45,6 +45,7 @@ from ldfi.experiments.process.candidate import Candidate
 from ldfi.experiments.process.election import FileLock, election_of
 from ldfi.experiments.process.ingest import Ingest, worker_of
 from ldfi.experiments.process.leader import note_end
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.store import Database
 from ldfi.experiments.streams.door import Door
@@ -140,11 +141,14 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     service.tokens.database = app.state.database = database
     app.state.forwarder = Forwarder(database)
     stack.push_async_callback(app.state.forwarder.close)
+    relay = app.state.relay = EdgeRelay(app.state.forwarder.leader, service.lease)
+    stack.push_async_callback(relay.close)
+    _beside(stack, relay.run())
     if service.role != "api":
         await _stand(app, service, stack)
     if service.halt_at is not None:
         app.state.halt_door = HaltDoor(
-            service.halt_at, service.tokens, database, lambda: app.state.engine
+            service.halt_at, service.tokens, database, lambda: app.state.engine, relay
         )
         stack.callback(app.state.halt_door.close)
     if service.stream is not None:
@@ -161,6 +165,7 @@ async def _stand(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
 
     def changed(engine: Engine | None) -> None:
         app.state.engine = engine
+        app.state.relay.rest()
 
     election = election_of(service.database)
     candidate = Candidate(service, app.state.database, election, changed)

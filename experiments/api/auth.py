@@ -44,6 +44,8 @@ def enter(request: Request, caller: Caller) -> None:
     """Let somebody who was recognised pass, and count the request. Raises Problem 429."""
     address = _address(request) if caller.role == "devices" else ""
     _limiter(request).take((caller.id, address), _RATES[caller.role])
+    if caller.role == "edge" and (name := request.query_params.get("edge")):
+        _limiter(request).take((caller.id, "edge", name), rate_limit.EDGE)
     request.state.caller = caller
 
 

@@ -1,69 +1,240 @@
-"""What the edges fetch: the rules in force, as a lease; and what they report in asking."""
+"""What the edges fetch: the rules, on offer or as a lease; what they ask; what they report.
+
+Every process serves them: the one that leads from its own board, any other one as a relay.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, cast
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sse_starlette import EventSourceResponse
 
 from ldfi.experiments.api.auth import Edge
 from ldfi.experiments.api.documents import Line
+from ldfi.experiments.api.forward import FORWARDED, no_leader
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.api.service import Running
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.control.fleet import Behind
+from ldfi.experiments.control.rules_board import RulesBoard
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.telemetry import clock
 from ldfi.fit.allowance import Enrolled
+from ldfi.fit.context import Arm
 
 router = APIRouter(prefix="/api/v1/edge", tags=["edge"], route_class=GuardedRoute)
+
+EVENTS: Final = "text/event-stream"
+SAY_SECONDS: Final = 10.0
+"""How often a stream says something when there is nothing to say."""
+
+STREAM_SECONDS: Final = 600.0
+"""After which an edge connects anew: its token is looked at again, and another process may have
+room."""
+
+GRACE_SECONDS: Final = 0.5
+"""For a stream to end when the process does."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _COUNT = re.compile(r"([A-Za-z0-9_-]{1,64}):(\d{1,9})", re.ASCII)
 
 
-@router.get("/rules")
-async def rules(
-    engine: Running,
-    _caller: Edge,
+def _serving(request: Request) -> Engine | EdgeRelay:
+    """Find what serves edges in this process. Raises Problem 503 where another process takes this
+    one for the leader."""
+    engine: Engine | None = request.app.state.engine
+    if engine is not None:
+        return engine
+    if FORWARDED in request.headers:
+        raise no_leader("this process does not lead")
+    relay: EdgeRelay = request.app.state.relay
+    relay.called(request.headers["authorization"].partition(" ")[2].strip())
+    return relay
+
+
+Serving = Annotated[Engine | EdgeRelay, Depends(_serving)]
+
+
+_MANY: Final = 8000
+"""Characters of a parameter with an entry for each experiment."""
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What an edge says of itself when it asks for news."""
+
     edge: Annotated[
-        str, Query(pattern=r"^[a-z0-9]{1,32}$", description="The edge's own name, made at random.")
-    ],
+        str, Query(pattern=r"^[a-z0-9]{1,32}$", description="Its own name, made at random.")
+    ]
     version: Annotated[
         Line, Query(max_length=64, description="The version that the edge holds.")
-    ] = "",
+    ] = ""
     wait: Annotated[
         float, Query(ge=0, le=30, description="Seconds to wait for another version.")
-    ] = 0.0,
+    ] = 0.0
     used: Annotated[
-        str,
-        Query(max_length=8000, description="Devices treated in all: EXPERIMENT:COUNT,…"),
-    ] = "",
+        str, Query(max_length=_MANY, description="Devices treated in all: EXPERIMENT:COUNT,…")
+    ] = ""
     control: Annotated[
         str | None,
-        Query(max_length=8000, description="Devices in control in all: EXPERIMENT:COUNT,…"),
-    ] = None,
+        Query(max_length=_MANY, description="Devices in control in all: EXPERIMENT:COUNT,…"),
+    ] = None
     wants: Annotated[
-        str,
-        Query(max_length=8000, description="Where a device was turned away: EXPERIMENT,…"),
-    ] = "",
-) -> dict[str, Any]:
-    """Hand out the armed rules; waits up to ``wait`` seconds for a version other than
-    ``version``."""
-    report = _report(_counts("used", used), _counts("control", control or ""), wants)
-    engine.board.heard(edge, version, report, clock.now(), mute=control is None)
-    await engine.board.changed_since(version, wait)
-    return engine.board.lease(edge, clock.now())
+        str, Query(max_length=_MANY, description="Where a device was turned away: EXPERIMENT,…")
+    ] = ""
+    asked: Annotated[
+        int | None,
+        Query(ge=0, description="It can ask, and all its asks up to this number are settled."),
+    ] = None
+    late: Annotated[
+        int, Query(ge=0, description="Devices whose ask was not answered in time, in all.")
+    ] = 0
+    behind: Annotated[
+        int | None, Query(ge=0, description="A relay: so many edges are behind it.")
+    ] = None
+    holds: Annotated[
+        Line, Query(max_length=64, description="A relay: the version that all of them hold.")
+    ] = ""
+    kept: Annotated[
+        str, Query(max_length=_MANY, description="A relay: what it may hand on: EXPERIMENT:COUNT,…")
+    ] = ""
+    silent: Annotated[
+        str, Query(max_length=_MANY, description="A relay: where not all said all: EXPERIMENT,…")
+    ] = ""
+
+
+@router.get(
+    "/rules",
+    response_model=dict[str, Any],
+    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
+)
+async def rules(
+    request: Request,
+    serving: Serving,
+    _caller: Edge,
+    said: Annotated[Reported, Depends()],
+) -> Response | dict[str, Any]:
+    """Hand out the armed rules; waits up to ``wait`` seconds for a version other than ``version``.
+
+    Who accepts `text/event-stream` gets each version in an event, as an offer without a lease.
+    """
+    board = serving.board
+    hear(board, said, clock.now())
+    if EVENTS in request.headers.get("accept", ""):
+        return EventSourceResponse(
+            _offers(board, said.edge),
+            ping=SAY_SECONDS,
+            shutdown_event=cast(Any, _Leaving(board)),
+            shutdown_grace_period=GRACE_SECONDS,
+        )
+    await board.changed_since(said.version, said.wait)
+    return board.lease(said.edge, clock.now())
+
+
+class Ask(BaseModel):
+    """May one more device be enrolled?"""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "edge": "k3v9x2m1",
+                    "experiment": "3f1c9a52b7de",
+                    "arm": "treatment",
+                    "ask": 17,
+                    "version": "9b2f41d07c6a",
+                }
+            ]
+        },
+    )
+
+    edge: str = Field(pattern=r"^[a-z0-9]{1,32}$", description="The edge's own name.")
+    experiment: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    arm: Arm
+    ask: int = Field(ge=1, description="Asks of this edge are numbered from 1.")
+    version: Line = Field(max_length=64, description="The version that the edge decided by.")
+
+
+class AskAnswer(BaseModel):
+    """Whether the device is enrolled; for how many seconds since it was asked the edge may act upon
+    the rules, if they are those of this version."""
+
+    granted: bool
+    lease_seconds: float
+    version: str
+
+
+@router.post("/asks")
+async def asks(serving: Serving, _caller: Edge, ask: Ask) -> AskAnswer:
+    """Let an edge enrol one more device, in either arm, where an experiment has room for it."""
+    board, now = serving.board, clock.now()
+    if isinstance(serving, EdgeRelay):
+        granted = await serving.ask(ask.edge, ask.experiment, ask.arm, ask.ask, now)
+    else:
+        granted = board.ask(ask.edge, ask.experiment, ask.arm, ask.ask, now)
+    seconds = board.seconds(now) if granted else 0.0
+    return AskAnswer(granted=granted, lease_seconds=seconds, version=board.version)
+
+
+class _Leaving:
+    """Is told that the process ends, as an event: streams end by themselves then."""
+
+    def __init__(self, board: RulesBoard) -> None:
+        self._board = board
+
+    def set(self) -> None:
+        self._board.close()
+
+
+async def _offers(board: RulesBoard, edge: str) -> AsyncIterator[dict[str, str]]:
+    """Send each version of the rules, until the board is closed or the time is over."""
+    ends = time.monotonic() + STREAM_SECONDS
+    with board.stream(edge, clock.now()):
+        while not board.closed and (left := ends - time.monotonic()) > 0:
+            version = board.version
+            yield {"data": board.offer(edge)}
+            await board.changed_since(version, left)
+
+
+def hear(board: RulesBoard, said: Reported, now: float) -> None:
+    """Tell the board what an edge says. Raises Problem 422."""
+    behind = None
+    if said.behind is not None:
+        silent = _names("silent", said.silent)
+        behind = Behind(said.behind, said.holds, _counts("kept", said.kept), silent)
+    board.heard(
+        said.edge,
+        said.version,
+        _report(_counts("used", said.used), _counts("control", said.control or ""), said.wants),
+        now,
+        mute=said.control is None,
+        asked=said.asked,
+        late=said.late,
+        behind=behind,
+    )
 
 
 def _report(treated: dict[str, int], control: dict[str, int], wants: str) -> dict[str, Enrolled]:
-    wanting = set(filter(None, wants.split(",")))
-    for name in wanting:
-        if not _NAME.fullmatch(name):
-            raise Problem(422, "invalid", f"wants={name!r} is not the name of an experiment")
+    wanting = _names("wants", wants)
     return {
         name: Enrolled(treated.get(name, 0), control.get(name, 0), name in wanting)
         for name in treated.keys() | control.keys() | wanting
     }
+
+
+def _names(parameter: str, text: str) -> set[str]:
+    names = set(filter(None, text.split(",")))
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise Problem(422, "invalid", f"{parameter}={name!r} is not the name of an experiment")
+    return names
 
 
 def _counts(parameter: str, text: str) -> dict[str, int]:

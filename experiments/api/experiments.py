@@ -28,6 +28,7 @@ from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import campaigns as stored
+from ldfi.experiments.store import experiments as on_record
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.experiments.telemetry import clock
@@ -122,6 +123,7 @@ def _view(engine: Engine, db: Database, experiment_id: str) -> ExperimentView:
         row = session.get(ExperimentRow, experiment_id)
         if row is not None:
             return ExperimentView.of(row, live_experiments(engine).get(experiment_id))
+        on_record.unless_pruned(session, experiment_id)
     campaign, experiment = engine.scheduler.state.experiment(experiment_id)
     assert live_campaign(engine, campaign.id) is campaign  # noqa: S101
     return ExperimentView.live(experiment, campaign)

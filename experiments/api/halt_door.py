@@ -34,6 +34,7 @@ from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.safety import Halt
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.errors import Conflict
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.store import switches
 from ldfi.experiments.store.database import Database
@@ -62,7 +63,8 @@ class HaltConnection(PatientConnection):
 
 class HaltDoor:
     """Listens from when it is made until it is closed. ``engine``: that of this process, if it has
-    one just now, which belongs to the loop that runs here. Raises Conflict."""
+    one just now, and ``relay``: what serves its edges if not; both belong to the loop that runs
+    here. Raises Conflict."""
 
     def __init__(
         self,
@@ -70,10 +72,12 @@ class HaltDoor:
         tokens: Tokens,
         database: Database,
         engine: Callable[[], Engine | None],
+        relay: EdgeRelay,
     ) -> None:
         self._listener = _listening(*address)
         self._database = database.reserved()
         self._engine = engine
+        self._relay = relay
         self._engines_loop = asyncio.get_running_loop()
         self._loop = asyncio.SelectorEventLoop()
         self._spare: list[int] = []
@@ -96,6 +100,8 @@ class HaltDoor:
         engine = self._engine()
         if engine is not None:
             self._tell(engine.scheduler.switch.heed, reason)
+        else:
+            self._tell(self._relay.halt)
         try:
             with self._database.change(clock.now(), who) as change:
                 return switches.set_halted(change, reason)

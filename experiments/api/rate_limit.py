@@ -25,7 +25,10 @@ class Rate:
 
 
 PEOPLE: Final = Rate(50, 200)
-EDGES: Final = Rate(200, 1_000)
+EDGES: Final = Rate(5_000, 20_000)
+"""For one token, which all edges of a fleet may share."""
+EDGE: Final = Rate(20, 100)
+"""For one of them, by its name: it asks for rules about once a second."""
 INGEST: Final = Rate(5_000, 10_000)
 DEVICES: Final = Rate(100, 1_000)
 """For one address: all devices share a token, and one must not speak for all."""

@@ -15,7 +15,7 @@ from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Document, Filter, Id, Line, Reason
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
-from ldfi.experiments.api.service import Db, PerhapsRunning, Running
+from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
 from ldfi.experiments.api.views import (
     AuditView,
     GateView,
@@ -118,7 +118,7 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
         halted=engine.scheduler.state.halted,
         guardrail=engine.scheduler.state.breach,
         armed=engine.board.armed(),
-        edges=len(engine.board.edges(now)),
+        edges=engine.board.edges(now),
         hour=Budget(charged=hour, limit=limits.members_per_hour),
         day=Budget(charged=day, limit=limits.members_per_day),
         maintenance=list(map(MaintenanceView.of, engine.scheduler.state.windows)),
@@ -132,16 +132,20 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
 
 
 @router.post("/halt")
-async def halt(why: Reason, engine: PerhapsRunning, db: Db, caller: Operator) -> Halt:
+async def halt(
+    why: Reason, engine: PerhapsRunning, relay: Relaying, db: Db, caller: Operator
+) -> Halt:
     """Disarm everything at once; nothing starts again before `resume`.
 
     What is halted already stays so, for both reasons. Any process can do this, also while none
-    leads. A leader elsewhere disarms within a second.
+    leads. A leader elsewhere disarms within a second; the edges that this process serves are told
+    at once.
     """
     now = clock.now()
     if engine is not None:
         engine.scheduler.switch.halt(why.reason, caller.name, now)
         return Halt(halted=engine.scheduler.state.halted)
+    relay.halt()
     with db.change(now, caller.name) as change:
         return Halt(halted=switches.set_halted(change, why.reason))
 

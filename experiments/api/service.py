@@ -13,6 +13,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.estimating import Forecast, forecast
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.store import Database
 from ldfi.experiments.telemetry import clock
 
@@ -27,11 +28,19 @@ def _database(request: Request) -> Database:
     return database
 
 
+def _relay(request: Request) -> EdgeRelay:
+    relay: EdgeRelay = request.app.state.relay
+    return relay
+
+
 Running = Annotated[Engine, Depends(engine_of)]
 """The engine. Where this process has none, the request goes to the one that has."""
 
 PerhapsRunning = Annotated[Engine | None, Depends(_engine_if_here)]
 """The engine, for routes that any process can answer without."""
+
+Relaying = Annotated[EdgeRelay, Depends(_relay)]
+"""What serves the edges of this process while it has no engine."""
 
 Db = Annotated[Database, Depends(_database)]
 

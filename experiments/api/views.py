@@ -37,7 +37,7 @@ class ClassProgress(View):
     finished: bool
     open: int = Field(description="Minimal hypotheses that are still open.")
     findings: list[list[str]]
-    waiting: str | None = Field(None, description="Why nothing is tried on it just now.")
+    waiting: str | None = Field(default=None, description="Why nothing is tried on it just now.")
     running: ExperimentView | None = None
 
     @classmethod
@@ -68,7 +68,8 @@ class LeftOpenView(View):
         description="Points at which nothing ever fired; they were not tried again in this run."
     )
     unreached: dict[str, str] = Field(
-        {}, description="Points without an injector, which were not tried, and what to install."
+        default={},
+        description="Points without an injector, which were not tried, and what to install.",
     )
     words: str = Field(description="The same, for people.")
 
@@ -158,15 +159,19 @@ class CampaignView(View):
     next_run_at: float | None
     ended_at: float | None
     ending: EndingView | None = Field(
-        None,
+        default=None,
         description="How the last run ended; null while one goes on, and where it was stopped.",
     )
-    experiments: int = Field(0, description="Experiments armed in this run.")
-    exposed_members: int = Field(0, description="Members charged to this run's experiments.")
-    failed_members: int = Field(0, description="Those of them whose devices reported a failure.")
+    experiments: int = Field(default=0, description="Experiments armed in this run.")
+    exposed_members: int = Field(
+        default=0, description="Members charged to this run's experiments."
+    )
+    failed_members: int = Field(
+        default=0, description="Those of them whose devices reported a failure."
+    )
     waiting: str | None = None
     classes: list[ClassProgress] = []
-    not_yet: dict[str, str] = Field({}, description="Classes not taken up, and why.")
+    not_yet: dict[str, str] = Field(default={}, description="Classes not taken up, and why.")
 
     @classmethod
     def of(

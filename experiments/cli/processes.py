@@ -61,6 +61,10 @@ class Processes:
             raise AssertionError("stdout is a pipe")
         return process.stdout
 
+    def pid(self, name: str) -> int:
+        """Tell the number that the system knows a process by."""
+        return self._running[name].pid
+
     def check(self) -> None:
         """Raise ExperimentsError, with the end of its log, when one has died."""
         for name, process in self._running.items():

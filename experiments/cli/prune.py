@@ -30,20 +30,22 @@ def prune(
     keep_details_days: Days = None,
     keep_lessons_days: Days = None,
     keep_runs_days: Days = None,
+    keep_experiments_days: Days = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Drop what is old, and nothing that anything rests on.
 
-    That is audit, notifications and details of experiments. Lessons are folded into what they came
-    to; of records of runs their hashes stay.
+    That is audit, notifications, details of experiments and at last their rows, which stay
+    counted. Lessons are folded into what they came to; of records of runs their hashes stay.
     """
     from ldfi.experiments.cli.signing import signing
     from ldfi.experiments.control import folding
     from ldfi.experiments.process.config import Config
-    from ldfi.experiments.store import checkpoints, retention
+    from ldfi.experiments.store import bygone, checkpoints, retention
     from ldfi.experiments.store.database import Database
     from ldfi.experiments.store.found import as_it_is, must_be_there
+    from ldfi.experiments.store.retention import Pruned
     from ldfi.experiments.telemetry import clock
 
     config = Config.load(
@@ -51,14 +53,25 @@ def prune(
         keep_details_days=keep_details_days,
         keep_lessons_days=keep_lessons_days,
         keep_runs_days=keep_runs_days,
+        keep_experiments_days=keep_experiments_days,
     )
     keep, now = _retention(config), clock.now()
-    lessons, runs = (now - days * DAY for days in (config.keep_lessons_days, config.keep_runs_days))
+    lessons, runs, experiments = (
+        now - days * DAY
+        for days in (config.keep_lessons_days, config.keep_runs_days, config.keep_experiments_days)
+    )
     url, keys = config.database_url.get_secret_value(), signing(config)
     if dry_run:
         with as_it_is(url) as session:
             found = retention.due(session, keep, now)
-            found += [folding.due(session, lessons), checkpoints.due(session, keys, runs)]
+            folded = folding.foreseen(session, lessons, now)
+            records = checkpoints.going(session, keys, runs, folded.going, folded.stands)
+            gone = bygone.old(session, experiments, folded.going, {*records})
+        found += [
+            folded.lessons,
+            Pruned(checkpoints.WHAT, len(records), runs),
+            Pruned(bygone.WHAT, len(gone), experiments),
+        ]
     else:
         must_be_there(url)
         database = Database(url, keys)
@@ -67,6 +80,7 @@ def prune(
                 found = retention.prune(database, keep, now, WHO, told)
                 found.append(folding.fold(database, lessons, now, WHO, told))
                 found.append(checkpoints.prune(database, runs, now, WHO, told))
+                found.append(bygone.prune(database, experiments, now, WHO, told))
         finally:
             database.close()
     _show(found, dry_run=dry_run, as_json=as_json)

@@ -38,8 +38,8 @@ def when(at: float | None) -> str:
 
 
 def clock(at: float) -> str:
-    """Write the time of day, in UTC."""
-    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S}"
+    """Write the time of day, and that it is UTC."""
+    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S} UTC"
 
 
 def length(seconds: float | None) -> str:

@@ -94,7 +94,7 @@ class Arming:
             campaign_id=campaign.id,
             run=campaign.run,
             lease_until=until,
-            facts=replace(facts, edges=len(self._board.edges(now))),
+            facts=replace(facts, edges=self._board.edges(now)),
             exploration=campaign.explorations.get(experiment.request_class),
         )
 

@@ -11,11 +11,12 @@ A service may run meanwhile: it reads lessons when it starts, and only those in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, exists, func, null, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, null, or_, select, update
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.control.evidence import explored_from
@@ -40,6 +41,7 @@ WHAT: Final = "lessons"
 FRESH: Final = 86_400.0
 """Seconds for which lessons are not folded. What ends with an earlier time than what was folded,
 for somebody has set the clock back, is passed over where people ask of a class."""
+Reading = Callable[[], AbstractContextManager[Session]]
 _GONE: Final = 0
 """The version of a class that there is no more: nothing is of it."""
 
@@ -60,7 +62,7 @@ def fold(
     (Unix seconds): so a start has little to read, and people can look at them for longer. What a
     campaign that is over stood at is forgotten, for nobody takes it up. Asked again after a crash
     it goes on. Raises what the database raises."""
-    for each in _foldings(database, max(before, now - FRESH)):
+    for each in _foldings(database.read, max(before, now - FRESH)):
         with database.change(now, who) as change:
             database.lock(change)
             if balances.of(change.session, each.campaign_id, each.stood) == each.was:
@@ -70,33 +72,47 @@ def fold(
     return _drop(database, before, now, who, told)
 
 
-def due(session: Session, before: float) -> Pruned:
-    """Count the lessons that are old enough. Nothing is changed."""
-    runs = {row.id: row.run for row in campaigns.live(session)}
-    old = [ExperimentRow.ended_at < before, *_covered(session, runs)]
-    return Pruned(
-        WHAT, session.scalar(select(func.count(ExperimentRow.id)).where(*old)) or 0, before
-    )
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What folding would come to. ``going``: the experiments whose lessons would go; ``stands``:
+    the documents of what classes would stand at."""
+
+    lessons: Pruned
+    going: frozenset[str]
+    stands: Sequence[Any]
 
 
-def _foldings(database: Database, before: float) -> Iterator[Folding]:
-    with database.read() as session:
+def foreseen(session: Session, before: float, now: float) -> Foreseen:
+    """Fold all lessons, and put nothing on record: say what would go. Nothing is changed."""
+    foldings = list(_foldings(lambda: nullcontext(session), max(before, now - FRESH)))
+    going = frozenset(_going(session, before, foldings))
+    live = {ALL, *(row.id for row in campaigns.live(session))}
+    stands = {
+        (row.campaign_id, row.request_class): row.document
+        for row in session.scalars(select(BalanceRow).where(BalanceRow.campaign_id.in_(live)))
+    }
+    for each in foldings:
+        for name, stood in each.stood.items():
+            stands[each.campaign_id, name] = stood.balance.to_json()
+    return Foreseen(Pruned(WHAT, len(going), before), going, list(stands.values()))
+
+
+def _foldings(read: Reading, before: float) -> Iterator[Folding]:
+    with read() as session:
         catalogue = Catalogue.from_json(classes.load(session))
         live = campaigns.live(session)
         taught = ExperimentRow.lesson.is_not(None), ExperimentRow.ended_at < before
         names = session.scalars(select(ExperimentRow.request_class).where(*taught).distinct()).all()
     for row in live:
-        yield _of_campaign(database, row, catalogue, before)
+        yield _of_campaign(read, row, catalogue, before)
     for name in sorted(names):
-        yield _of_class(database, name, catalogue.classes.get(name), before)
+        yield _of_class(read, name, catalogue.classes.get(name), before)
 
 
-def _of_campaign(
-    database: Database, row: CampaignRow, catalogue: Catalogue, before: float
-) -> Folding:
+def _of_campaign(read: Reading, row: CampaignRow, catalogue: Catalogue, before: float) -> Folding:
     """Fold the runs of a campaign that are over, up to the first that is not or is young."""
     campaign = Campaign(row.id, campaigns.definition_from_json(row.definition), new_id=str)
-    with database.read() as session:
+    with read() as session:
         was, rows = balances.of_campaign(session, row.id)
     young = (each.run for each in rows if each.ended_at is None or each.ended_at >= before)
     campaign.run = min([row.run, *young])
@@ -122,9 +138,9 @@ def _of_campaign(
     return Folding(row.id, found, was)
 
 
-def _of_class(database: Database, name: str, known: KnownClass | None, before: float) -> Folding:
+def _of_class(read: Reading, name: str, known: KnownClass | None, before: float) -> Folding:
     """Fold what all campaigns have taught of a class."""
-    with database.read() as session:
+    with read() as session:
         taught = balances.of_classes(session, [name], before=before)[name]
     was = {} if taught.stood is None else {name: taught.stood}
     if not taught.lessons:
@@ -137,10 +153,7 @@ def _of_class(database: Database, name: str, known: KnownClass | None, before: f
 def _drop(database: Database, before: float, now: float, who: str, told: Told | None) -> Pruned:
     """Drop the lessons that are folded, a few hundred at a time."""
     with database.read() as session:
-        runs = dict.fromkeys((row.id for row in campaigns.live(session)), 0)
-        runs |= balances.runs(session)
-        chosen = [ExperimentRow.ended_at < before, *_covered(session, runs), *_folded()]
-        keys = session.scalars(select(ExperimentRow.id).where(*chosen)).all()
+        keys = _going(session, before)
     for start in range(0, len(keys), LOT):
         some = keys[start : start + LOT]
         with database.change(now, who) as change:
@@ -152,6 +165,22 @@ def _drop(database: Database, before: float, now: float, who: str, told: Told | 
         if told is not None:
             told(Pruned(WHAT, len(keys), before), start + len(some))
     return Pruned(WHAT, len(keys), before)
+
+
+def _going(session: Session, before: float, foldings: Sequence[Folding] = ()) -> list[str]:
+    """List the experiments whose lessons go, by where classes stand on record and in these."""
+    told = balances.runs(session)
+    until = balances.untils(session)
+    for each in foldings:
+        if each.campaign_id == ALL:
+            until |= {name: stood.until for name, stood in each.stood.items()}
+        elif each.stood:
+            told[each.campaign_id] = max(stood.run for stood in each.stood.values())
+    runs = {row.id: told.get(row.id, 0) for row in campaigns.live(session)}
+    row = ExperimentRow
+    query = select(row.id, row.request_class, row.ended_at)
+    old = session.execute(query.where(row.ended_at < before, *_covered(session, runs)))
+    return [identity for identity, name, ended in old if ended < until.get(name, 0.0)]
 
 
 def _covered(session: Session, runs: Mapping[str, int]) -> list[ColumnElement[bool]]:
@@ -169,13 +198,3 @@ def _covered(session: Session, runs: Mapping[str, int]) -> list[ColumnElement[bo
         or_(in_chain, ExperimentRow.armed_at.is_(None)),
         ExperimentRow.id.not_in(findings.shown_by(session)),
     ]
-
-
-def _folded() -> list[ColumnElement[bool]]:
-    """Choose lessons that are in the balance of all campaigns, or were never to be."""
-    held = exists().where(
-        BalanceRow.campaign_id == ALL,
-        BalanceRow.request_class == ExperimentRow.request_class,
-        BalanceRow.until > ExperimentRow.ended_at,
-    )
-    return [held]

@@ -40,6 +40,11 @@ CLASSES = Metric(
     "ldfi_classes", "gauge", "Request classes; `fit` says whether they may be explored.", ("fit",)
 )
 EDGES = Metric("ldfi_edges", "gauge", "Edges that asked for rules within the last lease.")
+LATE_ASKS = Metric(
+    "ldfi_edge_late_asks_total",
+    "counter",
+    "Devices that edges left in neither arm: no answer came in time when they asked.",
+)
 ARMED = Metric("ldfi_rules_armed", "gauge", "Experiments whose rules the edges follow now.")
 LIVE = Metric(
     "ldfi_experiments_live",
@@ -51,8 +56,8 @@ HALTED = Metric("ldfi_halted", "gauge", "1 while everything is halted.")
 BREACHED = Metric("ldfi_guardrail_breached", "gauge", "1 while a guardrail does not hold.")
 WINDOWS = Metric("ldfi_maintenance_windows", "gauge", "Maintenance windows that are open.")
 IN_MEMORY: Final = (
-    SPANS, OUTCOMES, DROPPED, TRACES, OPEN_TRACES, OLDEST_TRACE, TICK_AGE, CLASSES, EDGES, ARMED,
-    LIVE, HALTED, BREACHED, WINDOWS,
+    SPANS, OUTCOMES, DROPPED, TRACES, OPEN_TRACES, OLDEST_TRACE, TICK_AGE, CLASSES, EDGES,
+    LATE_ASKS, ARMED, LIVE, HALTED, BREACHED, WINDOWS,
 )  # fmt: skip
 _OVER: Final = frozenset({"decided", "aborted"})
 
@@ -72,7 +77,8 @@ def of_engine(engine: Engine, now: float) -> Iterator[Family]:
     yield family(OLDEST_TRACE, {(): 0.0 if oldest is None else max(0.0, now - oldest)})
     yield family(TICK_AGE, {(): max(0.0, now - engine.ticked_at)})
     yield family(CLASSES, {(each,): fit[each] for each in ("yes", "no")})
-    yield family(EDGES, {(): len(engine.board.edges(now))})
+    yield family(EDGES, {(): engine.board.edges(now)})
+    yield family(LATE_ASKS, {(): engine.board.fleet.late})
     yield family(ARMED, {(): len(engine.board.armed())})
     yield family(
         LIVE,

@@ -62,9 +62,9 @@ class Passes:
         active, room = campaign.active(), ENDED_AT_ONCE
         self._take_up(active, now)
         for experiment in active:
-            experiment.used = self._board.used(experiment.id)
-            experiment.controls = self._board.enrolled(experiment.id)
-            experiment.enrolled = self._board.controls(experiment.id)
+            experiment.used = self._board[experiment.id].used
+            experiment.controls = self._board[experiment.id].enrolled
+            experiment.enrolled = self._board[experiment.id].controls
             try:
                 self._follow(campaign, experiment, now)
             except SQLAlchemyError:
@@ -74,7 +74,7 @@ class Passes:
                 _log.exception("experiment %s is called off", experiment.id, extra=about)
                 reason = f"it could not be followed: {type(error).__name__}: {error}"
                 self._arming.abort(campaign, experiment, reason, now)
-            out = self._board.out_of_force(experiment.id, now)
+            out = self._board[experiment.id].out_of_force(now)
             if room and experiment.settle(now, disarmed=out, traces=self._state.traces):
                 room -= 1
                 self._record.end(campaign, experiment, now)
@@ -83,7 +83,7 @@ class Passes:
     def _take_up(self, active: Iterable[Experiment], now: float) -> None:
         """Note which experiments the edges have begun with, in one transaction: an edge that asks
         hears of all that were armed since."""
-        taken = [e for e in active if e.state == "armed" and self._board.taken(e.id)]
+        taken = [e for e in active if e.state == "armed" and self._board[e.id].taken]
         for experiment in taken:
             experiment.taken()
         if taken:
@@ -91,7 +91,7 @@ class Passes:
 
     def _follow(self, campaign: Campaign, experiment: Experiment, now: float) -> None:
         self._arming.guard(campaign, experiment, now)
-        if experiment.review(now, exhausted=self._board.exhausted(experiment.id)):
+        if experiment.review(now, exhausted=self._board[experiment.id].exhausted):
             self._arming.disarm(experiment, now)
             return
         lead = campaign.lead_of(experiment)
@@ -111,7 +111,7 @@ class Passes:
         if campaign.state != "running":
             return
         campaign.enroll(self._catalogue.classes, lambda name: self._known(name, campaign))
-        facts = replace(self._state.facts(campaign, now), edges=len(self._board.edges(now)))
+        facts = replace(self._state.facts(campaign, now), edges=self._board.edges(now))
         against = objection(facts, "campaign")
         if against is not None:
             campaign.waiting[""] = against.reason

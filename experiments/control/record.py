@@ -136,7 +136,7 @@ class Record:
         Where that cannot be worked out the experiment ends without a verdict; nothing else does.
         """
         began = tracing.clock()
-        spent = self._board.spent(experiment.id) if experiment.armed_at is not None else 0
+        spent = self._board[experiment.id].spent if experiment.armed_at is not None else 0
         experiment.used = max(experiment.used, spent)
         try:
             lesson, changes, runs = campaign.close(experiment)

@@ -54,7 +54,8 @@ class Switch:
         else there is to be done is left to the next :meth:`sync`.
         """
         self._board.clear()
-        self._state.halted = self._told = reason
+        self._told = switches.both(self._told, reason)
+        self._state.halted = switches.both(self._state.halted, reason)
 
     def owe(self, reason: str, who: str) -> None:
         """Put a halt that was heeded on record: whoever wanted to could not."""

@@ -11,7 +11,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.process.election import Election
 from ldfi.experiments.process.leader import Leader
 from ldfi.experiments.process.service import Service
-from ldfi.experiments.store import leaders, tallies
+from ldfi.experiments.store import findings, leaders, tallies
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import clock
 
@@ -47,6 +47,7 @@ class Candidate:
             with self._database.change(clock.now()) as change:
                 self._epoch = leaders.enter(change.session, self._service.advertise_url)
                 tallies.make_good(change.session)
+                findings.make_good(change.session)
             self.leader = Leader(self._service, self._database.fenced(self._epoch))
         except BaseException:
             await self._election.give_up()

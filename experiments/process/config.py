@@ -266,22 +266,28 @@ class Config(BaseSettings):
         "were made, however lately they were revoked).",
     )
     keep_details_days: int = Field(
-        90,
+        30,
         ge=1,
         description="Days for which `ldfi prune` keeps notifications, and what only people look at "
         "of an experiment.",
     )
     keep_lessons_days: int = Field(
-        90,
+        30,
         ge=1,
         description="Days for which `ldfi prune` keeps the lessons of experiments one by one; what "
         "older ones came to is kept for good.",
     )
     keep_runs_days: int = Field(
-        180,
+        90,
         ge=1,
         description="Days for which `ldfi prune` keeps the records of runs that no certificate "
         "rests on; of older ones their hashes and what they came to stay, which is signed.",
+    )
+    keep_experiments_days: int = Field(
+        90,
+        ge=2,
+        description="Days for which `ldfi prune` keeps experiments that nothing rests on in lists "
+        "and pages; older ones stay counted, and their runs in the chain.",
     )
     prometheus_url: Url = Field(
         None, description="Prometheus, which guardrails and outcomes counted elsewhere ask."

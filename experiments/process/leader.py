@@ -48,7 +48,7 @@ class Leader:
 
     async def end(self, reason: str) -> None:
         """Disarm, put what was learned on record, and stop."""
-        self.engine.board.clear()
+        self.engine.board.close()
         fed = await self._stop()
         now = clock.now()
         self.engine.scheduler.shut_down(reason, now)
@@ -58,7 +58,7 @@ class Leader:
 
     async def drop(self) -> None:
         """Stop at once and write nothing: somebody else may lead already."""
-        self.engine.board.clear()
+        self.engine.board.close()
         fed = await self._stop()
         if fed is not None:
             await fed.close()

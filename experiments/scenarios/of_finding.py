@@ -18,7 +18,13 @@ from ldfi.experiments.errors import InvalidScenario, NotFound
 from ldfi.experiments.scenarios.asking import AGENTS, AskedFor, asked, query_string
 from ldfi.experiments.scenarios.redaction import HEADERS, HOLE, RawRequest, code, redact
 from ldfi.experiments.scenarios.scenario import VERSION, Scenario, calls, of_document
-from ldfi.experiments.store.schema import CampaignRow, ClassRow, ExperimentRow, FindingRow
+from ldfi.experiments.store.schema import (
+    CampaignRow,
+    ClassRow,
+    ExperimentRow,
+    FindingRow,
+    finding_id,
+)
 from ldfi.fit.features import Features
 from ldfi.fit.native import gone
 from ldfi.fit.predicate import Predicate
@@ -75,12 +81,12 @@ def scenario_of(session: Session, finding_id: str) -> Scenario:
 
 def _convicting(session: Session, finding: FindingRow) -> ExperimentRow | None:
     """Find the newest experiment of just these faults that hurt."""
+    tried = finding_id(finding.request_class, finding.faults)
     query = select(ExperimentRow).where(
-        ExperimentRow.request_class == finding.request_class, ExperimentRow.verdict == "harmful"
+        ExperimentRow.tried == tried, ExperimentRow.verdict == "harmful"
     )
-    newest = session.scalars(query.order_by(ExperimentRow.ended_at.desc()).limit(1000))
-    wanted = sorted(finding.faults)
-    return next((each for each in newest if sorted(each.hypothesis) == wanted), None)
+    newest = query.order_by(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc()).limit(1)
+    return session.scalars(newest).one_or_none()
 
 
 def _runs(experiment: ExperimentRow | None) -> Runs:

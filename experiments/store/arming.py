@@ -164,6 +164,7 @@ def new_row(experiment: Experiment, campaign_id: str, run: int) -> ExperimentRow
         reason=experiment.reason,
         risk=experiment.risk,
         created_at=experiment.created_at,
+        open_before=experiment.open_before,
         members_reserved=0,
         members_charged=0,
         members_hurt=0,

@@ -105,6 +105,12 @@ def runs(session: Session) -> dict[str, int]:
     return {each[0]: each[1] for each in session.execute(chosen)}
 
 
+def untils(session: Session) -> dict[str, float]:
+    """Read until when (Unix seconds) each class stands for what all campaigns have taught."""
+    query = select(BalanceRow.request_class, BalanceRow.until)
+    return dict(session.execute(query.where(BalanceRow.campaign_id == ALL)).tuples().all())
+
+
 def save(change: Change, campaign_id: str, stood: Mapping[str, Stood]) -> None:
     """Put on record what classes stand at."""
     for name, each in stood.items():

@@ -23,6 +23,8 @@ from ldfi.proof.head import ClassVersion, Head, SigningKey
 from ldfi.proof.record import RunRecord
 
 _HEAD = 1
+AT_ONCE = 10_000
+"""Nodes that are asked for in one question: no database takes more than some 30,000 names."""
 _NONE = Head(0, merkle.EMPTY, 0.0, {}, counts=merkle.EMPTY)
 
 
@@ -79,10 +81,15 @@ def written(head: Head) -> str:
     return json.dumps((head if head.counts is None else replace(head, runs={})).to_json())
 
 
+def bare_head_of(session: Session) -> Head:
+    """Read the head as it was signed last, without the runs that it counts: these may be many."""
+    row = session.get(HeadRow, _HEAD)
+    return _NONE if row is None else Head.from_json(read(row.document))
+
+
 def head_of(session: Session) -> Head:
     """Read the head as it was signed last, with the runs that it counts."""
-    row = session.get(HeadRow, _HEAD)
-    head = _NONE if row is None else Head.from_json(read(row.document))
+    head = bare_head_of(session)
     return head if head.counts is None else replace(head, runs=run_counts.counted_runs(session))
 
 
@@ -104,11 +111,37 @@ def node_of(session: Session) -> merkle.Node:
     return node
 
 
+def looked_up(session: Session, proofs: Callable[[merkle.Node], object]) -> merkle.Node:
+    """Look up all at once, a few thousand to a question, the nodes that these proofs are made of.
+    Which these are does not go by what they say."""
+    last = set[int]()
+
+    def note(level: int, index: int) -> bytes:
+        last.add(((index + 1) << level) - 1)
+        return b""
+
+    proofs(note)
+    wanted, known = sorted(last), dict[int, str]()
+    for start in range(0, len(wanted), AT_ONCE):
+        some = RunRow.leaf.in_(wanted[start : start + AT_ONCE])
+        known |= dict(session.execute(select(RunRow.leaf, RunRow.nodes).where(some)).tuples().all())
+
+    def node(level: int, index: int) -> bytes:
+        nodes = known[((index + 1) << level) - 1]
+        return bytes.fromhex(nodes[64 * level : 64 * (level + 1)])
+
+    return node
+
+
 def runs_of(session: Session, class_version: ClassVersion, size: int) -> Iterator[RunRow]:
-    """List the runs of a class version, in their order, among the first ``size`` of all."""
+    """List the runs of a class version whose records are whole, in their order, among the first
+    ``size`` of all."""
     name, version = class_version
     query = select(RunRow).where(
-        RunRow.request_class == name, RunRow.version == version, RunRow.leaf < size
+        RunRow.request_class == name,
+        RunRow.version == version,
+        RunRow.leaf < size,
+        RunRow.remains.is_(None),
     )
     yield from session.scalars(query.order_by(RunRow.number))
 

@@ -7,12 +7,13 @@ and what is left from before has to be what was signed: nobody signs what somebo
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from sqlalchemy import ColumnElement, exists, select, update
+from sqlalchemy import Table, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
@@ -25,14 +26,18 @@ from ldfi.experiments.store.schema import (
     ExperimentRow,
     FindingRow,
     HeadRow,
+    RemainsRow,
     RunRow,
 )
 from ldfi.proof.canonical import read
 from ldfi.proof.checkpoint import Checkpoint, Remains
+from ldfi.proof.fields import Fields, text
 from ldfi.proof.head import ClassVersion, SigningKey, public_keys
-from ldfi.proof.record import RunRecord
+from ldfi.proof.record import VERDICTS, RunRecord
 
 WHAT: Final = "records of runs"
+HASH: Final = 64
+"""Characters of a hash."""
 
 
 def prune(
@@ -64,20 +69,69 @@ def prune(
     return Pruned(WHAT, gone, before)
 
 
-def due(session: Session, keys: Sequence[SigningKey], before: float) -> Pruned:
-    """Count the records that would go, pruned by whoever has these keys. Nothing is changed."""
-    leaves = _due(session, before) if _may_sign(session, keys) else {}
-    return Pruned(WHAT, sum(map(len, leaves.values())), before)
+def going(
+    session: Session,
+    keys: Sequence[SigningKey],
+    before: float,
+    folded: Collection[str],
+    stands: Iterable[Any],
+) -> list[str]:
+    """List the experiments whose records would go, pruned by whoever has these keys once these are
+    folded into where classes then stand. Nothing is changed."""
+    if not _may_sign(session, keys):
+        return []
+    due = _due(session, before, folded, stands)
+    leaves = [leaf for some in due.values() for leaf in some]
+    found: list[str] = []
+    for start in range(0, len(leaves), LOT):
+        some = RunRow.leaf.in_(leaves[start : start + LOT])
+        found += session.scalars(select(RunRow.experiment_id).where(some))
+    return found
 
 
 def left(session: Session, class_version: ClassVersion) -> list[Remains]:
     """Read what is left of the pruned runs of a class version, in their order."""
     name, version = class_version
-    query = select(RunRow.remains).where(
-        RunRow.request_class == name, RunRow.version == version, RunRow.remains.is_not(None)
+    row = RunRow
+    query = (
+        select(row.leaf, row.number, func.substr(row.nodes, 1, HASH), row.remains)
+        .where(row.request_class == name, row.version == version, row.remains.is_not(None))
+        .order_by(row.number)
     )
-    found = session.scalars(query.order_by(RunRow.number))
-    return [Remains.from_json({**read(each), "path": []}) for each in found if each is not None]
+    found = session.execute(query).tuples().all()
+    came_to = dict(_came_to(session, {key for *_, key in found if key is not None}))
+    return [
+        Remains(leaf, number, bytes.fromhex(hashed), *came_to[key])
+        for leaf, number, hashed, key in found
+        if key in came_to
+    ]
+
+
+CameTo = tuple[str | None, tuple[str, ...], tuple[str, ...]]
+"""What a run came to: its verdict, what it tried, what fired."""
+
+
+def _came_to(session: Session, keys: Collection[str]) -> Iterator[tuple[str, CameTo]]:
+    wanted = sorted(keys)
+    for start in range(0, len(wanted), LOT):
+        some = RemainsRow.key.in_(wanted[start : start + LOT])
+        for row in session.scalars(select(RemainsRow).where(some)):
+            said = Fields(read(row.document), "the remains")
+            yield (
+                row.key,
+                (
+                    said.text("verdict", VERDICTS) if said.has("verdict") else None,
+                    said.many("hypothesis", text),
+                    said.many("fired", text),
+                ),
+            )
+
+
+def _written(remains: Remains) -> tuple[str, str]:
+    """Write down what a run came to, and make the key of it."""
+    said = {name: remains.said()[name] for name in ("verdict", "hypothesis", "fired")}
+    document = json.dumps(said)
+    return hashlib.sha256(document.encode()).hexdigest()[:32], document
 
 
 def signed(session: Session, class_version: ClassVersion) -> Checkpoint | None:
@@ -107,35 +161,42 @@ def _chain_is_signed(session: Session, *, for_update: bool = False) -> bool:
     return head is not None and bool(json.loads(head)["signatures"])
 
 
-def _due(session: Session, before: float) -> dict[ClassVersion, list[int]]:
-    rested = set(_rested_on(session))
-    query = select(RunRow.request_class, RunRow.version, RunRow.leaf, RunRow.experiment_id)
-    old = session.execute(query.where(*_old(before)).order_by(RunRow.leaf))
+def _due(
+    session: Session,
+    before: float,
+    folded: Collection[str] = (),
+    stands: Iterable[Any] | None = None,
+) -> dict[ClassVersion, list[int]]:
+    """Choose the leaves whose records go. ``folded``: experiments whose lessons count as gone;
+    ``stands``: where classes stand, if not as on record."""
+    if stands is None:
+        stands = session.scalars(select(BalanceRow.document))
+    rested = {*_certified(session), *(each for one in stands for each in _named(one))}
+    row = RunRow
+    query = (
+        select(row.request_class, row.version, row.leaf, row.experiment_id, _TAUGHT)
+        .join(ExperimentRow, ExperimentRow.id == row.experiment_id)
+        .where(
+            row.remains.is_(None),
+            ExperimentRow.ended_at < before,
+            row.experiment_id.not_in(select(FindingRow.experiment_id)),
+        )
+    )
     found: dict[ClassVersion, dict[int, str]] = {}
-    for name, version, leaf, experiment in old:
-        if experiment not in rested:
+    for name, version, leaf, experiment, taught in session.execute(query.order_by(row.leaf)):
+        if experiment not in rested and (not taught or experiment in folded):
             found.setdefault((name, version), {})[leaf] = experiment
     chosen = {each: _but_first_slots(session, each, found[each]) for each in found}
     return {each: leaves for each, leaves in chosen.items() if leaves}
 
 
-def _old(before: float) -> list[ColumnElement[bool]]:
-    """Choose what ended before, and whose lesson is told by what its class stands at."""
-    over = exists().where(
-        ExperimentRow.id == RunRow.experiment_id,
-        ExperimentRow.ended_at < before,
-        ExperimentRow.lesson.is_(None),
-    )
-    shown = RunRow.experiment_id.in_(select(FindingRow.experiment_id))
-    return [RunRow.remains.is_(None), over, ~shown]
+_TAUGHT: Final = ExperimentRow.lesson.is_not(None)
 
 
-def _rested_on(session: Session) -> Iterator[str]:
-    """List the experiments that certificates name, and what classes stand at."""
+def _certified(session: Session) -> Iterator[str]:
+    """List the experiments that certificates on record name."""
     for certificates in session.scalars(select(CampaignRow.certificates)):
         yield from _named(certificates)
-    for document in session.scalars(select(BalanceRow.document)):
-        yield from _named(document)
 
 
 def _named(document: Any) -> Iterator[str]:
@@ -190,11 +251,11 @@ def _second_slots(session: Session, class_version: ClassVersion) -> Iterable[tup
 @dataclass(frozen=True, slots=True)
 class _Dropping:
     """Records that go. ``was``: the checkpoint that there was; ``made``: the one that there will
-    be; ``said``: by leaf, what is left of each."""
+    be; ``left``: what is left of each."""
 
     was: Checkpoint | None
     made: Checkpoint
-    said: dict[int, str]
+    left: list[Remains]
 
 
 def _prepared(
@@ -218,17 +279,15 @@ def _prepared(
             f"what is left of pruned runs of {class_version[0]} is not what was signed; "
             "restore a backup"
         )
-    said: dict[int, str] = {}
+    new: list[Remains] = []
     query = select(RunRow).where(RunRow.leaf.in_(leaves), RunRow.remains.is_(None))
     for row in session.scalars(query):
         record = RunRecord.from_json(read(row.document))
-        if record.leaf.hex() != row.nodes[:64]:
+        if record.leaf.hex() != row.nodes[:HASH]:
             raise Conflict(f"run {row.leaf} is not what was hashed; restore a backup")
-        remain = Remains.of(record, row.leaf)
-        said[row.leaf] = json.dumps(remain.said())
-        remains.append(remain)
-    made = Checkpoint.over(class_version, remains, now).signed_by(keys)
-    return _Dropping(was, made, said)
+        new.append(Remains.of(record, row.leaf))
+    made = Checkpoint.over(class_version, [*remains, *new], now).signed_by(keys)
+    return _Dropping(was, made, new)
 
 
 def _drop(change: Change, dropping: _Dropping) -> int:
@@ -236,12 +295,23 @@ def _drop(change: Change, dropping: _Dropping) -> int:
     for it is not of them all that was signed."""
     session, made = change.session, dropping.made
     name, version = made.request_class, made.version
-    if not dropping.said or signed(session, (name, version)) != dropping.was:
+    if not dropping.left or signed(session, (name, version)) != dropping.was:
         return 0
-    session.execute(
-        update(RunRow),
-        [{"leaf": leaf, "remains": said, "document": ""} for leaf, said in dropping.said.items()],
-    )
+    written = {each.index: _written(each) for each in dropping.left}
+    for key, said in set(written.values()):
+        session.merge(RemainsRow(key=key, document=said))
+    _put_anew(session, {leaf: key for leaf, (key, _) in written.items()})
     document = json.dumps(made.to_json())
     session.merge(CheckpointRow(request_class=name, version=version, document=document))
-    return len(dropping.said)
+    return len(dropping.left)
+
+
+def _put_anew(session: Session, remains: Mapping[int, str]) -> None:
+    """Put rows in the place of others that were many times as large. SQLite never joins pages that
+    an update leaves almost empty; it does where a row is deleted."""
+    table = cast(Table, RunRow.__table__)
+    mine = table.c.leaf.in_(remains)
+    rows = session.execute(select(table).where(mine)).mappings().all()
+    session.execute(delete(table).where(mine))
+    small = [{**row, "remains": remains[row["leaf"]], "document": ""} for row in rows]
+    session.execute(insert(table), small)

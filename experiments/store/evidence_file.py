@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from ldfi.experiments.store import chain, checkpoints
 from ldfi.experiments.store.schema import ClassRow, ExperimentRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.canonical import read
+from ldfi.proof.checkpoint import Remains
 from ldfi.proof.document import FORMAT
 from ldfi.proof.head import ClassVersion, Head, SigningKey
 
@@ -25,6 +26,29 @@ class Certified:
     request_class: str
     version: int
     certificate: dict[str, Any]
+
+    @property
+    def class_version(self) -> ClassVersion:
+        """Which version of which class it is of."""
+        return self.request_class, self.version
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """The runs of a class version: ``whole`` ones, and what is ``left`` of those pruned."""
+
+    whole: Sequence[RunRow]
+    left: Sequence[Remains]
+
+    def leaves(self) -> Iterator[int]:
+        """List the leaves of them all."""
+        yield from (row.leaf for row in self.whole)
+        yield from (each.index for each in self.left)
+
+
+def _runs(session: Session, class_version: ClassVersion, size: int) -> _Runs:
+    left = checkpoints.left(session, class_version)
+    return _Runs(list(chain.runs_of(session, class_version, size)), left)
 
 
 def evidence_file(
@@ -42,12 +66,24 @@ def evidence_file(
     on_record = chain.head_of(session)
     head = chain.signed(on_record, keys, now)
     first = () if on_record.signatures else keys
-    node = chain.node_of(session)
+    certified = list(certified)
+    runs = {each.class_version: _runs(session, each.class_version, head.size) for each in certified}
+    leaves = [leaf for each in runs.values() for leaf in each.leaves()]
+
+    def proofs(node: merkle.Node) -> None:
+        for leaf in leaves:
+            merkle.inclusion(leaf, head.size, node)
+        if since is not None:
+            grown(head, since, node)
+
+    node = chain.looked_up(session, proofs)
     return {
         "format": FORMAT,
         "head": head.to_json() if head.size else None,
         "grown": [] if since is None else [grown(head, since, node)],
-        "classes": [_class(session, each, head, node, first) for each in certified],
+        "classes": [
+            _class(session, each, runs[each.class_version], head, node, first) for each in certified
+        ],
     }
 
 
@@ -84,6 +120,7 @@ def version_of(session: Session, name: str, campaign_id: str) -> int:
 def _pruned(
     session: Session,
     class_version: ClassVersion,
+    left: Iterable[Remains],
     head: Head,
     node: merkle.Node,
     first: tuple[SigningKey, ...],
@@ -97,7 +134,7 @@ def _pruned(
         checkpoint = checkpoint.signed_by(first)
     runs = [
         replace(each, path=tuple(merkle.inclusion(each.index, head.size, node))).to_json()
-        for each in checkpoints.left(session, class_version)
+        for each in left
     ]
     return {"pruned": {"checkpoint": checkpoint.to_json(), "runs": runs}}
 
@@ -105,11 +142,11 @@ def _pruned(
 def _class(
     session: Session,
     each: Certified,
+    runs: _Runs,
     head: Head,
     node: merkle.Node,
     first: tuple[SigningKey, ...],
 ) -> dict[str, Any]:
-    class_version: ClassVersion = each.request_class, each.version
     return {
         "request_class": each.request_class,
         "version": each.version,
@@ -120,12 +157,11 @@ def _class(
                 "record": read(row.document),
                 "path": [one.hex() for one in merkle.inclusion(row.leaf, head.size, node)],
             }
-            for row in chain.runs_of(session, class_version, head.size)
-            if row.remains is None
+            for row in runs.whole
         ],
-        **_pruned(session, class_version, head, node, first),
+        **_pruned(session, each.class_version, runs.left, head, node, first),
         "unsigned": [
             {"experiment": one.experiment, "verdict": one.verdict}
-            for one in chain.unsigned(session, class_version)
+            for one in chain.unsigned(session, each.class_version)
         ],
     }

@@ -14,10 +14,11 @@ from ldfi.experiments.domain.campaign.lesson import Lesson
 from ldfi.experiments.domain.campaign.recording import GONE, abandoned, record_of
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.judging.experiment import ACTIVE, Experiment
+from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import chain, findings, notifications, tallies
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Change
-from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, TallyRow
+from ldfi.experiments.store.schema import CampaignRow, ExperimentRow, RunRow, TallyRow
 
 GRACE = 1.0
 """Seconds after the end of its lease from which on an experiment counts as abandoned."""
@@ -171,6 +172,31 @@ def totals(session: Session, runs: Sequence[tuple[str, int]]) -> dict[str, tuple
     )
     found = {name: (armed, charged, hurt) for name, armed, charged, hurt in session.execute(query)}
     return {name: found.get(name, (0, 0, 0)) for name, _ in runs}
+
+
+def unless_pruned(session: Session, identity: str) -> None:
+    """Raise NotFound, and say so, where an experiment's row was dropped by age."""
+    leaf = session.scalar(select(RunRow.leaf).where(RunRow.experiment_id == identity))
+    if leaf is not None and session.get(ExperimentRow, identity) is None:
+        raise NotFound(
+            f"experiment {identity!r} is old and was pruned; its run is number {leaf} of the chain"
+        )
+
+
+def sums_by_class(session: Session, campaign_id: str, run: int) -> dict[str, tuple[int, int, int]]:
+    """Count the same for each request class of one run."""
+    row = ExperimentRow
+    query = (
+        select(
+            row.request_class,
+            func.count(row.armed_at),
+            func.coalesce(func.sum(row.members_charged), 0),
+            func.coalesce(func.sum(row.members_hurt), 0),
+        )
+        .where(row.campaign_id == campaign_id, row.run == run)
+        .group_by(row.request_class)
+    )
+    return {name: (armed, charged, hurt) for name, armed, charged, hurt in session.execute(query)}
 
 
 def counts_of(experiment: Experiment) -> dict[str, Any]:

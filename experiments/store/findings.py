@@ -7,15 +7,12 @@ notification that carries all that an issue tracker needs.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Select, String, func, or_, select
-from sqlalchemy import cast as sql_cast
-from sqlalchemy.orm import Session
+from sqlalchemy import CompoundSelect, Select, select, union
+from sqlalchemy.orm import Session, load_only
 
 from ldfi.experiments.domain.campaign.exploration import FindingChange
 from ldfi.experiments.domain.campaign.lesson import Hypothesis
@@ -24,13 +21,7 @@ from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import Change
-from ldfi.experiments.store.schema import ExperimentRow, FindingRow
-
-
-def finding_id(request_class: str, faults: Iterable[str]) -> str:
-    """Make the id of a failing set of a class: the same whoever finds it, and when."""
-    text = "\n".join([request_class, *sorted(faults)])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+from ldfi.experiments.store.schema import ExperimentRow, FindingRow, finding_id
 
 
 def load(session: Session, identity: str) -> FindingRow:
@@ -79,62 +70,69 @@ def proofs(session: Session, found: Sequence[FindingRow]) -> dict[str, Proof]:
     """Find, by finding, the newest experiment that hurt with just these failures, else the one
     that found it, if that hurt. Of one that is old the two requests are gone; then these are of the
     one that found it, whose stay. One question, however many there are."""
-    hurt = ExperimentRow.verdict == "harmful"
-    chosen = or_(
-        ExperimentRow.id.in_(_newest(hurt, {_key(row.request_class, row.faults) for row in found})),
-        ExperimentRow.id.in_({row.experiment_id for row in found}) & hurt,
+    wanted = {row.id: row.experiment_id for row in found}
+    mine = FindingRow.id.in_(wanted)
+    found_by = select(FindingRow.experiment_id).where(mine)
+    shown: CompoundSelect[Any] = union(_newest_that_hurt().where(mine), found_by)
+    query = (
+        select(
+            ExperimentRow.id,
+            ExperimentRow.tried,
+            ExperimentRow.verdict,
+            ExperimentRow.comparison,
+            ExperimentRow.lesson["runs"],
+        )
+        .where(ExperimentRow.id.in_(shown))
+        .order_by(ExperimentRow.ended_at, ExperimentRow.id)
     )
-    columns = (*_TRIED, ExperimentRow.comparison, ExperimentRow.lesson["runs"])
-    query = select(*columns).where(chosen).order_by(ExperimentRow.ended_at, ExperimentRow.id)
     alone, others = {}, {}
-    for identity, name, faults, counts, kept in session.execute(query):
+    for identity, tried, verdict, counts, kept in session.execute(query):
+        if verdict != "harmful":  # asked for here, or SQLite reads all that hurt
+            continue
         runs = Runs.from_json(kept)
-        alone[_key(name, faults)] = Proof(identity, True, counts, runs)
+        alone[tried] = Proof(identity, True, counts, runs)
         others[identity] = Proof(identity, False, counts, runs)
     best = {}
-    for row in found:
-        first = others.get(row.experiment_id)
-        proof = alone.get(_key(row.request_class, row.faults)) or first
+    for identity, named in wanted.items():
+        first = others.get(named)
+        proof = alone.get(identity) or first
         if proof is not None and first is not None and proof.runs == Runs():
             proof = replace(proof, runs=first.runs)
         if proof is not None:
-            best[row.id] = proof
+            best[identity] = proof
     return best
 
 
 def shown_by(session: Session) -> set[str]:
     """List the experiments that findings name, and those that show best that they hurt: a finding
     may be named by one that was survived, and told what of an earlier harm was to blame."""
-    every = list(session.scalars(select(FindingRow)))
-    proof = {each.experiment_id for each in proofs(session, every).values()}
-    return proof | {row.experiment_id for row in every}
+    return {
+        *session.scalars(select(FindingRow.experiment_id)),
+        *filter(None, session.scalars(_newest_that_hurt())),
+    }
 
 
-_TRIED: Final = (ExperimentRow.id, ExperimentRow.request_class, ExperimentRow.hypothesis)
-
-
-def _key(request_class: str, faults: Iterable[str]) -> tuple[str, str]:
-    """Tell findings apart, with their faults as they are written in the column of an experiment."""
-    return request_class, json.dumps(sorted(faults))
-
-
-def _newest(hurt: ColumnElement[bool], keys: Collection[tuple[str, str]]) -> Select[tuple[str]]:
-    """Choose the newest experiment for each class and set of faults."""
-    together = sql_cast(ExperimentRow.hypothesis, String)
-    place = func.row_number().over(
-        partition_by=(ExperimentRow.request_class, together),
-        order_by=(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc()),
+def _newest_that_hurt() -> Select[tuple[str | None]]:
+    """Choose, for each finding, the newest experiment that hurt with just its failures."""
+    newest = (
+        select(ExperimentRow.id)
+        .where(ExperimentRow.tried == FindingRow.id, ExperimentRow.verdict == "harmful")
+        .order_by(ExperimentRow.ended_at.desc(), ExperimentRow.id.desc())
+        .limit(1)
+        .correlate(FindingRow)
     )
-    ranked = (
-        select(ExperimentRow.id, place.label("place"))
-        .where(
-            hurt,
-            ExperimentRow.request_class.in_({name for name, _ in keys}),
-            together.in_({faults for _, faults in keys}),
-        )
-        .subquery()
+    return select(newest.scalar_subquery()).select_from(FindingRow)
+
+
+def make_good(session: Session) -> None:
+    """Note of experiments what they tried, where a version before that put them on record."""
+    rows = (
+        select(ExperimentRow)
+        .where(ExperimentRow.tried.is_(None))
+        .options(load_only(ExperimentRow.request_class, ExperimentRow.hypothesis))
     )
-    return select(ranked.c.id).where(ranked.c.place == 1)
+    for row in session.scalars(rows):
+        row.tried = finding_id(row.request_class, row.hypothesis)
 
 
 def apply(

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, Boolean, Float, Index, Integer, String, Text
+from sqlalchemy.engine.default import DefaultExecutionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
 class Base(DeclarativeBase):
     """The root of all tables."""
+
+
+def finding_id(request_class: str, faults: Iterable[str]) -> str:
+    """Make the id of a failing set of a class: the same whoever finds it, and when."""
+    text = "\n".join([request_class, *sorted(faults)])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _tried(context: DefaultExecutionContext) -> str:
+    row = context.get_current_parameters()  # type: ignore[no-untyped-call]
+    return finding_id(row["request_class"], row["hypothesis"])
 
 
 class CampaignRow(Base):
@@ -39,6 +53,9 @@ class ExperimentRow(Base):
     being unique, it lets no two experiments run on one class, whoever arms them.
     ``members_charged`` is what the budgets count: all that were reserved, until the edges have
     said how many they used. ``draft``: of an armed one, the record it leaves if nobody ends it.
+    ``tried``: the id that a finding of just its hypothesis has, by which that is found; NULL where
+    a version before that put it on record. ``open_before``: how many hypotheses of its campaign
+    were open when it was proposed; NULL likewise.
     """
 
     __tablename__ = "experiment"
@@ -49,6 +66,7 @@ class ExperimentRow(Base):
     active_class: Mapped[str | None] = mapped_column(Text, unique=True)
     purpose: Mapped[str] = mapped_column(String(16))
     hypothesis: Mapped[list[str]] = mapped_column(JSON)
+    tried: Mapped[str | None] = mapped_column(String(16), default=_tried)
     faults: Mapped[list[str]] = mapped_column(JSON)
     state: Mapped[str] = mapped_column(String(16))
     verdict: Mapped[str | None] = mapped_column(String(16))
@@ -67,6 +85,7 @@ class ExperimentRow(Base):
     comparison: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     lesson: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     draft: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    open_before: Mapped[int | None] = mapped_column(Integer)
     __table_args__ = (
         Index("experiment_by_class", "request_class", "ended_at"),
         Index("experiment_by_run", "campaign_id", "run"),
@@ -76,20 +95,32 @@ class ExperimentRow(Base):
         Index("experiment_by_state", "state", "created_at"),
         Index("experiment_by_verdict", "verdict", "created_at"),
         Index("experiment_of_class", "request_class", "created_at"),
+        Index("experiment_by_tried", "tried", "verdict", "ended_at"),
     )
 
 
-class TallyRow(Base):
+class _Tally:
     """How many experiments of a campaign, with this purpose, ended with this verdict (empty: with
     none); how many of them had been ``armed``, and how many members they ``hurt``."""
 
-    __tablename__ = "tally"
     campaign_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     purpose: Mapped[str] = mapped_column(String(16), primary_key=True)
     verdict: Mapped[str] = mapped_column(String(16), primary_key=True)
     ended: Mapped[int] = mapped_column(Integer)
     armed: Mapped[int] = mapped_column(Integer)
     hurt: Mapped[int] = mapped_column(BigInteger)
+
+
+class TallyRow(_Tally, Base):
+    """A tally of all experiments there ever were."""
+
+    __tablename__ = "tally"
+
+
+class PrunedTallyRow(_Tally, Base):
+    """The same of those whose rows were dropped by age: part of the other."""
+
+    __tablename__ = "pruned_tally"
 
 
 class BalanceRow(Base):
@@ -252,7 +283,7 @@ class RunRow(Base):
 
     ``leaf``: its place, from 0 on, without a gap. ``number``: which run of its class version it is.
     ``document``: the record as it was hashed, byte for byte; empty where it was dropped by age, and
-    then ``remains`` is what is left of it. ``nodes``: hashes of the nodes of the
+    then ``remains`` is the key of what it came to. ``nodes``: hashes of the nodes of the
     Merkle tree that it completes, from itself upwards.
     """
 
@@ -268,6 +299,15 @@ class RunRow(Base):
     __table_args__ = (
         Index("run_record_by_class", "request_class", "version", "number", unique=True),
     )
+
+
+class RemainsRow(Base):
+    """What runs came to whose records were dropped by age: verdict, what was tried, what fired.
+    Many came to just the same, so each is written down once. ``key``: made of the document."""
+
+    __tablename__ = "remains"
+    key: Mapped[str] = mapped_column(String(32), primary_key=True)
+    document: Mapped[str] = mapped_column(Text)
 
 
 class CheckpointRow(Base):

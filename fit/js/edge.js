@@ -22,7 +22,9 @@ import { encode } from './signing.js'
 const DEVICE = 'x-device-id'
 const REMEMBERED = 1000
 
-/** Decides by the rules that `poll` holds; without it, contexts are only taken out. */
+/** @typedef {{header: string, again: boolean}} Decision */
+
+/** Decides by the rules that `poll` knows; without it, contexts are only taken out. */
 export class Edge {
   #signed = { held: undefined, contexts: new Map() }
   #lots = 0
@@ -36,18 +38,22 @@ export class Edge {
 
   /**
    * The `baggage` header with which a request goes on, empty for none. `again`: its device was stamped for the
-   * same experiment before. Where not even that can be read which came in, nothing of it is left.
+   * same experiment before. Where not even that can be read which came in, nothing of it is left. A promise where
+   * the device is asked for; it is kept within 20 ms.
    * @param {string} inbound
    * @param {string} device
    * @param {(wanted: Set<string>) => Map<string, string>} features called only for devices that are claimed
-   * @returns {{header: string, again: boolean}}
+   * @returns {Decision | Promise<Decision>}
    */
   onward(inbound, device, features) {
     const [header, ours] = screened(inbound, device)
+    const unstamped = { header, again: false }
     try {
-      return (ours ? undefined : this.#stamped(header, device, features)) ?? { header, again: false }
+      const stamped = ours ? undefined : this.#stamped(header, device, features)
+      if (stamped instanceof Promise) return stamped.then((decision) => decision ?? unstamped, () => unstamped)
+      return stamped ?? unstamped
     } catch {
-      return { header, again: false }
+      return unstamped
     }
   }
 
@@ -56,16 +62,20 @@ export class Edge {
     const keys = signingKeys()
     if (!poll || !keys) return undefined
     poll.start()
-    const held = poll.held()
-    if (!held.lease.rules.length || !device || this.halt.holds()) return undefined
+    const known = poll.known.rules()
+    if (!known.lease.rules.length || !device || this.halt.holds()) return undefined
     const mark = markOf(device)
-    const claims = held.lease.claims(mark)
-    const [rule, arm] = (claims.length && isSeen() && chosenOf(claims, features(held.lease.wanted))) || []
+    const claims = known.lease.claims(mark)
+    const [rule, arm] = (claims.length && isSeen() && chosenOf(claims, features(known.lease.wanted))) || []
     if (!rule) return undefined
-    const stamped = withEntry(header, this.#stamp(keys, held, rule, arm, device))
-    if (stamped.length > MAX_HEADER) return undefined
-    const again = poll.allowances.knows(rule.experiment, arm, mark)
-    return poll.allowances.admit(rule.experiment, arm, mark) ? { header: stamped, again } : undefined
+    const stampedBy = (held) => withEntry(header, this.#stamp(keys, held, rule, arm, device))
+    const first = stampedBy(known)
+    if (first.length > MAX_HEADER) return undefined // whenever it expires, it is of this length
+    const decided = (enrolled) => enrolled && {
+      header: enrolled.held === known ? first : stampedBy(enrolled.held), again: enrolled.again,
+    }
+    const enrolled = poll.enrol(known, { experiment: rule.experiment, arm, mark })
+    return enrolled instanceof Promise ? enrolled.then(decided) : decided(enrolled)
   }
 
   /**
@@ -106,14 +116,26 @@ function admits(context, device) {
  */
 export function standing(edgeOf) {
   return (request, response, next) => {
-    let around
+    let edge
+    let decided
     try {
-      admit(edgeOf(), request)
-      around = contextWith(request.headers.baggage ?? '')
+      edge = edgeOf()
+      decided = decisionOn(edge, request)
     } catch {
-      replace(request, '')
+      decided = undefined
     }
-    runIn(around, () => failureContext(request, response, next)) // what was read before is forgotten
+    const goOn = (decision) => {
+      let around
+      try {
+        admit(edge, request, decision)
+        around = contextWith(request.headers.baggage ?? '')
+      } catch {
+        replace(request, '')
+      }
+      runIn(around, () => failureContext(request, response, next)) // what was read before is forgotten
+    }
+    if (decided instanceof Promise) decided.then((decision) => process.nextTick(goOn, decision)) // it may throw
+    else goOn(decided)
   }
 }
 
@@ -126,10 +148,13 @@ let own
  */
 export const edge = standing(() => (own ??= new Edge(RulesPoll.fromEnvironment())))
 
-function admit(edge, request) {
+function decisionOn(edge, request) {
   const { baggage: inbound = '', [DEVICE]: device = '' } = request.headers
-  const { header, again } = edge.onward(inbound, device, (wanted) => featuresOf(described(request), wanted))
-  if (header !== inbound) replace(request, header)
+  return edge.onward(inbound, device, (wanted) => featuresOf(described(request), wanted))
+}
+
+function admit(edge, request, { header, again }) {
+  if (header !== (request.headers.baggage ?? '')) replace(request, header)
   if (signingKeys()) {
     markArrival(edge.told.size ? chosenFeatures(Object.entries(request.headers), edge.told) : [], again)
   }

@@ -26,14 +26,28 @@ export class MalformedRules extends Error {}
  *   members: number | null, yieldsTo: import('./allocation.js').Claim[], draws: boolean}} Rule
  */
 
-/** Rules, how long they hold in seconds, and the features that they ask for. The empty lease arms nothing. */
+/**
+ * Rules, how long they hold in seconds, whether the control plane can be asked for one device more, and the features
+ * that the rules ask for. The empty lease arms nothing.
+ */
 export class Lease {
   /** @param {Rule[]} rules @param {number} seconds @param {string} version */
-  constructor(rules = [], seconds = 0, version = '') {
+  constructor(rules = [], seconds = 0, version = '', asks = false) {
     this.rules = rules
     this.seconds = seconds
     this.version = version
+    this.asks = asks
     this.wanted = new Set(rules.flatMap(({ predicate }) => predicate.map(({ feature }) => feature)))
+  }
+
+  /** Which start of the service a version is of; versions are EPOCH-NUMBER. */
+  get epoch() {
+    return this.version.replace(/-[0-9]+$/, '')
+  }
+
+  /** Whether devices may be treated without being asked for. */
+  get allots() {
+    return this.rules.some(({ members }) => members !== 0)
   }
 
   /**
@@ -53,6 +67,15 @@ export class Lease {
     }
     return found
   }
+}
+
+/**
+ * Whether rules are older than others, as far as that can be told.
+ * @param {Lease} lease @param {Lease} than
+ */
+export function precedes(lease, than) {
+  const number = ({ version, epoch }) => Number(version.slice(epoch.length + 1))
+  return lease.epoch === than.epoch && number(lease) < number(than)
 }
 
 /**
@@ -87,11 +110,12 @@ export function leaseOf(text) {
   }
   check(isObject(document) && Array.isArray(document.rules), 'they are no list')
   const rules = document.rules.map(ruleOf)
-  const { version, lease_seconds: seconds } = document
+  const { version, lease_seconds: seconds, asks = false } = document
   check(isNumber(seconds, Infinity), 'lease_seconds')
   check(typeof version === 'string' && [...version].length <= MAX_VERSION, 'version')
   check(new Set(rules.map(({ experiment }) => experiment)).size === rules.length, 'two of one experiment')
-  return new Lease(rules, Math.min(seconds, MAX_LEASE_SECONDS), version)
+  check(typeof asks === 'boolean', 'asks')
+  return new Lease(rules, Math.min(seconds, MAX_LEASE_SECONDS), version, asks)
 }
 
 function ruleOf(data) {

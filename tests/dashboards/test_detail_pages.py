@@ -212,7 +212,7 @@ def test_lists_are_cut_down_and_go_on(here: Site, seeded: Seeded) -> None:
     viewer = here.logged_in("viewer")
 
     harmful = text_of(viewer.get("/experiments?verdict=harmful"))
-    assert "tolerated" not in harmful.split("Failing on purpose")[1]
+    assert "survived" not in harmful.split("What failed on purpose")[1]
     assert "None like that." in text_of(viewer.get("/findings?state=refuted"))
     assert "None of the 3 classes" in text_of(viewer.get("/classes?name=no-such"))
     assert "GET /play" not in text_of(viewer.get("/classes?name=boot"))

@@ -52,10 +52,13 @@ ALLOWED: dict[tuple[str, str], set[Role]] = {
     ("GET", "/replays"): LOOK,
     ("GET", "/replays/{replay_id}"): LOOK,
     ("GET", "/campaigns/new"): ACT,
+    ("GET", "/search"): LOOK,
+    ("GET", "/search/found"): LOOK,
     ("GET", "/halt"): ACT,
     ("POST", "/halt"): ACT,
     ("POST", "/resume"): ACT,
     ("POST", "/campaigns"): ACT,
+    ("POST", "/campaigns/plan"): ACT,
     ("POST", "/campaigns/{campaign_id}/pause"): ACT,
     ("POST", "/campaigns/{campaign_id}/resume"): ACT,
     ("POST", "/campaigns/{campaign_id}/stop"): ACT,
@@ -73,7 +76,12 @@ ALLOWED: dict[tuple[str, str], set[Role]] = {
 }
 OPEN = {("GET", "/login"), ("POST", "/login"), ("POST", "/logout")}
 """Whoever is not logged in may ask for these."""
-FRAGMENTS = {("GET", "/live"), ("GET", "/now"), ("GET", "/experiments/{experiment_id}/now")}
+FRAGMENTS = {
+    ("GET", "/live"),
+    ("GET", "/now"),
+    ("GET", "/search/found"),
+    ("GET", "/experiments/{experiment_id}/now"),
+}
 FILES = {("GET", "/findings/{finding_id}/file"), ("GET", "/certificates/{campaign_id}/file")}
 """To be kept and sent around, so everything they need is in them."""
 

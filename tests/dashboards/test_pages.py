@@ -92,12 +92,36 @@ def test_halting_asks_why_and_tells_everybody(here: Site, operator: Browser) -> 
         assert "Everything is halted: checkout <b>fails</b>" in text_of(page)
         assert "<b>fails" not in page.text
         assert "Resume" not in Markup(page.text).words
-    refused = operator.post("/campaigns", "/campaigns/new", **_filled_in(operator))
+    refused = operator.post("/campaigns", "/campaigns/new", **filled_in(operator))
     assert refused.status_code == 409
 
     assert operator.post("/resume").status_code == 303
     assert "Everything is halted" not in text_of(viewer.get("/"))
     assert "halt" in text_of(viewer.get("/audit?kind=halt"))
+
+
+def test_whoever_holds_the_button_need_not_say_why(here: Site, operator: Browser) -> None:
+    done = operator.post("/halt", "/halt", held="/classes/GET%20%2Fplay%0A%E2%80%AE" + "x" * 900)
+    assert (done.status_code, done.headers["location"]) == (303, "/")
+    told = text_of(here.logged_in("viewer").get("/findings"))
+    assert "Everything is halted: operator held the button on /classes/GET /playxxx" in told
+
+    also = text_of(operator.get("/halt"))
+    assert "It is halted already" in also
+    operator.post("/halt", "/halt", reason="checkout is slow")
+    both = text_of(operator.get("/"))
+    assert "operator held the button on /classes" in both
+    assert "; also: checkout is slow. Nothing is injected" in both
+    operator.post("/resume")
+
+
+def test_who_may_not_halt_is_told_who_may(here: Site, operator: Browser) -> None:
+    seen = here.logged_in("viewer").get("/findings")
+    assert "An operator may; you are viewer." in text_of(seen)
+    (button,) = [each for each in Markup(seen.text).every("button") if "disabled" in each]
+    assert button["aria-describedby"] == "halt-who"
+    assert "disabled" not in operator.get("/findings").text
+    assert here.logged_in("viewer").post("/halt", "/", held="/").status_code == 403
 
 
 def test_what_is_going_on_is_sent_again_only_when_it_has_changed(operator: Browser) -> None:
@@ -110,7 +134,7 @@ def test_what_is_going_on_is_sent_again_only_when_it_has_changed(operator: Brows
     assert 'id="banners" hx-swap-oob="true"' in changed.text
 
 
-def _filled_in(browser: Browser) -> dict[str, str]:
+def filled_in(browser: Browser) -> dict[str, str]:
     """What the form for a new campaign holds when it is opened: its fields as a browser sends."""
     page = Markup(browser.get("/campaigns/new").text)
     fields = {}
@@ -124,7 +148,7 @@ def _filled_in(browser: Browser) -> dict[str, str]:
 
 
 def test_a_campaign_is_created_as_the_form_says(operator: Browser) -> None:
-    form = _filled_in(operator) | {
+    form = filled_in(operator) | {
         "name": "checkout <first>",
         "class": "GET /boot",
         "patterns": "GET /pay*\r\n\r\n",
@@ -149,7 +173,7 @@ def test_a_campaign_is_created_as_the_form_says(operator: Browser) -> None:
         "GET /boot , GET /pay*",
         "40 per experiment",
         "any number of faults united at most",
-        "when more than 5 members may be hurt",
+        "when more than 5 devices may be hurt",
         "30 9 * * mon (Europe/Berlin)",
         "mon, 09:00 to 16:00 (Europe/Berlin)",
         "not from 2026-12-18 to 2027-01-04: holidays",
@@ -160,7 +184,7 @@ def test_a_campaign_is_created_as_the_form_says(operator: Browser) -> None:
 
 
 def test_kinds_that_take_an_argument_are_typed(operator: Browser) -> None:
-    form = _filled_in(operator) | {"kinds": "refused", "more_kinds": "status:500, grpc:ABORTED,"}
+    form = filled_in(operator) | {"kinds": "refused", "more_kinds": "status:500, grpc:ABORTED,"}
     made = operator.post("/campaigns", "/campaigns/new", **form)
     assert made.status_code == 303, text_of(made)
     said = text_of(operator.get(made.headers["location"]))
@@ -168,7 +192,7 @@ def test_kinds_that_take_an_argument_are_typed(operator: Browser) -> None:
 
 
 def test_unticked_boxes_are_off(operator: Browser) -> None:
-    form = _filled_in(operator)
+    form = filled_in(operator)
     del form["confirm"], form["verify"]
     made = operator.post("/campaigns", "/campaigns/new", **form)
     said = text_of(operator.get(made.headers["location"]))
@@ -195,7 +219,7 @@ def test_unticked_boxes_are_off(operator: Browser) -> None:
 def test_a_form_with_a_mistake_comes_back_as_it_was(
     here: Site, operator: Browser, wrong: dict[str, str], said: str
 ) -> None:
-    form = _filled_in(operator) | {"name": "keep me", "patterns": "GET /kept"} | wrong
+    form = filled_in(operator) | {"name": "keep me", "patterns": "GET /kept"} | wrong
     refused = operator.post("/campaigns", "/campaigns/new", **form)
     assert refused.status_code == 422
     assert said in text_of(refused)
@@ -205,7 +229,7 @@ def test_a_form_with_a_mistake_comes_back_as_it_was(
 
 
 def test_a_campaign_is_paused_resumed_and_stopped(operator: Browser) -> None:
-    form = _filled_in(operator) | {"name": "short"}
+    form = filled_in(operator) | {"name": "short"}
     to = operator.post("/campaigns", "/campaigns/new", **form).headers["location"]
     assert operator.post(f"{to}/pause", to, reason="lunch").status_code == 303
     assert "paused" in text_of(operator.get(to))
@@ -223,7 +247,13 @@ def test_a_campaign_is_paused_resumed_and_stopped(operator: Browser) -> None:
 
 def test_a_campaign_that_is_over_shows_what_it_did(viewer: Browser, seeded: Seeded) -> None:
     said = text_of(viewer.get(f"/campaigns/{seeded.campaigns['nightly']}"))
-    for part in ("finished", "3 of 3 explored to the end", "GET /play", "harmful", "tolerated"):
+    for part in (
+        "finished",
+        "3 of 3 explored to the end",
+        "GET /play",
+        "hurt somebody",
+        "survived",
+    ):
         assert part in said
 
 
@@ -316,7 +346,8 @@ def test_a_maintenance_window_is_opened_and_closed(operator: Browser) -> None:
 
 def test_the_audit_log_is_cut_down_to_what_is_looked_for(viewer: Browser, seeded: Seeded) -> None:
     nightly = seeded.campaigns["nightly"]
-    rows = Markup(viewer.get(f"/audit?subject={nightly}").text).text
+    page = viewer.get(f"/audit?subject={nightly}").text
+    rows = Markup(page.partition("<main")[2].partition("</main>")[0]).text
     assert "campaign running" in rows
     assert "campaign finished" in rows
     assert "experiment" not in rows.partition("Why")[2]
@@ -384,7 +415,7 @@ def test_the_theme_chosen_is_there_from_the_start(viewer: Browser) -> None:
 
 def test_hostile_names_are_shown_as_they_are(here: Site, operator: Browser) -> None:
     payload = "<img src=x onerror=alert(1)>\"'{{ 7*7 }}"
-    form = _filled_in(operator) | {"name": payload, "patterns": payload}
+    form = filled_in(operator) | {"name": payload, "patterns": payload}
     to = operator.post("/campaigns", "/campaigns/new", **form).headers["location"]
     operator.post(f"{to}/pause", to, reason=payload)
     operator.post("/maintenance", "/maintenance", down=payload, hours="1", reason=payload)

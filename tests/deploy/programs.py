@@ -19,13 +19,13 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 def promtool() -> str:
     """The checker that comes with Prometheus."""
     found = shutil.which("promtool")
-    return found or _missing("promtool is not installed: apt-get install prometheus")
+    return found or skip("promtool is not installed: apt-get install prometheus")
 
 
 def prometheus() -> str:
     """Prometheus itself."""
     found = shutil.which("prometheus")
-    return found or _missing("prometheus is not installed: apt-get install prometheus")
+    return found or skip("prometheus is not installed: apt-get install prometheus")
 
 
 def collector() -> Path:
@@ -33,7 +33,7 @@ def collector() -> Path:
     try:
         return installed()
     except Missing as error:
-        _missing(str(error))
+        skip(str(error))
 
 
 def helm() -> str:
@@ -44,7 +44,8 @@ def helm() -> str:
     return found if Path(found).exists() else pytest.skip("Helm is not built: deploy/helm/build")
 
 
-def _missing(why: str) -> NoReturn:
+def skip(why: str) -> NoReturn:
+    """Skip the test for want of something, which in CI must be there."""
     if os.environ.get("CI"):
         pytest.fail(why)
     pytest.skip(why)

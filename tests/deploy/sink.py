@@ -37,8 +37,8 @@ class Sink:
 
 
 @contextmanager
-def listening(sink: Sink) -> Iterator[str]:
-    """The URL at which it takes OTLP over HTTP."""
+def listening(sink: Sink, port: int = 0) -> Iterator[str]:
+    """The URL at which it takes OTLP over HTTP. ``port``: 0 is any that is free."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -53,7 +53,7 @@ def listening(sink: Sink) -> Iterator[str]:
 
         def log_message(self, *_: object) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tomllib
 from collections.abc import Mapping
@@ -44,9 +45,13 @@ ALL: Mapping[str, Any] = {
     "collector": {
         "jaegerEndpoint": "jaeger:4317",
         "overlay": {"exporters": {"kafka": {"tls": {"insecure": False}}}},
+        "queue": {"claim": "spans"},
         "egress": [{"cidrs": ["10.20.0.0/16"], "ports": [9096]}],
     },
 }
+DEFAULT_QUEUE = re.findall(
+    r"QUEUE_DIRECTORY:-([^}]+)\}", (DEPLOY / "collector" / "collector.yaml").read_text()
+)[0]
 Objects = dict[tuple[str, str], dict[str, Any]]
 
 
@@ -215,6 +220,27 @@ def test_the_collector_takes_its_configuration(tmp_path: Path, values: Mapping[s
     )
     assert done.returncode == 0, done.stderr
     assert ("otlp_grpc/jaeger" in data["overlay.yaml"]) == (values is ALL)
+
+
+@pytest.mark.parametrize(
+    ("values", "disk"),
+    [
+        ({}, {"emptyDir": {"sizeLimit": "2Gi"}}),
+        (ALL, {"persistentVolumeClaim": {"claimName": "spans"}}),
+    ],
+    ids=["default", "all"],
+)
+def test_the_collectors_queue_is_on_a_disk_that_it_may_write_to(
+    tmp_path: Path, values: Mapping[str, Any], disk: Mapping[str, Any]
+) -> None:
+    rendered, _ = render(tmp_path, values)
+    spec = rendered["Deployment", "ldfi-collector"]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    (mounted,) = [each for each in container["volumeMounts"] if each["name"] == "queue"]
+    assert DEFAULT_QUEUE.startswith(f"{mounted['mountPath']}/")
+    assert not mounted.get("readOnly")
+    assert {"name": "queue", **disk} in spec["volumes"]
+    assert spec["securityContext"]["fsGroup"] == spec["securityContext"]["runAsGroup"]
 
 
 def test_it_is_of_this_version_and_has_the_collectors_configuration() -> None:

@@ -229,3 +229,18 @@ class Ledger(RuleBasedStateMachine):
 
 TestLedger = Ledger.TestCase
 TestLedger.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def test_what_leaves_the_lease_while_a_report_is_under_way_is_reported_once_more() -> None:
+    """Rules come by a stream as well, so that can be at any moment."""
+    allowances = Allowances()
+    allowances.renew([a_rule("e1", members=2)])
+    allowances.admit("e1", "treatment", 1)
+    report = allowances.report()
+    allowances.admit("e1", "treatment", 2)
+    allowances.renew([])
+    allowances.settle(report)
+    last = allowances.report()
+    assert last == {"e1": Enrolled(2)}
+    allowances.settle(last)
+    assert allowances.report() == {}

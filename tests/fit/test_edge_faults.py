@@ -182,6 +182,8 @@ def _reads_headers(name: str) -> bool:
     """Where the header itself could not be read or written, all of it is left out."""
     return name.rpartition(".")[2] in {
         "baggage_onward",
+        "decide",
+        "_decided",
         "_screened",
         "values",
         "without",

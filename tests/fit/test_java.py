@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,23 +131,22 @@ STATEMENTS = [
 
 
 @contextmanager
-def executing(conventions: str) -> Iterator[Callable[..., dict[str, str]]]:
-    """Have a program under the agent execute statements, and be told its spans of them."""
+def telling(program: str, conventions: str) -> Iterator[Callable[..., dict[str, str]]]:
+    """Have a program under the agent do what it is told, and be told its span of it."""
     told = {"FIT_KEYS": HOST_KEYS, "OTEL_SERVICE_NAME": "shop"}
     environment = {**os.environ, **told, "OTEL_SEMCONV_STABILITY_OPT_IN": conventions}
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(java.program("Statements"), env=environment, **pipes) as process:
+    with subprocess.Popen(java.program(program), env=environment, **pipes) as process:
         assert process.stdin is not None and process.stdout is not None
         asked, answers = process.stdin, process.stdout
 
-        def execute(text: str, batch: int, context: str = "") -> dict[str, str]:
-            value = context.removeprefix("fit=")
-            asked.write(json.dumps({"text": text, "batch": batch, "context": value}) + "\n")
+        def tell(context: str = "", **what: str | int) -> dict[str, str]:
+            asked.write(json.dumps(what | {"context": context.removeprefix("fit=")}) + "\n")
             asked.flush()
             span: dict[str, str] = json.loads(answers.readline())
             return span
 
-        yield execute
+        yield tell
         asked.close()
 
 
@@ -153,11 +154,40 @@ def executing(conventions: str) -> Iterator[Callable[..., dict[str, str]]]:
 def test_a_statement_has_one_name_at_both_ends(conventions: str) -> None:
     names = set()
     batches = [(STATEMENTS[-1], size) for size in (1, 2)]
-    with executing(conventions) as execute:
+    with telling("Statements", conventions) as execute:
         for text, batch in [(text, 0) for text in STATEMENTS] + batches:
-            name = named(execute(text, batch), "shop")
+            name = named(execute(text=text, batch=batch), "shop")
             assert name is not None
             context = signed(NOBODY, "delay", point=name, arm="control")
-            assert execute(text, batch, context).get("fit.point") == name
+            assert execute(context, text=text, batch=batch).get("fit.point") == name
             names.add(name.partition(">")[2].partition(":")[2].partition(":")[0])
     assert {"INSERT", "UPDATE", "SELECT", "DELETE"} <= names
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """A port at which somebody listens and says nothing but goodbye."""
+    with socket.create_server(("127.0.0.1", 0)) as listening_at:
+
+        def goodbye() -> None:
+            with suppress(OSError):
+                while True:
+                    listening_at.accept()[0].close()
+
+        threading.Thread(target=goodbye, daemon=True).start()
+        yield listening_at.getsockname()[1]
+        listening_at.shutdown(socket.SHUT_RDWR)
+
+
+def test_calls_of_other_libraries_have_one_name_at_both_ends(silent: int) -> None:
+    at = f"127.0.0.1:{silent}"
+    points = {
+        "apache4": f"shop>http:GET:{at}/titles/*",
+        "grpc": f"shop>rpc:Get:{at}/shop.Prices",
+        "jedis": f"shop>db:GET:{at}",
+    }
+    with telling("Calls", "") as call:
+        for library, point in points.items():
+            assert named(call(by=library, port=silent), "shop") == point
+            context = signed(NOBODY, "delay", point=point, arm="control")
+            assert call(context, by=library, port=silent).get("fit.point") == point

@@ -67,7 +67,7 @@ def test_the_readers_own_tests_pass(node: str) -> None:
 
     done = run_tests(node, files, JS)
 
-    assert len(files) == 7
+    assert len(files) == 8
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -7,6 +7,8 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from http.client import HTTPResponse
+from typing import Any
 
 import pytest
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
@@ -269,13 +271,13 @@ def test_the_polls_make_no_spans(
     plane: ControlPlane, poll: RulesPoll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bool] = []
-    fetch = RulesPoll._fetch
+    ask = RulesPoll._open
 
-    def noting(self: RulesPoll, report: dict[str, Enrolled]) -> bytes:
+    def noting(self: RulesPoll, *asked: Any) -> HTTPResponse:
         seen.append(is_instrumentation_enabled())
-        return fetch(self, report)
+        return ask(self, *asked)
 
-    monkeypatch.setattr(RulesPoll, "_fetch", noting)
+    monkeypatch.setattr(RulesPoll, "_open", noting)
     poll.start()
     eventually(lambda: seen)
     assert seen[0] is False

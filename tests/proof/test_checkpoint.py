@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ldfi.proof import merkle
 from ldfi.proof.__main__ import BORNE_OUT, exit_code, said, words
-from ldfi.proof.checkpoint import Checkpoint, Remains
+from ldfi.proof.binding import UNDECIDED, unbound
+from ldfi.proof.canonical import canonical
+from ldfi.proof.checkpoint import Checkpoint, Remains, remains_root
 from ldfi.proof.document import EvidenceFile
 from ldfi.proof.errors import Unreadable
 from ldfi.proof.head import SigningKey
@@ -189,6 +192,39 @@ def test_a_claim_about_a_run_that_was_pruned_is_lacking_and_not_false() -> None:
     answer = checked(made, document)
     assert answer.false == []
     assert any("is not on record" in each for each in answer.lacking)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_pruned_run_in_which_bystanders_were_hurt_makes_no_certificate_false(
+    named: bool,
+) -> None:
+    """Its record says inconclusive, and a certificate may call it harm: of what is left of it only
+    what fired tells that it was a suspicion."""
+    made = chain(random.Random(0), 30)
+    records = [each for each in made.records if (each.request_class, each.version) == NAME]
+    harm = next(each for each in records if each.verdict == "harmful")
+    hurt = replace(harm, verdict=UNDECIDED, overruled="bystanders")
+    others = [each for each in records if each is not harm]
+    listed = [harm.to_json()] if named else []
+    claims = certificate([*listed, *(each.to_json() for each in others)])
+    # Given that its record is whole, all is borne out
+    assert list(unbound(claims, [hurt, *others])) == []
+    # When it is pruned
+    found = list(unbound(claims, others, [Remains.of(hurt, 0)]))
+    # Then nothing is false; whoever names it lacks its record, and nothing else
+    assert [false for false, _ in found] == [False] * named
+    assert all("is not on record" in said for _, said in found)
+
+
+def test_the_entries_of_a_checkpoint_are_what_remains_say() -> None:
+    made = chain(random.Random(1), 30)
+    remains = [Remains.of(each, index) for index, each in enumerate(made.records)]
+    leaves = [
+        merkle.leaf(canonical(each.said()))
+        for each in sorted(remains, key=lambda each: each.number)
+    ]
+    assert remains_root(remains) == merkle.root(len(leaves), merkle.lookup(leaves))
+    assert remains_root([]) == merkle.EMPTY
 
 
 def test_a_checkpoint_that_is_none_is_unreadable() -> None:

@@ -361,6 +361,7 @@ class Campaign:
             version=exploration.version,
             created_at=now,
             opening=plan.opening,
+            open_before=sum(each.knowledge.open for each in self.explorations.values()),
         )
         self.running[known.name] = self._by_id[experiment.id] = experiment
         return experiment

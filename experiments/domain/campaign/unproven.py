@@ -27,8 +27,9 @@ That a service answers alike whatever fails below it, remains an assumption.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from ldfi.experiments.domain.traffic.topology import Topology
 from ldfi.lineage.outcome import answered, unasked
@@ -65,24 +66,27 @@ class Unproven:
         ``domains``: system → the errors of which it consists. ``given_up``: points whose callers
         were seen to give up on a delay.
         """
+        known, behind = set().union(*self._called.values()), cache(topology.behind)
         for survived in self._called:
             outwaited = frozenset(p for p in given_up if f"delay@{p}" in survived)
             outwaited |= {fault.partition("@")[2] for fault in survived if fault[:8] == "timeout@"}
-            masked = self._masked(survived) - topology.behind(outwaited)
+            masked = self._masked(survived) - behind(outwaited)
             unproved = {f"delay@{point}" for point in masked}
-            unproved |= {f"error@{point}" for point in self._unanswered(survived, topology)}
+            unanswered = self._unanswered(survived, behind) & known
+            unproved |= {f"error@{point}" for point in unanswered}
             unproved |= {token(name) for name, errors in domains.items() if not errors <= survived}
             unproved -= survived | self._told[survived]
             if unproved:
                 self._told[survived] |= unproved
                 yield survived, frozenset(unproved)
 
-    def _unanswered(self, survived: Faults, topology: Topology) -> set[str]:
+    def _unanswered(
+        self, survived: Faults, behind: Callable[[frozenset[str]], set[str]]
+    ) -> set[str]:
         ended = [fault.partition("@") for fault in self._ended[survived]]
         refused = frozenset(point for kind, _, point in ended if unasked(kind))
         spoke = frozenset(point for kind, _, point in ended if answered(kind))
-        known = set().union(*self._called.values())
-        return (topology.behind(refused) - refused - topology.behind(spoke)) & known
+        return behind(refused) - refused - behind(spoke)
 
     def _masked(self, survived: Faults) -> set[str]:
         fewer = (called for less, called in self._called.items() if less < survived)

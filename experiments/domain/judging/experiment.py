@@ -105,7 +105,7 @@ class Experiment:
 
     ``level``: the chance of a false ``harmful`` that it may run (e-LOND; see ``online_fdr``).
     ``risk``: how many members it may hurt, as far as one can tell beforehand.
-    ``version``: that of the request class when it was proposed.
+    ``version``: of its class when it was proposed; ``open_before``: its campaign's hypotheses then.
     """
 
     id: str
@@ -122,6 +122,7 @@ class Experiment:
     """Faults to which the first failure of a union points: it was stopped to try them alone."""
     risk: float = 0.0
     version: int = 1
+    open_before: int | None = None
     state: ExperimentState = "proposed"
     created_at: float = 0.0
     armed_at: float | None = None

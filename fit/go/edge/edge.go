@@ -160,7 +160,7 @@ func (e *Edge) stamped(others, device string, has func(map[string]bool) features
 		return decision{}, false
 	}
 	e.poll.start()
-	held := e.poll.lease()
+	held := e.poll.known.rules()
 	if len(held.rules) == 0 || device == "" || e.halt.holds() {
 		return decision{}, false
 	}
@@ -170,15 +170,17 @@ func (e *Edge) stamped(others, device string, has func(map[string]bool) features
 		return decision{}, false
 	}
 	value, err := e.sign(held, chosen, device)
-	if err != nil {
+	if err != nil || len(with(others, value)) > maxBaggage { // whenever it expires, it is of this length
 		return decision{}, false
 	}
-	header := with(others, value)
-	if len(header) > maxBaggage {
+	under, again := e.poll.enrol(held, chosen, mark)
+	if under == nil {
 		return decision{}, false
 	}
-	admitted, again := e.poll.allowances.admit(chosen.rule.experiment, chosen.arm, mark)
-	return decision{header, value, again}, admitted
+	if under != held {
+		value, err = e.sign(under, chosen, device)
+	}
+	return decision{with(others, value), value, again}, err == nil
 }
 
 // choose returns the first of the claims on a device whose class the request is of.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -66,7 +65,7 @@ func given(t testing.TB, config Config, more map[string]any) *Edge {
 		t.Fatal(err)
 	}
 	made.poll.begin.Do(func() {}) // it asks nobody
-	made.poll.hold(read, steady()+read.seconds)
+	made.poll.known.lease(read, steady()+read.seconds)
 	t.Cleanup(made.Close)
 	return made
 }
@@ -203,23 +202,23 @@ func TestAnEngineersOwnContextStays(t *testing.T) {
 
 func TestALeaseThatHasRunOutStampsNothing(t *testing.T) {
 	e := given(t, Config{}, nil)
-	now := e.poll.current.Load().lease
+	now := e.poll.known.latest.Load().lease
 	request := func() *fit.FailureContext {
 		return readOf(t, onward(e, asked("/titles/17", DeviceHeader, "d1")))
 	}
 	if read := request(); read == nil || time.Until(read.Expires) > 61*time.Second {
 		t.Fatalf("%+v", read)
 	}
-	e.poll.hold(now, steady()-1)
+	e.poll.known.lease(now, steady()-1)
 	if request() != nil {
 		t.Error("it has run out, and stamps")
 	}
-	e.poll.hold(now, steady()+time.Minute)
+	e.poll.known.lease(now, steady()+time.Minute)
 	if request() == nil {
 		t.Error("it has come back, and does not stamp")
 	}
 	e.Close()
-	e.poll.hold(now, steady()+time.Minute)
+	e.poll.known.lease(now, steady()+time.Minute)
 	if request() != nil {
 		t.Error("it is closed, and stamps")
 	}
@@ -296,7 +295,7 @@ func TestManyAtOnceNeverExceedTheAllowanceNorMixUp(t *testing.T) {
 
 func TestWhateverBreaksWhileItDecidesTheRequestGoesOn(t *testing.T) {
 	e := given(t, Config{}, nil)
-	e.poll.current.Store(nil)
+	e.poll.known.latest.Store(nil)
 	got := onward(e, asked("/titles/17", DeviceHeader, "d1", "Baggage", "a=b,fit=1"))
 	if got == nil || got.Header.Get("Baggage") != "a=b" {
 		t.Errorf("%+v", got)
@@ -369,61 +368,15 @@ func TestTheTokenGoesNowhereElse(t *testing.T) {
 	var visits atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
 	t.Cleanup(other.Close)
-	service := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusFound))
+	service := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(service.Close)
-	line := newPoll(service.URL+"/", "secret")
-	t.Cleanup(line.close)
-	if err := line.ask(steady()); err == nil || !strings.Contains(err.Error(), "302") || visits.Load() != 0 {
-		t.Errorf("%v, %d visits", err, visits.Load())
-	}
-}
-
-func TestWhatIsAskedAndReported(t *testing.T) {
-	questions := make(chan string, 9)
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		questions <- r.Header.Get("Authorization") + " " + r.URL.String()
-		_, _ = io.WriteString(w, `{"version":"v 1","lease_seconds":5,"rules":[{"experiment":"e1","salt":"s",
-			"predicate":[],"treatment":1,"control":0,"faults":[],"delay_ms":1,"members":1}]}`)
-	}))
-	t.Cleanup(service.Close)
-	line := newPoll(service.URL+"/", "secret")
-	t.Cleanup(line.close)
-	for _, want := range []string{
-		"version=&wait=2&edge=E&used=&control=&wants=",
-		"version=v+1&wait=1&edge=E&used=&control=&wants=",
-		"version=v+1&wait=0&edge=E&used=e1:1&control=&wants=e1",
-		"version=v+1&wait=1&edge=E&used=e1:1&control=&wants=e1",
-	} {
-		if err := line.ask(steady()); err != nil {
-			t.Fatal(err)
+	polled := newPoll(service.URL+"/", "secret")
+	t.Cleanup(polled.close)
+	_, askErr := polled.post(1, "v", asking{})
+	for _, err := range []error{(&line{poll: polled}).listen(), askErr} {
+		if err == nil || !strings.Contains(err.Error(), "307") || visits.Load() != 0 {
+			t.Errorf("%v, %d visits", err, visits.Load())
 		}
-		got := strings.Replace(<-questions, line.edge, "E", 1)
-		if got != "Bearer secret /api/v1/edge/rules?"+want {
-			t.Errorf("%s, want %s", got, want)
-		}
-		if strings.HasPrefix(want, "version=v+1&wait=1&edge=E&used=&") {
-			line.allowances.admit("e1", fit.Treatment, 1)
-			line.allowances.admit("e1", fit.Treatment, 2)
-		}
-	}
-}
-
-func TestAnEdgeThatIsClosedAsksNobody(t *testing.T) {
-	asked := make(chan bool, 9)
-	service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- true
-		<-r.Context().Done()
-	}))
-	t.Cleanup(service.Close)
-	line := newPoll(service.URL, "t")
-	line.start()
-	<-asked
-	line.close()
-	line.start()
-	select {
-	case <-asked:
-		t.Error("it asks on")
-	case <-time.After(700 * time.Millisecond):
 	}
 }
 

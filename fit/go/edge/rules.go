@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -44,7 +45,13 @@ type lease struct {
 	rules   []rule
 	seconds time.Duration
 	version string
+	asks    bool            // the control plane can be asked for one device more
 	wanted  map[string]bool // features that the rules ask for
+}
+
+// allots tells whether devices may be treated without being asked for.
+func (l *lease) allots() bool {
+	return slices.ContainsFunc(l.rules, func(each rule) bool { return each.members == nil || *each.members > 0 })
 }
 
 // A claimed device is in this arm of a rule's experiment, if its request is of the class.
@@ -87,6 +94,7 @@ type (
 	leaseText struct {
 		Version *string    `json:"version"`
 		Seconds *float64   `json:"lease_seconds"`
+		Asks    bool       `json:"asks"`
 		Rules   []ruleText `json:"rules"`
 	}
 	sharesText struct {
@@ -141,7 +149,8 @@ func (l leaseText) read() (*lease, error) {
 	}
 	seconds := min(*l.Seconds, maxLease.Seconds())
 	read := &lease{
-		seconds: time.Duration(seconds * float64(time.Second)), version: *l.Version, wanted: map[string]bool{},
+		seconds: time.Duration(seconds * float64(time.Second)), version: *l.Version, asks: l.Asks,
+		wanted: map[string]bool{},
 	}
 	known := map[string]bool{}
 	for _, each := range l.Rules {

@@ -251,9 +251,9 @@ func asSent(text string) string {
 func TestAllowancesCountAlike(t *testing.T) {
 	for _, history := range vectors[edgeVectors](t, "edge.json").Allowances {
 		var counted allowances
-		var report []enrolled
+		var heard report
 		for i, each := range history {
-			if wrong := each.take(&counted, &report); wrong != "" || counted.urgent() != each.Urgent {
+			if wrong := each.take(&counted, &heard); wrong != "" || counted.urgent() != each.Urgent {
 				t.Fatalf("step %d, %+v: %s, urgent %v", i, each, wrong, counted.urgent())
 			}
 		}
@@ -261,7 +261,7 @@ func TestAllowancesCountAlike(t *testing.T) {
 }
 
 // take does a step, and returns what is wrong with the answer.
-func (v stepVector) take(counted *allowances, report *[]enrolled) string {
+func (v stepVector) take(counted *allowances, heard *report) string {
 	switch v.Do {
 	case "renew":
 		var rules []rule
@@ -275,15 +275,15 @@ func (v stepVector) take(counted *allowances, report *[]enrolled) string {
 			return fmt.Sprintf("admitted %v, before %v", admitted, before)
 		}
 	case "report":
-		*report = counted.report()
-		used, control, wants := written(*report)
+		*heard = counted.report()
+		used, control, wants := written(heard.counts)
 		var want struct{ Used, Control, Wants string }
 		if err := json.Unmarshal(v.Answer, &want); err != nil || want != struct{ Used, Control, Wants string }{used, control, wants} {
 			return fmt.Sprintf("%q %q %q", used, control, wants)
 		}
 	case "settle":
-		counted.settle(*report)
-		*report = nil
+		counted.settle(*heard)
+		*heard = report{}
 	default:
 		return "no such step"
 	}

@@ -41,6 +41,7 @@ PAGES: Final[Mapping[str, Where]] = {
     "audit": lambda _: "/audit",
     "tokens": lambda _: "/tokens",
     "halt": lambda _: "/halt",
+    "search": lambda _: "/search?q=license",
 }
 
 FILES: Final[Mapping[str, Where]] = {
@@ -49,5 +50,5 @@ FILES: Final[Mapping[str, Where]] = {
 }
 """Pages to be kept and sent around, which need no service."""
 
-NO_PAGES: Final = {"/live", "/now", "/experiments/{experiment_id}/now"}
+NO_PAGES: Final = {"/live", "/now", "/search/found", "/experiments/{experiment_id}/now"}
 """Routes that give a stream of events, or a part of a page."""

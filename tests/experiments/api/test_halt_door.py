@@ -22,6 +22,7 @@ from fastapi import FastAPI
 from sqlalchemy import select
 
 from ldfi.experiments.api.halt_door import ROOM, HaltDoor
+from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.store import switches
 from ldfi.experiments.store.database import Database
@@ -83,6 +84,13 @@ def test_who_halts_at_its_own_door_is_in_the_same_audit(
     assert client.get("/api/v1/status").json()["halted"] is None
 
 
+def a_relay() -> EdgeRelay:
+    async def nowhere() -> str:
+        return ""
+
+    return EdgeRelay(nowhere, 10.0)
+
+
 def test_a_door_that_is_closed_as_soon_as_it_opens_ends_in_peace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +100,7 @@ def test_a_door_that_is_closed_as_soon_as_it_opens_ends_in_peace(
 
     async def opened_and_closed() -> None:
         for _ in range(10):
-            HaltDoor(("127.0.0.1", 0), Tokens(""), database, lambda: None).close()
+            HaltDoor(("127.0.0.1", 0), Tokens(""), database, lambda: None, a_relay()).close()
 
     asyncio.run(opened_and_closed())
 
@@ -118,7 +126,7 @@ def test_the_door_opens_although_it_could_not_be_rehearsed(
     database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
 
     async def asked() -> httpx.Response:
-        door = HaltDoor(("127.0.0.1", 0), Odd(""), database, lambda: None)
+        door = HaltDoor(("127.0.0.1", 0), Odd(""), database, lambda: None, a_relay())
         try:
             return await asyncio.to_thread(halted, f"http://127.0.0.1:{door.port}")
         finally:

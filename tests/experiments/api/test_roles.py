@@ -27,6 +27,7 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("POST", "/v1/traces"): {"ingest", "admin"},
     ("POST", "/api/v1/device-metrics"): {"ingest", "devices", "admin"},
     ("GET", "/api/v1/edge/rules"): {"edge", "admin"},
+    ("POST", "/api/v1/edge/asks"): {"edge", "admin"},
     ("GET", "/api/v1/openapi.json"): LOOK,
     ("GET", "/api/v1/status"): LOOK,
     ("GET", "/api/v1/classes"): LOOK,

@@ -89,7 +89,7 @@ def test_whoever_starts_after_lessons_were_folded_knows_the_same_and_tries_the_s
     before, there = told(database, world.now), lessons(database)
     assert any(plan is not None for _, plan, *_ in before["plans"])
     with database.read() as session:
-        expected = folding.due(session, world.now + 1).rows
+        expected = folding.foreseen(session, world.now + 1, world.now).lessons.rows
     assert 0 < fold(database, world.now + 1, world.now, "ann").rows == expected
     assert lessons(database) == there - expected
     assert told(database, world.now) == before
@@ -120,10 +120,10 @@ def test_of_a_campaign_that_is_over_all_lessons_go() -> None:
         world.engine.scheduler.shut_down("restart", world.now)
         # Then what was to go has gone, and nothing is kept for whoever takes it up
         with world.database.read() as session:
-            expected = folding.due(session, world.now + 1).rows
+            expected = folding.foreseen(session, world.now + 1, world.now).lessons.rows
         assert 0 < expected == fold(world.database, world.now + 1, world.now, "ann").rows
         with world.database.read() as session:
-            assert folding.due(session, world.now + 1).rows == 0
+            assert folding.foreseen(session, world.now + 1, world.now).lessons.rows == 0
             assert set(session.scalars(select(BalanceRow.campaign_id))) == {balances.ALL}
 
 

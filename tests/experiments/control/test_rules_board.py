@@ -143,12 +143,12 @@ class Fleet(RuleBasedStateMachine):
     def no_more_are_treated_than_were_reserved_and_all_of_them_are_spent(self) -> None:
         for name, members in self.members.items():
             used = self.really_used(name)
-            assert self.board.used(name) <= used <= self.board.spent(name) <= members
+            assert self.board[name].used <= used <= self.board[name].spent <= members
 
     @invariant()
     def what_is_said_of_control_is_true(self) -> None:
         for name in self.members:
-            said = self.board.controls(name)
+            said = self.board[name].controls
             everybody = (*self.edges, *self.gone)
             assert said is None or said == sum(len(e.control.get(name, ())) for e in everybody)
 
@@ -160,7 +160,7 @@ class Fleet(RuleBasedStateMachine):
     @invariant()
     def what_is_out_of_force_is_followed_by_nobody(self) -> None:
         for name in self.members:
-            if not self.board.out_of_force(name, self.now):
+            if not self.board[name].out_of_force(self.now):
                 continue
             assert name in self.down
             for edge in (*self.edges, *self.gone):
@@ -187,18 +187,19 @@ def test_once_everybody_has_confirmed_what_is_spent_is_what_was_used() -> None:
         edge.poll(board, now, answered=True)
     for device in (1, 2, 3, 4):  # three of them treated
         edges[0].serve(device, now)
-    assert board.spent("e") == 7
-    assert board.controls("e") is None
+    assert board["e"].spent == 7
+    early = board["e"].controls
+    assert early is None
 
     board.take_down("e")
     for edge in edges:
         edge.poll(board, now, answered=True)
-    assert not board.out_of_force("e", now)  # it was handed out, but is it held?
+    assert not board["e"].out_of_force(now)  # it was handed out, but is it held?
     for edge in edges:
         edge.poll(board, now, answered=True)
 
-    assert board.out_of_force("e", now)
-    assert (board.used("e"), board.spent("e"), board.controls("e")) == (3, 3, 1)
+    assert board["e"].out_of_force(now)
+    assert (board["e"].used, board["e"].spent, board["e"].controls) == (3, 3, 1)
 
 
 def test_what_is_too_little_for_all_goes_to_those_that_ask() -> None:
@@ -233,7 +234,7 @@ def test_what_is_too_little_for_all_goes_to_those_that_ask() -> None:
         edges[1].serve(device, now)
     assert sum(len(edge.treated["e"]) for edge in edges) == 7
     poll()
-    assert board.exhausted("e")
+    assert board["e"].exhausted
 
 
 def test_an_edge_that_says_nothing_of_control_leaves_it_unknown() -> None:
@@ -243,7 +244,7 @@ def test_an_edge_that_says_nothing_of_control_leaves_it_unknown() -> None:
     board.put(a_rule("e"), 7, now)
     board.take_down("e")
     board.heard("one", board.version, {"e": Enrolled(1)}, now, mute=True)
-    assert (board.out_of_force("e", now), board.controls("e")) == (True, None)
+    assert (board["e"].out_of_force(now), board["e"].controls) == (True, None)
 
 
 def test_an_edge_that_vanishes_is_waited_for_until_its_lease_has_run_out() -> None:
@@ -255,9 +256,9 @@ def test_an_edge_that_vanishes_is_waited_for_until_its_lease_has_run_out() -> No
     assert edge.lease.ends == now + 4
     board.take_down("e")
 
-    assert not board.out_of_force("e", now + 9.9)  # the lease before it was of ten seconds
-    assert board.out_of_force("e", now + 10)
-    assert board.spent("e") == 5
+    assert not board["e"].out_of_force(now + 9.9)  # the lease before it was of ten seconds
+    assert board["e"].out_of_force(now + 10)
+    assert board["e"].spent == 5
 
 
 def test_a_version_of_an_earlier_service_confirms_nothing() -> None:
@@ -269,9 +270,9 @@ def test_a_version_of_an_earlier_service_confirms_nothing() -> None:
     board.take_down("e")
     for version in ("old-99", "new-", "new-x", "99", "new-²"):
         board.heard("one", version, {}, now)
-        assert not board.out_of_force("e", now)
+        assert not board["e"].out_of_force(now)
     board.heard("one", board.version, {}, now)
-    assert board.out_of_force("e", now)
+    assert board["e"].out_of_force(now)
 
 
 @given(st.integers(0, 50), st.integers(1, 20))

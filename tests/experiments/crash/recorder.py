@@ -22,7 +22,7 @@ import httpx
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ldfi.experiments.cli.processes import end_with_parent
@@ -103,7 +103,8 @@ class Recorder:
         routes = [
             Route("/v1/traces", self._traces, methods=["POST"]),
             Route("/api/v1/device-metrics", self._metrics, methods=["POST"]),
-            Route("/api/v1/edge/rules", self._rules),
+            Route("/api/v1/edge/rules", self._asked),
+            Route("/api/v1/edge/asks", self._asked, methods=["POST"]),
         ]
         return Starlette(routes=routes, lifespan=self._running)
 
@@ -140,15 +141,25 @@ class Recorder:
             self._bodies.put_nowait((path, headers, body))
         return Response(answer, media_type=kind)
 
-    async def _rules(self, request: Request) -> Response:
-        headers = {"authorization": request.headers["authorization"]}
+    async def _asked(self, request: Request) -> Response:
+        """Pass on what an edge asks, and the answer as it comes: it may be a stream."""
+        asked = self._client.build_request(
+            request.method,
+            f"{request.url.path}?{request.url.query}",
+            headers={
+                name: value
+                for name, value in request.headers.items()
+                if name in {"authorization", "accept", "content-type"}
+            },
+            content=await request.body(),
+            timeout=15.0,
+        )
         try:
-            answer = await self._client.get(
-                f"{request.url.path}?{request.url.query}", headers=headers, timeout=10.0
-            )
+            answer = await self._client.send(asked, stream=True)
         except httpx.TransportError:
             return Response(status_code=502)
-        return Response(answer.content, answer.status_code, media_type="application/json")
+        kind = answer.headers["content-type"]
+        return StreamingResponse(_pieces(answer), answer.status_code, media_type=kind)
 
     async def _pass_on(self) -> None:
         while True:
@@ -167,6 +178,17 @@ class Recorder:
         while True:
             await asyncio.sleep(1.0)
             self._witness.write(asyncio.get_running_loop().time() - LATEST_SECONDS)
+
+
+async def _pieces(answer: httpx.Response) -> AsyncIterator[bytes]:
+    """Pass a body on; it just ends when the service is gone."""
+    try:
+        async for piece in answer.aiter_raw():
+            yield piece
+    except httpx.TransportError:
+        pass
+    finally:
+        await answer.aclose()
 
 
 def main() -> None:

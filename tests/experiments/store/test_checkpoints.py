@@ -8,17 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
 
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.control.folding import fold
+from ldfi.experiments.control.folding import fold, foreseen
 from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, chain, checkpoints
 from ldfi.experiments.store.evidence_file import Certified, evidence_file
 from ldfi.experiments.store.retention import Pruned
-from ldfi.experiments.store.schema import CheckpointRow, RunRow
+from ldfi.experiments.store.schema import CheckpointRow, RemainsRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.checkpoint import Checkpoint, remains_root
 from ldfi.proof.document import EvidenceFile
@@ -43,13 +44,18 @@ def lived(database: Database) -> tuple[World, Campaign]:
 
 def a_life(database: Database) -> tuple[World, Campaign]:
     world = World(database)
+    campaign = in_its_fourth_run(world)
+    fold(database, world.now + 1, world.now, "ann")
+    return world, campaign
+
+
+def in_its_fourth_run(world: World) -> Campaign:
     definition = Definition(QUICK, schedule=Schedule("* * * * *"))
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
     while campaign.run < 4 or campaign.state != "running":
         world.step()
     world.engine.scheduler.shut_down("restart", world.now)
-    fold(database, world.now + 1, world.now, "ann")
-    return world, campaign
+    return campaign
 
 
 def file_of(
@@ -72,6 +78,12 @@ def checked(world: World, document: dict[str, Any], earlier: Head | None = None)
     return verify(EvidenceFile.from_json(document), against)
 
 
+def going(session: Session, database: Database, now: float) -> list[str]:
+    """What a prune promises that is not one."""
+    folded = foreseen(session, now + 1, now)
+    return checkpoints.going(session, database.keys, now + 1, folded.going, folded.stands)
+
+
 def test_what_a_certificate_rests_on_is_borne_out_when_other_records_are_gone(
     lived: tuple[World, Campaign],
 ) -> None:
@@ -81,7 +93,7 @@ def test_what_a_certificate_rests_on_is_borne_out_when_other_records_are_gone(
     kept = Head.from_json(before["head"])
     assert checked(world, before).lacking == []
     with db.read() as session:
-        expected = checkpoints.due(session, db.keys, now + 1).rows
+        expected = len(going(session, db, now))
     # When the records go that nothing rests on
     assert checkpoints.prune(db, now + 1, now, "ann").rows == expected > 0
     # Then all is borne out, and it grew from what was there before
@@ -96,9 +108,10 @@ def test_what_a_certificate_rests_on_is_borne_out_when_other_records_are_gone(
         whole = select(RunRow).where(RunRow.remains.is_(None)).order_by(RunRow.leaf).limit(1)
         row = change.session.scalars(whole).one()
         leaf = merkle.leaf(row.document.encode()).hex()
-        said = {"index": row.leaf, "number": row.number, "leaf": leaf}
-        row.remains = json.dumps({**said, "verdict": None, "hypothesis": [], "fired": []})
-        row.document = ""
+        assert row.nodes.startswith(leaf)
+        nothing = json.dumps({"verdict": None, "hypothesis": [], "fired": []})
+        change.session.add(RemainsRow(key="nothing", document=nothing))
+        row.remains, row.document = "nothing", ""
     assert any("was not signed" in e or "not what was signed" in e for e in false(lived))
 
 
@@ -183,7 +196,7 @@ def test_a_checkpoint_whose_signatures_were_taken_out_is_not_signed_again(
     assert any("nobody has signed" in each for each in false((world, campaign)))
     fold(world.database, world.now + 1, world.now, "ann")
     with world.database.read() as session:
-        assert checkpoints.due(session, world.database.keys, world.now + 1).rows
+        assert going(session, world.database, world.now)
     with pytest.raises(Conflict, match="not what was signed"):
         checkpoints.prune(world.database, world.now + 1, world.now, "ann")
 
@@ -246,9 +259,9 @@ def test_nobody_signs_remains_that_were_changed(
     def change_what_stands_for_it(_: Pruned, gone: int) -> None:
         """Without the key."""
         with world.database.change(world.now) as change:
-            row = change.session.scalars(select(RunRow).where(RunRow.remains.is_not(None))).first()
-            assert row is not None and row.remains is not None
-            row.remains = json.dumps({**json.loads(row.remains), "fired": ["error@x"]})
+            row = change.session.scalars(select(RemainsRow)).first()
+            assert row is not None
+            row.document = json.dumps({**json.loads(row.document), "fired": ["error@x"]})
             change.session.flush()
             signed = change.session.scalars(select(CheckpointRow)).one()
             if checkpoint == "made anew":
@@ -268,8 +281,41 @@ def test_without_the_key_of_a_signed_chain_none_goes(lived: tuple[World, Campaig
     world, _ = lived
     world.database.keys = ()
     with world.database.read() as session:
-        assert checkpoints.due(session, (KEY,), world.now + 1).rows
-        assert not checkpoints.due(session, (), world.now + 1).rows, "none is promised either"
+        assert not going(session, world.database, world.now), "none is promised either"
+        world.database.keys = (KEY,)
+        assert going(session, world.database, world.now)
+    world.database.keys = ()
     assert checkpoints.prune(world.database, world.now + 1, world.now, "ann").rows == 0
     with world.database.read() as session:
         assert chain.head_of(session).signatures
+
+
+def test_sqlite_has_the_room_of_records_that_went_for_what_comes() -> None:
+    """It never joins pages that updates have left almost empty."""
+    database = Database("sqlite://")
+    hashed = "0" * checkpoints.HASH
+
+    def pages() -> int:
+        with database.read() as session:
+            every, free = (
+                int(session.scalar(text(f"PRAGMA {name}")) or 0)
+                for name in ("page_count", "freelist_count")
+            )
+        return every - free
+
+    empty = pages()
+    with database.change(1.0) as change:
+        change.session.add_all(
+            RunRow(leaf=leaf, experiment_id=f"e{leaf}", request_class="GET /", version=1,
+                   number=leaf + 1, document="x" * 1_500, nodes=hashed)
+            for leaf in range(300)
+        )  # fmt: skip
+    before = pages() - empty
+    with database.change(2.0) as change:
+        checkpoints._put_anew(change.session, dict.fromkeys(range(300), "k" * 32))
+    with database.read() as session:
+        rows = session.scalars(select(RunRow).order_by(RunRow.leaf)).all()
+        assert {(row.document, row.remains, row.nodes) for row in rows} == {("", "k" * 32, hashed)}
+        assert [row.number for row in rows] == list(range(1, 301))
+    assert pages() - empty < before / 4
+    database.close()

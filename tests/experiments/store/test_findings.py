@@ -21,12 +21,18 @@ from ldfi.experiments.errors import Conflict, NotFound
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.arming import new_row
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow, NotificationRow
+from ldfi.experiments.store.schema import (
+    AuditRow,
+    ExperimentRow,
+    FindingRow,
+    NotificationRow,
+    finding_id,
+)
 from tests.experiments.repairs.runs import call, runs
 from tests.experiments.simulated import BOOT
 
 FAULTS = frozenset({"error@b", "error@a"})
-ID = findings.finding_id("GET /", FAULTS)
+ID = finding_id("GET /", FAULTS)
 
 NEXT = {
     # was: (told suspected, open, refuted, fixed, superseded)
@@ -242,7 +248,7 @@ def test_whatever_happens_to_a_finding_its_state_says_so(
     database: Database, history: list[FindingNews | Literal["ack"]]
 ) -> None:
     request_class = f"GET /{uuid.uuid4()}"
-    identity = findings.finding_id(request_class, FAULTS)
+    identity = finding_id(request_class, FAULTS)
     for at, event in enumerate(history, start=1):
         with database.change(float(at), "kim") as change:
             if event != "ack":

@@ -13,8 +13,7 @@ from sqlalchemy import TextClause, select, text
 
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import MIGRATIONS, Database
-from ldfi.experiments.store.findings import finding_id
-from ldfi.experiments.store.schema import Base, FindingRow
+from ldfi.experiments.store.schema import Base, FindingRow, finding_id
 
 
 def test_a_migrated_database_is_the_schema(database: Database) -> None:

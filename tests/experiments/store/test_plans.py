@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,8 +13,12 @@ from sqlalchemy import event, select
 
 from ldfi.experiments.api.pagination import page
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.store import Database, experiments, measured
-from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.experiments.store import Database, chain, experiments, findings, measured
+from ldfi.experiments.store.evidence_file import Certified, evidence_file
+from ldfi.experiments.store.schema import ExperimentRow, FindingRow
+from ldfi.proof import merkle
+from tests.experiments.store.test_chain import _as_it_is
+from tests.proof.chain import chain as made_of
 
 
 @pytest.fixture
@@ -20,6 +26,21 @@ def database() -> Iterator[Database]:
     opened = Database("sqlite://")
     yield opened
     opened.close()
+
+
+@contextmanager
+def asked(database: Database) -> Iterator[list[str]]:
+    """Every statement of the block."""
+    sent: list[str] = []
+
+    def note(_c: object, _cursor: object, statement: str, *_: object) -> None:
+        sent.append(statement)
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
 
 
 @contextmanager
@@ -75,3 +96,34 @@ def test_a_page_of_experiments_is_read_in_its_order(
 
     assert any("USING INDEX experiment_" in each for each in plans)
     assert "USE TEMP B-TREE FOR ORDER BY" not in plans
+
+
+def test_what_shows_a_finding_best_is_found_without_reading_all_that_hurt(
+    database: Database,
+) -> None:
+    finding = FindingRow(id="f", request_class="GET /", faults=["error@a"], experiment_id="e")
+    with planned(database) as plans, database.read() as session:
+        findings.proofs(session, [finding])
+
+    assert any("INDEX experiment_by_tried (tried=? AND verdict=?)" in each for each in plans)
+    assert not [each for each in plans if each.startswith("SCAN experiment")]
+    assert not [each for each in plans if "experiment_by_verdict" in each]
+
+
+def test_proofs_of_many_runs_are_looked_up_in_one_question(database: Database) -> None:
+    made = made_of(random.Random(4), 37)
+    with database.change(made.head().time) as change:
+        for each in made.records:
+            class_version = each.request_class, each.version
+            chain.append(change, class_version, partial(_as_it_is, each))
+    certified = [Certified(name, version, {}) for name, version in made.head().runs]
+    with asked(database) as sent, database.read() as session:
+        document = evidence_file(session, certified, (), made.head().time)
+
+    assert sum(each.startswith("SELECT run_record.leaf, run_record.nodes") for each in sent) == 1
+    proved = [each for one in document["classes"] for each in one["runs"]]
+    assert len(proved) == len(made.records)
+    root = made.head().root
+    for each in proved:
+        path, hashed = map(bytes.fromhex, each["path"]), made.records[each["index"]].leaf
+        assert merkle.included(hashed, each["index"], len(proved), list(path), root)

@@ -40,7 +40,7 @@ function edgeWith(more = {}, environ = {}) {
   }
   const poll = new Given('http://127.0.0.1:9', 't')
   const lease = leaseOf(JSON.stringify({ version: 'v', lease_seconds: 60, rules: [rule] }))
-  poll.hold(lease, steady() + lease.seconds)
+  poll.known.hold(lease, steady() + lease.seconds)
   const edge = new Edge(poll, environ)
   return standing(() => edge)
 }
@@ -105,11 +105,11 @@ test('a lease that has run out stamps nothing', () => {
   const rules = [{ experiment: 'e1', salt: 's', predicate: [], treatment: 1, control: 0, faults: [], delay_ms: 1 }]
   const lease = leaseOf(JSON.stringify({ version: 'v', lease_seconds: 1, rules }))
   const edge = new Edge(poll, {})
-  poll.hold(lease, steady() + 60)
+  poll.known.hold(lease, steady() + 60)
   assert.match(edge.onward('', 'd1', () => new Map()).header, /^fit=/)
-  poll.hold(lease, steady() - 0.001)
+  poll.known.hold(lease, steady() - 0.001)
   assert.equal(edge.onward('', 'd1', () => new Map()).header, '')
-  poll.hold(lease, steady() + 60)
+  poll.known.hold(lease, steady() + 60)
   poll.stop()
   assert.equal(edge.onward('', 'd1', () => new Map()).header, '')
 })
@@ -129,8 +129,8 @@ test('lengths are drawn anew for each request, and what follows them is the same
 
 test('whatever breaks while it decides, the request goes on, unstamped', () => {
   const faults = { get claims() { throw new Error('broken') } }
-  const poll = { start() {}, held: () => ({ lease: { rules: [1], ...faults } }) }
-  for (const broken of [poll, { start() { throw new Error('broken') } }, { start() {}, held: () => null }]) {
+  const poll = { start() {}, known: { rules: () => ({ lease: { rules: [1], ...faults } }) } }
+  for (const broken of [poll, { start() { throw new Error('broken') } }, { start() {}, known: { rules: () => null } }]) {
     const edge = new Edge(undefined, {})
     edge.poll = broken
     const request = { method: 'GET', url: '/', headers: { 'x-device-id': 'd1', baggage: 'a=b,fit=1' } }

@@ -107,6 +107,11 @@ public final class Points {
     return point(caller, "message", operation, system, asPath(templateWords(destination)));
   }
 
+  /** All points of a caller that are of one kind, as a pattern: "api>http:*". */
+  public static String all(String caller, String kind) {
+    return point(caller, kind, "*", "", "");
+  }
+
   private static String point(String caller, String kind, String operation, String peer, String template) {
     String name = clean(caller);
     StringBuilder made = new StringBuilder(name.isEmpty() ? "unknown" : name);

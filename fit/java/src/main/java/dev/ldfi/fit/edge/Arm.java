@@ -9,4 +9,9 @@ enum Arm {
   char letter() {
     return this == TREATMENT ? 't' : 'c';
   }
+
+  /** As the control plane has it. */
+  String word() {
+    return this == TREATMENT ? "treatment" : "control";
+  }
 }

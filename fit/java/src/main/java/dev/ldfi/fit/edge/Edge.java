@@ -44,7 +44,7 @@ public final class Edge {
     String token = environment.getOrDefault("LDFI_TOKEN", "");
     boolean asks = keys != null && !token.isEmpty() && url.matches("https?://[^/]+.*");
     this.keys = keys;
-    this.poll = asks ? new Poll(url, token, unseen) : null;
+    this.poll = asks ? new Poll(new Service(url, token), unseen, Asks.WITHIN) : null;
     this.halt = new Halt("1".equals(environment.get("FIT_HALT")), environment.get("FIT_HALT_FILE"));
     this.told = Chosen.read(environment.getOrDefault("FIT_FEATURES", ""));
     if (!url.isEmpty() && !url.matches("https?://[^/]+.*")) {
@@ -141,7 +141,7 @@ public final class Edge {
     if (poll == null) {
       return null;
     }
-    Held held = poll.held();
+    Held held = poll.known.rules();
     if (held.lease.rules.isEmpty() || halt.holds()) {
       return null;
     }
@@ -151,14 +151,17 @@ public final class Edge {
       return null;
     }
     String value = sign(held, chosen, device);
-    String header = BaggageHeader.with(others, value);
-    if (header.length() > BaggageHeader.MAX_LENGTH) {
+    if (BaggageHeader.with(others, value).length() > BaggageHeader.MAX_LENGTH) { // whenever it expires
       return null;
     }
-    Allowances.Answer answer = poll.allowances.admit(chosen.rule.experiment, chosen.arm, mark);
-    return answer == Allowances.Answer.TURNED_AWAY
-        ? null
-        : new Decision(header, value, answer == Allowances.Answer.ADMITTED_BEFORE);
+    Admission admission = poll.enrol(held, new Asking(chosen.rule.experiment, chosen.arm, mark));
+    if (admission == null) {
+      return null;
+    }
+    if (admission.under != held) {
+      value = sign(admission.under, chosen, device);
+    }
+    return new Decision(BaggageHeader.with(others, value), value, admission.again);
   }
 
   /** The first of the claims on a device whose class the request is of; null for none. */

@@ -8,7 +8,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Reads JSON (RFC 8259), strictly: maps, lists, text, true, false, null; of numbers whole ones are Long, all others
+ * Reads JSON (RFC 8259), strictly, and writes its texts. Of what is read there are maps, lists, text, true, false, null; of numbers whole ones are Long, all others
  * Double. An extension brings no libraries, for it lives among those of others.
  */
 final class Json {
@@ -35,6 +35,21 @@ final class Json {
       throw reader.wrong();
     }
     return whole;
+  }
+
+  /** Writes text. */
+  static String quoted(String text) {
+    StringBuilder written = new StringBuilder("\"");
+    for (char c : text.toCharArray()) {
+      if (c == '"' || c == '\\') {
+        written.append('\\').append(c);
+      } else if (c < ' ') {
+        written.append(String.format("\\u%04x", (int) c));
+      } else {
+        written.append(c);
+      }
+    }
+    return written.append('"').toString();
   }
 
   private NotUnderstood wrong() {

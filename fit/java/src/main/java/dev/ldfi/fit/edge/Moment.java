@@ -3,7 +3,7 @@ package dev.ldfi.fit.edge;
 import java.util.concurrent.TimeUnit;
 
 /**
- * When a lease ends. Java's steady clock stands still while a machine sleeps, and its wall clock jumps: the lease is
+ * A point in time, as when a lease ends. Java's steady clock stands still while a machine sleeps, and its wall clock jumps: the lease is
  * over when either of them says so.
  */
 final class Moment {
@@ -27,5 +27,14 @@ final class Moment {
   long left() {
     long steadily = TimeUnit.NANOSECONDS.toMillis(nanos - System.nanoTime());
     return Math.min(steadily, millis - System.currentTimeMillis());
+  }
+
+  /** The later one of two. */
+  Moment orLater(Moment other) {
+    return isAfter(other) ? this : other;
+  }
+
+  boolean isAfter(Moment other) {
+    return nanos - other.nanos > 0;
   }
 }

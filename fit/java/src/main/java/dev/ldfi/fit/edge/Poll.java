@@ -1,29 +1,22 @@
 package dev.ldfi.fit.edge;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.HttpURLConnection;
-import java.net.URL;
 import java.net.URLEncoder;
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
-import java.util.Arrays;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * An edge's line to the control plane: a long poll in a thread of its own, which fetches the rules, as a lease, and
- * reports how many devices were treated. While the line is down it tries again, ever more slowly, and the lease that it
- * holds runs out by itself.
+ * An edge's line to the control plane, beside the requests. A stream tells which rules there are. What lets the edge
+ * act on them is a lease, which it fetches by a long poll, and only while it has devices enrolled or may enrol some; by
+ * the same it reports how many. While the line is down it tries again, ever more slowly, and the lease that it holds
+ * runs out by itself. A control plane that knows no streams answers with a lease instead of one, and so it is polled
+ * without end.
  */
 final class Poll {
   private static final Logger LOGGER = Logger.getLogger(Poll.class.getName());
@@ -32,143 +25,153 @@ final class Poll {
   private static final long SHORTEST_PAUSE = 100; // milliseconds, from one question to the next
   private static final long RETRY_AFTER = 500;
   private static final long LONGEST_RETRY = 10_000;
-  private static final int ANSWER_WITHIN = 5000; // how much later than asked for an answer may come
-  private static final int MAX_ANSWER = 4 << 20; // bytes; more is no answer to this question
+  private static final int ANSWER_WITHIN = 5; // how many seconds later than asked for an answer may come
 
+  final Service service;
+  final String edge = Long.toHexString(new SecureRandom().nextLong() | Long.MIN_VALUE);
   final Allowances allowances = new Allowances();
+  final Known known = new Known(allowances);
 
-  private final String url;
-  private final String token;
   private final Executor unseen;
-  private final String edge = Long.toHexString(new SecureRandom().nextLong() | Long.MIN_VALUE);
+  private final Asks asks;
+  private final Offers offers = new Offers(this);
+  private final Answers answers = new Answers();
   private final AtomicBoolean begun = new AtomicBoolean();
-  private volatile Held held = Held.QUIET;
-  private byte[] answer = {}; // the last one, and what was read in it
-  private Lease answered;
+  private final Semaphore news = new Semaphore(0); // there may be something to poll for
+  private volatile boolean streams;
 
   /**
-   * One of the service at this address.
+   * One of this service.
    *
    * @param unseen runs what asks where nobody's tracing sees it
+   * @param within for how many milliseconds a request waits for its device to be granted
    */
-  Poll(String url, String token, Executor unseen) {
-    this.url = url.replaceAll("/+$", "");
-    this.token = token;
+  Poll(Service service, Executor unseen, int within) {
+    this.service = service;
     this.unseen = unseen;
+    this.asks = new Asks(this, unseen, within);
   }
 
-  /** The rules in force; those of nobody when the last lease has run out. */
-  Held held() {
-    Held now = held;
-    return now.lease.rules.isEmpty() || now.ends.left() <= 0 ? Held.QUIET : now;
-  }
-
-  /** Begins to poll, once. */
+  /** Begins to listen and to poll, once. */
   void start() {
     if (!begun.get() && begun.compareAndSet(false, true)) {
-      Thread thread = new Thread(() -> unseen.execute(this::run), "ldfi-fit-edge");
-      thread.setDaemon(true);
-      thread.setContextClassLoader(null); // hold on to no application
-      thread.start();
+      begin("ldfi-fit-edge-offers", offers::listen);
+      begin("ldfi-fit-edge", this::renew);
     }
   }
 
-  private void run() {
+  /** Asks the control plane something. */
+  private interface Question {
+    void ask() throws IOException, InterruptedException;
+  }
+
+  private void begin(String name, Question question) {
+    Thread thread = new Thread(() -> unseen.execute(() -> repeat(question)), name);
+    thread.setDaemon(true);
+    thread.setContextClassLoader(null); // hold on to no application
+    thread.start();
+  }
+
+  private void repeat(Question question) {
     int failures = 0;
-    while (true) {
-      long askedAt = System.nanoTime();
-      try {
-        ask();
-        failures = 0;
-      } catch (IOException | RuntimeException | StackOverflowError down) {
-        if (++failures == 1) {
-          LOGGER.log(Level.WARNING, "fit: no rules from {0}: {1}", new Object[] {url, down});
+    try {
+      while (true) {
+        try {
+          question.ask();
+          failures = 0;
+        } catch (IOException | RuntimeException | StackOverflowError down) {
+          if (++failures == 1) {
+            LOGGER.log(Level.WARNING, "fit: no rules from {0}: {1}", new Object[] {service, down});
+          }
         }
+        Thread.sleep(failures == 0 ? SHORTEST_PAUSE : backoff(failures));
       }
-      long took = (System.nanoTime() - askedAt) / 1_000_000;
-      try {
-        Thread.sleep(Math.max(0, failures == 0 ? SHORTEST_PAUSE - took : backoff(failures)));
-      } catch (InterruptedException stopped) {
-        held = Held.QUIET;
-        return;
-      }
+    } catch (InterruptedException stopped) {
+      known.silence();
     }
   }
 
-  private void ask() throws IOException {
+  /** Waits until there is something to poll for, and fetches a lease. */
+  private void renew() throws IOException, InterruptedException {
+    while (!isDue()) {
+      news.acquire();
+      news.drainPermits();
+    }
     Moment asked = Moment.now();
-    List<Allowances.Enrolled> report = allowances.report();
-    byte[] body = fetch(report);
+    Allowances.Report report = allowances.report();
+    String more = "&asked=" + report.asked + "&late=" + report.late;
+    int within = seconds() + ANSWER_WITHIN;
+    HttpURLConnection answer = question("application/json", report, more, 1000 * within);
     try {
-      if (answered == null || !Arrays.equals(body, answer)) { // else nothing has changed, byte for byte
-        answered = Rules.read(text(body));
-        answer = body;
-      }
-    } catch (RuntimeException | StackOverflowError unread) {
-      held = Held.QUIET; // perhaps it said stop
+      hold(answers.read(Service.whole(answer, asked.after(within))), asked, report);
+    } catch (NotUnderstood unread) {
+      known.lapse(); // perhaps it said stop
       throw unread;
     }
+  }
+
+  /** Whether the edge has something to keep or to tell, and nobody else asks for leases. */
+  boolean isDue() {
+    return streams && (known.rules().lease.allots() || allowances.hasNews());
+  }
+
+  /** Has whoever polls look whether there is something to poll for. */
+  void tell() {
+    news.release();
+  }
+
+  /** Takes note whether the control plane knows streams. */
+  void served(boolean asStream) {
+    streams = asStream;
+    tell();
+  }
+
+  /** Puts a lease in force: the answer to what was asked then, when this was reported. */
+  void hold(Lease read, Moment asked, Allowances.Report report) {
     allowances.settle(report);
-    Map<String, Long> members = new LinkedHashMap<>();
-    answered.rules.forEach(rule -> members.put(rule.experiment, rule.members));
-    allowances.renew(members);
-    held = new Held(answered, asked.after(answered.seconds));
+    known.lease(read, asked.after(read.seconds));
   }
 
-  private static String text(byte[] body) {
-    if (body.length > MAX_ANSWER) {
-      throw new NotUnderstood("more than " + MAX_ANSWER + " bytes");
-    }
-    try {
-      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(body)).toString();
-    } catch (CharacterCodingException none) {
-      throw new NotUnderstood("no UTF-8");
-    }
+  /** For how long an answer may wait for other rules. */
+  private int seconds() {
+    return allowances.isUrgent() ? 0 : known.latest().lease.rules.isEmpty() ? WAIT : ARMED_WAIT;
   }
 
-  private byte[] fetch(List<Allowances.Enrolled> report) throws IOException {
-    Lease now = held.lease;
-    int wait = allowances.isUrgent() ? 0 : now.rules.isEmpty() ? WAIT : ARMED_WAIT;
-    String asks =
-        url
-            + "/api/v1/edge/rules?version="
+  /**
+   * Asks for rules, as a stream or as a lease, and reports. A control plane that knows no streams refuses parameters
+   * that it does not know, so more is only for one that does.
+   */
+  HttpURLConnection question(String accept, Allowances.Report report, String more, int silent) throws IOException {
+    Lease now = known.latest().lease;
+    String question = // reports are of letters that stand in a URL as they are
+        "/api/v1/edge/rules?version="
             + URLEncoder.encode(now.version, "UTF-8")
             + "&wait="
-            + wait
+            + seconds()
             + "&edge="
             + edge
-            + "&used=" // of letters that stand in a URL as they are
-            + Allowances.used(report)
+            + "&used="
+            + report.used()
             + "&control="
-            + Allowances.control(report)
+            + report.control()
             + "&wants="
-            + Allowances.wants(report);
-    HttpURLConnection connection = (HttpURLConnection) new URL(asks).openConnection();
-    connection.setInstanceFollowRedirects(false); // the token goes to the control plane and to nobody it might name
-    connection.setUseCaches(false);
-    connection.setConnectTimeout(ANSWER_WITHIN);
-    connection.setReadTimeout(1000 * wait + ANSWER_WITHIN);
-    connection.setRequestProperty("Authorization", "Bearer " + token);
-    connection.setRequestProperty("Accept", "application/json");
-    if (connection.getResponseCode() / 100 != 2) {
-      connection.disconnect();
-      throw new IOException("it answers with " + connection.getResponseCode());
-    }
-    try (InputStream body = connection.getInputStream()) {
-      return whole(body, Moment.now().after(wait + ANSWER_WITHIN / 1000.0));
-    }
+            + (now.asks ? "" : report.wants()) // else who is wanted is asked for
+            + more;
+    return service.get(question, accept, silent);
   }
 
-  private static byte[] whole(InputStream body, Moment until) throws IOException {
-    ByteArrayOutputStream read = new ByteArrayOutputStream();
-    byte[] part = new byte[8192];
-    for (int size = body.read(part); size >= 0 && read.size() <= MAX_ANSWER; size = body.read(part)) {
-      read.write(part, 0, size);
-      if (until.left() <= 0) {
-        throw new IOException("its answer takes too long");
-      }
+  /** Enrols a device, by itself or by asking for it; null where it is in neither arm. */
+  Admission enrol(Held held, Asking whom) {
+    if (held.lease.asks && allowances.isUsedUp(whom)) {
+      return asks.ask(held.lease.version, whom);
     }
-    return read.toByteArray();
+    if (!held.isInForce()) {
+      return null;
+    }
+    Allowances.Answer answer = allowances.admit(whom);
+    return answer == Allowances.Answer.TURNED_AWAY
+        ? null
+        : new Admission(held, answer == Allowances.Answer.ADMITTED_BEFORE);
   }
 
   /** Doubles from half a second to ten, less a random part, so that many edges do not come back at once. */

@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 /** Reads the control plane's answer, all or nothing: throws {@link NotUnderstood} where any part is not. */
 final class Rules {
   /** Seconds that injection may outlive the control plane; a longer lease is cut to it. */
-  private static final double MAX_LEASE = 60;
+  static final double MAX_LEASE = 60;
 
   private static final int MAX_VERSION = 64; // characters
   private static final long MAX_DELAY = 9_999_999; // milliseconds
@@ -36,7 +36,8 @@ final class Rules {
       }
       rule.predicate.forEach(condition -> wanted.add(condition.feature));
     }
-    return new Lease(version, Math.min(seconds, MAX_LEASE), rules, wanted);
+    boolean asks = said.get("asks") != null && as(Boolean.class, said.get("asks"));
+    return new Lease(version, Math.min(seconds, MAX_LEASE), asks, rules, wanted);
   }
 
   private static Rule rule(Object of) {
@@ -94,11 +95,11 @@ final class Rules {
   }
 
   @SuppressWarnings("unchecked") // so Json makes them
-  private static Map<String, Object> object(Object of) {
+  static Map<String, Object> object(Object of) {
     return as(Map.class, of);
   }
 
-  private static double number(Object of, double largest) {
+  static double number(Object of, double largest) {
     double number = as(Number.class, of).doubleValue();
     if (!(number >= 0 && number <= largest)) {
       throw new NotUnderstood("no number from 0 to " + largest);
@@ -114,7 +115,7 @@ final class Rules {
     return count;
   }
 
-  private static <T> T as(Class<T> type, Object value) {
+  static <T> T as(Class<T> type, Object value) {
     if (!type.isInstance(value)) {
       throw new NotUnderstood("no " + type.getSimpleName());
     }

@@ -14,6 +14,8 @@ import java.util.stream.Collectors;
  * cannot do that: there, and where there are no keys, nothing is touched.
  */
 public abstract class FitModule extends InstrumentationModule implements ExperimentalInstrumentationModule {
+  private static final String HTTP = "corrupt,delay,empty,error,refused,reset,status,timeout,truncated";
+
   private final TypeInstrumentation type;
   private final List<String> helpers;
 
@@ -31,7 +33,21 @@ public abstract class FitModule extends InstrumentationModule implements Experim
   @Override
   public List<TypeInstrumentation> typeInstrumentations() {
     boolean on = Gate.installed() != null && Agent.isSupported(Agent.version());
-    return on ? Collections.singletonList(type) : Collections.emptyList();
+    if (!on) {
+      return Collections.emptyList();
+    }
+    String kind = kind();
+    return Collections.singletonList(kind.isEmpty() ? type : new Noted(type, kind, words()));
+  }
+
+  /** The kind of point that its calls are, as names have it; empty for what makes no calls. */
+  protected String kind() {
+    return "";
+  }
+
+  /** The words of the kinds of fault that its calls can have, in their order and between commas. */
+  protected String words() {
+    return HTTP;
   }
 
   @Override

@@ -11,7 +11,8 @@ import io.opentelemetry.api.trace.SpanKind;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.sdk.trace.ReadableSpan;
 import java.time.Instant;
-import java.util.function.BiFunction;
+import java.util.List;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.logging.Level;
@@ -30,6 +31,7 @@ public final class Gate {
   private final Keys keys;
   private final Contexts contexts;
   private final Occurrences occurrences = new Occurrences();
+  private final Known points = new Known();
   private volatile String service;
 
   Gate(Keys keys) {
@@ -71,15 +73,20 @@ public final class Gate {
    *     and nothing is claimed
    */
   public static Fault pass(Predicate<Fault> can) {
-    return pass((service, span) -> Names.http(service, span, null), can);
+    return pass(span -> Names.http(span, null), can);
   }
 
   /** Decides the same for a call by HTTP whose method may have changed since its span began. */
   public static Fault pass(Supplier<String> method, Predicate<Fault> can) {
-    return pass((service, span) -> Names.http(service, span, method), can);
+    return pass(span -> Names.http(span, method), can);
   }
 
-  /** Decides the same for a statement that a database is to execute. */
+  /** Decides the same for a remote procedure call. */
+  public static Fault passRpc(Predicate<Fault> can) {
+    return pass(Names::rpc, can);
+  }
+
+  /** Decides the same for a statement that a database is to execute, or a command. */
   public static Fault passStatement(Predicate<Fault> can) {
     return pass(Names::statement, can);
   }
@@ -90,7 +97,7 @@ public final class Gate {
     return current instanceof ReadableSpan ? Names.verb((ReadableSpan) current) : "";
   }
 
-  private static Fault pass(BiFunction<String, ReadableSpan, String> named, Predicate<Fault> can) {
+  private static Fault pass(Function<ReadableSpan, List<String>> named, Predicate<Fault> can) {
     Gate gate = INSTALLED;
     if (gate == null) {
       return null;
@@ -114,7 +121,7 @@ public final class Gate {
   }
 
   Fault decide(
-      String value, Span current, BiFunction<String, ReadableSpan, String> named, Predicate<Fault> can) {
+      String value, Span current, Function<ReadableSpan, List<String>> named, Predicate<Fault> can) {
     FailureContext found = contexts.at(value, Instant.now());
     if (found == null || !(current instanceof ReadableSpan) || !current.isRecording()) {
       return null;
@@ -123,11 +130,12 @@ public final class Gate {
     if (span.getKind() != SpanKind.CLIENT && span.getKind() != SpanKind.PRODUCER) {
       return null;
     }
-    String point = named.apply(service(span), span);
-    Injection injection = point == null ? null : found.at(point);
+    Known.Point known = points.of(service(span), named.apply(span));
+    Injection injection = known == null ? null : found.injections.get(known.hash);
     if (injection == null) {
       return null;
     }
+    String point = known.name;
     Fault fault = new Fault(injection);
     if (!can.test(fault)) {
       return null;
@@ -165,9 +173,14 @@ public final class Gate {
 
   private String service(ReadableSpan span) {
     if (service == null) {
-      String named = span.toSpanData().getResource().getAttribute(AttributeKey.stringKey("service.name"));
-      service = named == null ? "" : named;
+      service = named(span);
     }
     return service;
+  }
+
+  /** The name of the service that the span is of. */
+  static String named(ReadableSpan span) {
+    String named = span.toSpanData().getResource().getAttribute(AttributeKey.stringKey("service.name"));
+    return named == null ? "" : named;
   }
 }

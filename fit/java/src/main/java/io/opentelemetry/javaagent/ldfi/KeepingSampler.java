@@ -15,9 +15,9 @@ import java.util.List;
 
 /**
  * Keeps every request under experiment, whatever the sampler within says: an experiment whose traces were sampled
- * away proves nothing. The first span of such a request in this service also says which experiment and which arm
- * it belongs to, and every span how many calls were begun right inside it, so that a trace in which one of them
- * is missing is known to have a hole.
+ * away proves nothing. And it keeps what is said of points that can be reached. The first span of such a request in
+ * this service also says which experiment and which arm it belongs to, and every span how many calls were begun right
+ * inside it, so that a trace in which one of them is missing is known to have a hole.
  */
 final class KeepingSampler implements Sampler {
   private final Sampler inner;
@@ -36,6 +36,9 @@ final class KeepingSampler implements Sampler {
     boolean isFirst = !around.getSpanContext().isValid() || around.getSpanContext().isRemote();
     Attributes word = isFirst && kind == SpanKind.SERVER ? Word.takenFrom(parent) : Attributes.empty();
     if (found == null) {
+      if (name.equals(Reach.NAME)) {
+        return SamplingResult.recordAndSample();
+      }
       SamplingResult decided = inner.shouldSample(parent, trace, name, kind, attributes, links);
       return word.isEmpty() ? decided : new Telling(decided, word);
     }

@@ -1,67 +1,113 @@
 package io.opentelemetry.javaagent.ldfi;
 
+import static io.opentelemetry.api.common.AttributeKey.longKey;
 import static io.opentelemetry.api.common.AttributeKey.stringKey;
 
 import dev.ldfi.fit.Points;
 import io.opentelemetry.sdk.trace.ReadableSpan;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.function.Supplier;
 
 /**
  * The point of a call, from the attributes with which the agent began its span. The lineage reads the same
- * attributes from the exported span (lineage/naming.py), so both ends agree by construction.
+ * attributes from the exported span (lineage/naming.py), so both ends agree by construction. What of a span a name is
+ * made of is read first: calls of which it is the same have one name, and it need not be made again.
  */
 final class Names {
+  private static final String HTTP = "http";
+  private static final String STATEMENT = "statement";
+  private static final String RPC = "rpc";
+
   private Names() {}
 
   /**
-   * The name of the point of a call by HTTP; null where the span does not say what is called.
+   * What the name of a call by HTTP is made of.
    *
    * @param method what it is by now, where it may have changed since the span began; else null
    */
-  static String http(String service, ReadableSpan span, Supplier<String> method) {
+  static List<String> http(ReadableSpan span, Supplier<String> method) {
     String began = first(span, "http.request.method", "http.method");
-    return began.isEmpty() ? null : http(service, span, method == null ? began : method.get());
+    String now = method == null || began.isEmpty() ? began : method.get();
+    return Arrays.asList(HTTP, now, first(span, "url.full", "http.url"), first(span, "url.template"));
   }
 
-  /** The name of the point of a statement; null where the span is not of one. */
-  static String statement(String service, ReadableSpan span) {
-    String system = first(span, "db.system.name", "db.system");
-    if (system.isEmpty()) {
-      return null;
+  /** What the name of a remote procedure call is made of. */
+  static List<String> rpc(ReadableSpan span) {
+    return Arrays.asList(RPC, first(span, "rpc.method"), first(span, "rpc.service"), peer(span), address(span));
+  }
+
+  /** What the name of a statement, or a command, is made of. */
+  static List<String> statement(ReadableSpan span) {
+    return Arrays.asList(
+        STATEMENT,
+        first(span, "db.system.name", "db.system"),
+        first(span, "db.statement", "db.query.text"),
+        first(span, "db.query.summary"),
+        first(span, "db.operation.name", "db.operation"),
+        first(span, "db.sql.table", "db.collection.name"),
+        first(span, "db.namespace", "db.name"),
+        peer(span),
+        address(span),
+        span.getName());
+  }
+
+  /** The name made of that; null where it does not say what is called. */
+  static String made(String service, List<String> of) {
+    switch (of.get(0)) {
+      case HTTP:
+        return of.get(1).isEmpty() ? null : http(service, of.get(1), of.get(2), of.get(3));
+      case RPC:
+        return of.get(1).isEmpty() ? null : rpc(service, of.get(1), of.get(2), of.get(3), of.get(4));
+      default:
+        return of.get(1).isEmpty() ? null : statement(service, of);
     }
-    String text = text(span);
+  }
+
+  private static String rpc(String service, String method, String within, String named, String address) {
+    String called = within.isEmpty() ? method : within + "/" + method.substring(method.lastIndexOf('/') + 1);
+    String peer = Points.templateWords(named);
+    return Points.rpc(service, called, peer.isEmpty() ? address : peer);
+  }
+
+  private static String statement(String service, List<String> of) {
+    String system = of.get(1);
+    String text = text(of.get(2), of.get(3));
+    String name = of.get(9);
     String verb = Points.verb(text);
     String table = Points.table(text);
     if (verb.isEmpty()) { // "(select …" has none, and "{call …" neither
       verb = table;
       table = "";
     }
-    String operation = Points.templateWords(first(span, "db.operation.name", "db.operation"));
+    String operation = Points.templateWords(of.get(4));
     if (operation.isEmpty() || operation.split(" ")[0].toUpperCase(Locale.ROOT).equals(verb)) {
-      operation = verb.isEmpty() ? span.getName().split(" ")[0] : verb;
+      operation = verb.isEmpty() ? name.split(" ")[0] : verb;
     }
-    String told = Points.templateWords(first(span, "db.sql.table", "db.collection.name"));
+    String told = Points.templateWords(of.get(5));
     if (!told.isEmpty()) {
       table = told;
     } else if (table.isEmpty() && verb.isEmpty()) {
-      table = besides(operation, span.getName());
+      table = besides(operation, name);
     }
-    String database = Points.templateWords(first(span, "db.namespace", "db.name"));
-    String peer = first(span, "peer.service", "service.peer.name");
+    String database = Points.templateWords(of.get(6));
+    if (database.isEmpty() && system.equals("redis")) { // it has no names but its hosts'
+      database = of.get(8);
+    }
+    String peer = of.get(7);
     boolean named = !database.replace("*", "").isEmpty();
     return Points.database(service, operation, table, !peer.isEmpty() ? peer : named ? database : system);
   }
 
   /** The verb of the statement that the span is of; empty where it does not say. */
   static String verb(ReadableSpan span) {
-    return Points.verb(text(span));
+    return Points.verb(text(first(span, "db.statement", "db.query.text"), first(span, "db.query.summary")));
   }
 
-  private static String text(ReadableSpan span) {
-    String text = first(span, "db.statement", "db.query.text");
-    boolean says = !Points.verb(text).isEmpty() || !Points.table(text).isEmpty();
-    return says ? text : first(span, "db.query.summary");
+  private static String text(String statement, String summary) {
+    boolean says = !Points.verb(statement).isEmpty() || !Points.table(statement).isEmpty();
+    return says ? statement : summary;
   }
 
   /** What a span's name says besides the operation, where it has no statement. */
@@ -70,8 +116,7 @@ final class Names {
     return words.startsWith(operation) ? words.substring(operation.length()).trim() : words;
   }
 
-  private static String http(String service, ReadableSpan span, String method) {
-    String url = first(span, "url.full", "http.url");
+  private static String http(String service, String method, String url, String template) {
     int begins = url.indexOf("://");
     if (begins < 0) {
       return null;
@@ -87,7 +132,16 @@ final class Names {
     boolean hasPort = colon > authority.lastIndexOf(']') && colon < authority.length() - 1;
     String host = hasPort || colon == authority.length() - 1 && colon >= 0 ? authority.substring(0, colon) : authority;
     int port = hasPort ? Integer.parseInt(authority.substring(colon + 1)) : 0;
-    return Points.http(service, method, host, port, rest.substring(ends), first(span, "url.template"));
+    return Points.http(service, method, host, port, rest.substring(ends), template);
+  }
+
+  private static String peer(ReadableSpan span) {
+    return first(span, "peer.service", "service.peer.name");
+  }
+
+  private static String address(ReadableSpan span) {
+    Long port = span.getAttribute(longKey("server.port"));
+    return Points.address(first(span, "server.address"), port == null ? 0 : port.intValue());
   }
 
   private static String first(ReadableSpan span, String... names) {

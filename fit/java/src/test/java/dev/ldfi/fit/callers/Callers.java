@@ -43,6 +43,7 @@ public final class Callers {
     for (String kind : RETRIED) {
       System.out.println(new Gson().toJson(callers.again(kind)));
     }
+    System.err.println("reported: " + Told.reported());
     System.exit(0);
   }
 

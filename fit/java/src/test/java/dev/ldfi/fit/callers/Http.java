@@ -55,6 +55,7 @@ final class Http {
         "OkHttp, with a body",
         (url, patience) -> said(impatient(ok, patience).newCall(get(url).newBuilder().post(RequestBody.create(new byte[100])).build()).execute()));
     all.putAll(Apache.callers());
+    all.putAll(Apache4.callers());
     return all;
   }
 

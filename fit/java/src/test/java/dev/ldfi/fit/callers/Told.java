@@ -9,6 +9,7 @@ import io.opentelemetry.context.Scope;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -62,8 +63,13 @@ record Told(String caller, String kind, String really, String injected, String f
             .filter(span -> span.get(".name").equals("request"))
             .map(span -> span.get("fit.experiment") + " " + span.get("fit.arm") + " " + span.get("fit.calls"))
             .collect(Collectors.joining());
-    String kind = fired.isEmpty() ? "" : fired.get(0);
+    String kind = fired.stream().filter(each -> !each.equals("null")).findFirst().orElse(fired.isEmpty() ? "" : "null");
     return new Told(told.caller, told.kind, told.really, told.injected, kind, fired.size(), root);
+  }
+
+  /** What was said of the points that can be reached. */
+  static List<String> reported() {
+    return spans().stream().map(span -> span.get("fit.reach")).filter(Objects::nonNull).distinct().toList();
   }
 
   @SuppressWarnings("unchecked") // put there by the tests' own extension

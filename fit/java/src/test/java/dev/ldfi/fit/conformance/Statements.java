@@ -31,6 +31,7 @@ public final class Statements {
         try (Scope carried = baggage.makeCurrent()) {
           execute(statement, of.get("text").getAsString(), of.get("batch").getAsInt());
         }
+        spans().removeIf(span -> !span.get(".kind").equals("CLIENT"));
         System.out.println(new Gson().toJson(spans().remove()));
       }
     }

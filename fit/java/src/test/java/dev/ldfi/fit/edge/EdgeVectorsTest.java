@@ -191,7 +191,7 @@ class EdgeVectorsTest {
   void allowancesCountAlike() throws IOException {
     for (JsonElement history : of("allowances", 12)) {
       Allowances counted = new Allowances();
-      List<Allowances.Enrolled> report = new ArrayList<>();
+      Allowances.Report report = counted.report();
       for (JsonElement step : history.getAsJsonArray()) {
         report = take(step.getAsJsonObject(), counted, report);
         assertEquals(step.getAsJsonObject().get("urgent").getAsBoolean(), counted.isUrgent(), step.toString());
@@ -199,8 +199,7 @@ class EdgeVectorsTest {
     }
   }
 
-  private static List<Allowances.Enrolled> take(
-      JsonObject step, Allowances counted, List<Allowances.Enrolled> report) {
+  private static Allowances.Report take(JsonObject step, Allowances counted, Allowances.Report report) {
     switch (text(step, "do")) {
       case "renew" -> {
         Map<String, Long> members = new LinkedHashMap<>();
@@ -213,7 +212,7 @@ class EdgeVectorsTest {
       }
       case "admit" -> {
         Allowances.Answer answer =
-            counted.admit(text(step, "experiment"), arm(step), Claim.markOf(text(step, "device")));
+            counted.admit(new Asking(text(step, "experiment"), arm(step), Claim.markOf(text(step, "device"))));
         boolean admitted = step.get("answer").getAsBoolean();
         boolean knew = step.get("knew").getAsBoolean();
         assertEquals(
@@ -225,16 +224,16 @@ class EdgeVectorsTest {
         return report;
       }
       case "report" -> {
-        List<Allowances.Enrolled> told = counted.report();
+        Allowances.Report told = counted.report();
         JsonElement wanted = step.get("answer");
-        assertEquals(text(wanted, "used"), Allowances.used(told), step.toString());
-        assertEquals(text(wanted, "control"), Allowances.control(told), step.toString());
-        assertEquals(text(wanted, "wants"), Allowances.wants(told), step.toString());
+        assertEquals(text(wanted, "used"), told.used(), step.toString());
+        assertEquals(text(wanted, "control"), told.control(), step.toString());
+        assertEquals(text(wanted, "wants"), told.wants(), step.toString());
         return told;
       }
       case "settle" -> {
         counted.settle(report);
-        return new ArrayList<>();
+        return new Allowances.Report(List.of(), 0, 0);
       }
       default -> throw new IllegalArgumentException(step.toString());
     }

@@ -21,6 +21,11 @@ public final class ApacheModule extends FitModule {
     super("apache-httpclient-5", new Type(), "ApacheFaults");
   }
 
+  @Override
+  protected String kind() {
+    return "http";
+  }
+
   static final class Type implements TypeInstrumentation {
     private static final int ARGUMENTS = 3;
 

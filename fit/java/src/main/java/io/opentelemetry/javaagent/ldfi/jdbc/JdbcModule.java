@@ -21,6 +21,16 @@ public final class JdbcModule extends FitModule {
     super("jdbc", new Type(), "JdbcFaults", "PostgreSql", "Wire", "Wire$Dead", "Wire$Silence");
   }
 
+  @Override
+  protected String kind() {
+    return "db";
+  }
+
+  @Override
+  protected String words() {
+    return "delay,error,reset,sql,timeout";
+  }
+
   static final class Type implements TypeInstrumentation {
     @Override
     public ElementMatcher<TypeDescription> typeMatcher() {

@@ -19,6 +19,11 @@ public final class JdkHttpModule extends FitModule {
     super("java-http-client", new Type(), "JdkHttpFaults", "Answer", "Answer$Cut");
   }
 
+  @Override
+  protected String kind() {
+    return "http";
+  }
+
   static final class Type implements TypeInstrumentation {
     private static final int ARGUMENTS = 4; // the executor is the last
 

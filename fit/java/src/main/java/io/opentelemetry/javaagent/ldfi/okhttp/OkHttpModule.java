@@ -20,6 +20,11 @@ public final class OkHttpModule extends FitModule {
     super("okhttp", new Type(), "OkHttpFaults", "Attempt", "Body", "Body$Cut");
   }
 
+  @Override
+  protected String kind() {
+    return "http";
+  }
+
   static final class Type implements TypeInstrumentation {
     @Override
     public ElementMatcher<TypeDescription> typeMatcher() {

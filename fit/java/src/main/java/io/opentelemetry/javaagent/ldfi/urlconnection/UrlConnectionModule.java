@@ -25,6 +25,11 @@ public final class UrlConnectionModule extends FitModule {
     super("http-url-connection", new Type(), "UrlConnectionFaults", "UrlConnectionFaults$Body");
   }
 
+  @Override
+  protected String kind() {
+    return "http";
+  }
+
   /** What an answer is put into is no public part of Java. */
   @Override
   public Map<JavaModule, List<String>> jpmsModulesToOpen() {

@@ -1,0 +1,55 @@
+"""Find anything by name or short id: as a page, and as what the palette shows while one types."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from ldfi.dashboards.render import rendered
+from ldfi.dashboards.route import PageRoute
+from ldfi.dashboards.search import SHOWN, Group, groups, words_of
+from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.documents import LINE
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.process.tokens import Caller
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.named import named
+
+router = APIRouter(route_class=PageRoute)
+
+Typed = Annotated[str, Query(pattern=LINE, max_length=200)]
+
+
+@router.get("/search")
+async def search(
+    request: Request, engine: Running, db: Db, caller: Viewer, q: Typed = ""
+) -> Response:
+    """Show everything that is called so, and a field to look for something else."""
+    found = _found(q, engine, db, caller)
+    return rendered(request, "search.html", typed=q, groups=found)
+
+
+@router.get("/search/found")
+async def found(
+    request: Request, engine: Running, db: Db, caller: Viewer, q: Typed = ""
+) -> Response:
+    """Show the same as options of the palette."""
+    found = _found(q, engine, db, caller)
+    return rendered(request, "palette_found.html", typed=q, groups=found)
+
+
+def _found(typed: str, engine: Engine, db: Database, caller: Caller) -> list[Group]:
+    known = engine.catalogue.classes
+    callees = {
+        point: callee
+        for each in known.values()
+        for point, callee in each.traffic.topology.callees.items()
+    }
+    points = {point for each in known.values() for point in each.traffic.topology.paths}
+    callers = {point.partition(">")[0] for point in points if ">" in point}
+    words = words_of(typed, callees)
+    with db.read() as session:
+        stored = named(session, words, SHOWN + 1)
+    return groups(words, caller, {*callees.values(), *callers}, known, stored, callees)

@@ -1,0 +1,225 @@
+"""One armed experiment on the rules board: which edge may treat how many devices of it, and has.
+
+The sum of what edges may treat is never more than was reserved. An edge that is *alone* is dealt
+all there is. Several ask, device by device, as they need it; what they asked for and did not use
+comes back when they say so. Edges of a version that cannot ask are dealt something in advance, and
+more when they had to turn a device away; that is never taken back, and what they do not use is
+given out once more after a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from ldfi.experiments.control.fleet import Fleet
+from ldfi.fit.allowance import Enrolled
+from ldfi.fit.context import Arm
+from ldfi.fit.rules import Rule
+
+IDLE_SECONDS: Final = 5.0
+"""After which what an edge was given and has not used is given to another one as well."""
+
+
+@dataclass(slots=True)
+class Allotment:
+    """One edge's part. ``dealt``: how many devices it may treat without asking. ``granted``: how
+    many it was given on demand since, ``open``: those of its asks that were granted and that it has
+    not settled yet, by number. ``kept``: what a relay holds for the edges behind it,
+    ``silent``: one of those never said how many it enrolled in control."""
+
+    dealt: int = 0
+    granted: int = 0
+    open: dict[int, Arm] = field(default_factory=dict)
+    kept: int = 0
+    silent: bool = False
+    given_at: float | None = None
+    heard: Enrolled = field(default_factory=lambda: Enrolled(0))
+
+    @property
+    def total(self) -> int:
+        """How many devices it may have treated, or may still treat."""
+        pending = sum(arm == "treatment" for arm in self.open.values())
+        return max(self.dealt, self.kept, self.heard.treatment) + pending
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody was enrolled there, and nobody will be without asking."""
+        return not self.total and not self.open and not self.heard.control
+
+    def hear(self, enrolled: Enrolled, kept: int, *, silent: bool) -> None:
+        """Take in what the edge says. It cannot have used more than it was ever given here."""
+        most = self.dealt + self.granted
+        treated = max(self.heard.treatment, min(enrolled.treatment, most))
+        control = max(self.heard.control, enrolled.control)
+        self.heard = Enrolled(treated, control, enrolled.wants)
+        self.kept = min(kept, most)
+        self.silent = self.silent or silent
+
+    def give(self, more: int, now: float) -> None:
+        """Deal it more."""
+        self.dealt += more
+        self.given_at = now
+        self.heard = self.heard._replace(wants=False)
+
+
+@dataclass(slots=True)
+class Posted:
+    """A rule on the board. ``members``: how many devices may be treated in all; ``allowed``: how
+    many of them so far; ``taken``: whether an edge has fetched it; ``down``: the version that no
+    longer has it.
+
+    ``in_advance``: the edges that are dealt their parts without asking.
+    """
+
+    rule: Rule
+    members: int
+    allowed: int
+    fleet: Fleet
+    in_advance: list[str]
+    parts: dict[str, Allotment]
+    on_demand: bool = False
+    taken: bool = False
+    down: int | None = None
+
+    @classmethod
+    def of(
+        cls, rule: Rule, members: int, allowed: int | None, fleet: Fleet, in_advance: list[str]
+    ) -> Posted:
+        """Make it, with nothing given to anybody yet."""
+        most = members if allowed is None else min(allowed, members)
+        parts = {name: Allotment() for name in in_advance}
+        return cls(rule, members, most, fleet, in_advance, parts)
+
+    @property
+    def given(self) -> int:
+        """How many devices edges may have treated, or may still treat."""
+        return sum(part.total for part in self.parts.values())
+
+    @property
+    def used(self) -> int:
+        """How many devices the edges say they have treated."""
+        return sum(part.heard.treatment for part in self.parts.values())
+
+    @property
+    def enrolled(self) -> int:
+        """How many devices the edges say they have enrolled in control."""
+        return sum(part.heard.control for part in self.parts.values())
+
+    @property
+    def controls(self) -> int | None:
+        """How many devices the edges have enrolled in control, when all have said so since the rule
+        was taken down; None before, and where one of them never does."""
+        down, fleet = self.down, self.fleet
+        if down is None:
+            return None
+        told = (
+            fleet.confirmed(name, down) and not fleet[name].mute and not part.silent
+            for name, part in self.parts.items()
+        )
+        return self.enrolled if all(told) else None
+
+    def out_of_force(self, now: float) -> bool:
+        """Whether a rule that was taken down is no longer followed anywhere."""
+        down, fleet = self.down, self.fleet
+        return down is not None and all(
+            fleet.confirmed(name, down) or fleet.lapsed(name, now) for name in self.parts
+        )
+
+    @property
+    def spent(self) -> int:
+        """How many devices it cost at most: what the edges said, and the whole allowance of those
+        that never told."""
+        down = self.down
+        return sum(
+            part.heard.treatment
+            if down is not None and self.fleet.confirmed(name, down)
+            else part.total
+            for name, part in self.parts.items()
+        )
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all is used up that was reserved, or that could be given to anybody."""
+        dealt_out = self.allowed >= self.members and not self.on_demand
+        return self.used >= (self.given if dealt_out else self.members)
+
+    def room(self, now: float) -> int:
+        """How many more may be given out now."""
+        idle = sum(
+            max(0, part.total - part.heard.treatment)
+            for part in self.parts.values()
+            if part.given_at is not None and part.given_at < now - IDLE_SECONDS
+        )
+        return min(self.allowed + idle, self.members) - self.given
+
+    def deal(self, now: float) -> bool:
+        """Give out in advance what may be and is not yet; False where nothing changes hands.
+
+        Where there is little it goes to those that had to turn a device away, a part at a time.
+        """
+        left = self.room(now)
+        if left <= 0:
+            return False
+        dealt = False
+        for edge, share in self._shares(left):
+            more = min(share, left)
+            if more > 0:
+                left -= more
+                dealt = True
+                self.parts[edge].give(more, now)
+        return dealt
+
+    def _shares(self, left: int) -> Iterable[tuple[str, int]]:
+        if self.in_advance and (self.allowed >= self.members or len(self.in_advance) == 1):
+            return _divided(left, self.in_advance)
+        each = max(1, left // max(1, len(self.parts)))
+        return [(name, each) for name, part in self.parts.items() if part.heard.wants]
+
+    def ask(self, edge: str, arm: Arm, number: int, now: float, *, above: bool = False) -> bool:
+        """Let an edge enrol one more device, if there is room. Where there is none for a device
+        that would be treated, there is none for control: the arms end at the same moment.
+
+        ``above``: the leader has been asked, and there is; a device of control takes no room.
+        """
+        self.on_demand = True
+        part = self.parts.get(edge, Allotment())
+        room = self.room(now) > 0 or (above and arm == "control")
+        if not room or number in part.open:
+            return False
+        part.open[number] = arm
+        part.granted += arm == "treatment"
+        part.given_at = now
+        self.parts[edge] = part
+        return True
+
+    def hear(self, edge: str, enrolled: Enrolled, kept: int = 0, *, silent: bool = False) -> bool:
+        """Take in what an edge says; whether it had to turn a device away.
+
+        Whoever says something of it may follow it, though it was another process that gave the
+        edge its part: it has to say, too, that it has dropped the rule.
+        """
+        if edge not in self.parts:
+            self.parts[edge] = Allotment()
+            if self.in_advance and enrolled.wants:
+                self.in_advance.append(edge)
+        self.parts[edge].hear(enrolled, kept, silent=silent)
+        return enrolled.wants
+
+    def settle(self, edge: str, number: int) -> None:
+        """Take back what an edge was granted by its asks up to ``number`` and did not use."""
+        part = self.parts.get(edge)
+        if part is not None:
+            part.open = {each: arm for each, arm in part.open.items() if each > number}
+
+    def drop(self, edge: str) -> None:
+        """Hear that nobody is enrolled there; nothing happens where somebody was or may be."""
+        part = self.parts.get(edge)
+        if part is not None and part.empty and edge not in self.in_advance:
+            del self.parts[edge]
+
+
+def _divided(members: int, edges: list[str]) -> list[tuple[str, int]]:
+    each, odd = divmod(members, len(edges)) if edges else (0, 0)
+    return [(name, each + (at < odd)) for at, name in enumerate(edges)]

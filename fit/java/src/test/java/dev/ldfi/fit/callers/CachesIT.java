@@ -1,0 +1,45 @@
+package dev.ldfi.fit.callers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.google.gson.Gson;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What callers of a cache see of each kind of fault is what they see when it really happens to Redis. */
+class CachesIT {
+  private static final List<String> KINDS =
+      List.of("redis:loading", "redis:readonly", "redis:lost", "error", "refused", "reset", "timeout", "delay");
+  private static final int PROGRAMS = 3;
+
+  @BeforeAll
+  static void isInstalled() {
+    boolean installed = RedisServer.installed().isPresent();
+    assertTrue(installed || System.getenv("CI") == null, "Redis is not installed, and CI has to run this test");
+    assumeTrue(installed, "Redis is not installed");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"2.31.1", "2.33.1"})
+  void whatIsInjectedIsWhatReallyHappens(String agent) throws Exception {
+    Map<String, String> environment = Map.of("FIT_KEYS", UnderAgent.KEYS);
+    UnderAgent.Written written = UnderAgent.run(agent, Caches.class, String.join(" ", KINDS), environment);
+    assertEquals(PROGRAMS * KINDS.size(), written.lines().size(), written.log());
+    for (String line : written.lines()) {
+      Told each = new Gson().fromJson(line, Told.class);
+      String which = each.caller() + ", " + each.kind();
+      assertEquals(comparable(each, each.really()), comparable(each, each.injected()), which);
+      assertEquals(each.kind(), each.fired(), which);
+    }
+  }
+
+  /** Jedis connects before it is asked for anything, which is no call: refused is the command that follows. */
+  private static String comparable(Told each, String seen) {
+    return each.kind().equals("refused") ? seen.replaceFirst("^no connection: ", "").replaceFirst(" < ;.*", " < ") : seen;
+  }
+}
