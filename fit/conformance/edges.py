@@ -57,11 +57,11 @@ def contexts_from_outside_go(host: Host) -> Problems:
 
 def an_engineers_own_context_stays(host: Host) -> Problems:
     """Let in what was signed for the very device, and that has precedence."""
-    own, foreign = _signed(scenario_of("mine")), _signed("e9")
-    old = _signed(scenario_of("mine"), seconds=-1)
     with _edge(host) as (plane, front):
         plane.arm(FAULT)
         front.hold(plane)
+        own, foreign = _signed(scenario_of("mine")), _signed("e9")  # an edge may start slowly
+        old = _signed(scenario_of("mine"), seconds=-1)
         kept = front.ask("mine", "/titles/17", f"fit={foreign},a=b,fit={own}")
         if kept is None or kept.experiment != scenario_of("mine"):
             yield f"the device's own goes on as {kept}"
@@ -223,16 +223,16 @@ def it_fails_open(host: Host) -> Problems:
     with _edge(host) as (plane, front), ControlPlane() as other:
         plane.arm(FAULT)
         plane.answer_slowly(30)
-        yield from _passes(front, "a control plane that hangs")
+        yield from _passes(plane, front, "a control plane that hangs")
         plane.go_away()
-        yield from _passes(front, "a control plane that is gone")
+        yield from _passes(plane, front, "a control plane that is gone")
         plane.answer_slowly(0)
         plane.answer_with(status=302, headers={"location": f"{other.url}/api/v1/edge/rules"})
         plane.come_back()
         asked = len(plane.polls)
         if not eventually(lambda: len(plane.polls) > asked + 1, 15.0):
             yield "it does not ask again"
-        yield from _passes(front, "a control plane that sends it elsewhere")
+        yield from _passes(plane, front, "a control plane that sends it elsewhere")
         if other.polls:
             yield "it goes where a redirect sends it, and its token with it"
 
@@ -292,10 +292,13 @@ def _is_sent(device: str) -> bool:
     return device != "" and all(ord(letter) < 256 for letter in device)
 
 
-def _passes(front: Front, what: str) -> Problems:
+def _passes(plane: ControlPlane, front: Front, what: str) -> Problems:
+    """Send requests, which may take no longer for the control plane. What passes before it is first
+    asked is not on its account: a host may load half of itself with its first request."""
     for _ in range(3):
         began = time.monotonic()
         found = front.onward("d1", "/", f"a=b,fit={_signed('e9')}")
-        took = time.monotonic() - began
+        ended = time.monotonic()
+        took = ended - max(began, plane.polls[0].at if plane.polls else ended)
         if found != "a=b" or took > 2:
             yield f"with {what} a request goes on with {found!r} after {took:.1f} s"

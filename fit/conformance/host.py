@@ -15,6 +15,8 @@ from typing import Any, Final
 PROTOCOL: Final = 1
 ANSWER: Final = b"fine"
 """What the upstream says whenever it is asked."""
+_STARTING: Final = 200.0
+"""Seconds for an edge that is a process of its own, and has others start before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +68,18 @@ class Host:
 
     def edge(self, environment: Mapping[str, str]) -> str:
         """Have it set up an edge, as in a process with these variables; returns its URL."""
-        return str(ask(f"{self.url}/edge", {"environment": environment})["url"])
+        asked = {"environment": environment}
+        return str(ask(f"{self.url}/edge", asked, _STARTING)["url"])
 
 
-def ask(url: str, body: object = None) -> Any:
-    """Send JSON, or nothing, and read JSON."""
+def ask(url: str, body: object = None, patience: float = 60.0) -> Any:
+    """Send JSON, or nothing, and read JSON; wait so many seconds for it."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310 - the URL that the user has typed
         url, data, {"content-type": "application/json"}
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=60) as answer:
+    with opener.open(request, timeout=patience) as answer:
         return json.load(answer)
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 JAVA = Path(__file__).parents[2] / "ldfi" / "fit" / "java"
-AGENT = "agents/opentelemetry-javaagent-2.33.1.jar"
+OLDEST, NEWEST = "2.31.1", "2.33.1"
+"""The agents that are tested (fit/java/pom.xml)."""
 
 
 def built() -> Path:
@@ -28,18 +29,20 @@ def built() -> Path:
     return target.resolve()
 
 
-def host(client: str) -> list[str]:
-    """The words that start the host of the conformance test, whose calls are made by ``client``."""
-    return program("Host", client)
+def host(client: str, *server: str) -> list[str]:
+    """The words that start the host of the conformance test, whose calls are made by ``client``,
+    and whose edges are a ``server`` each."""
+    return program("Host", client, *server)
 
 
-def program(name: str, *arguments: str) -> list[str]:
+def program(name: str, *arguments: str, agent: str = NEWEST) -> list[str]:
     """The words that start a program of the conformance tests under the agent."""
     target = built()
     beside = os.pathsep.join(str(target / each) for each in ("classes", "test-classes", "beside/*"))
     extensions = ",".join(str(target / f"{each}.jar") for each in ("ldfi-fit", "ldfi-fit-tests"))
     return [
-        *("java", f"-javaagent:{target / AGENT}", f"-Dotel.javaagent.extensions={extensions}"),
+        *("java", f"-javaagent:{target}/agents/opentelemetry-javaagent-{agent}.jar"),
+        f"-Dotel.javaagent.extensions={extensions}",
         *(f"-Dotel.{each}.exporter=none" for each in ("traces", "metrics", "logs")),
         *("-cp", beside, f"dev.ldfi.fit.conformance.{name}", *arguments),
     ]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,7 +80,7 @@ def node_http(folder: Path) -> list[str]:
 
 
 def java_http_client(folder: Path) -> list[str]:
-    return java.host("jdk")
+    return java.host("jdk", "tomcat")
 
 
 def java_async(folder: Path) -> list[str]:
@@ -87,11 +91,11 @@ def java_url_connection(folder: Path) -> list[str]:
     return java.host("url")
 
 
-NO_EDGE = {node_http, java_http_client, java_async, java_url_connection}
-"""The first one's edge is that of node; in Java there is none."""
+NO_EDGE = {node_http, java_async, java_url_connection}
+"""Theirs is that of another host."""
 
 
-@pytest.mark.timeout(300)  # the agent starts slowly where much else runs
+@pytest.mark.timeout(600)  # the agent starts slowly where much else runs, and once for each edge
 @pytest.mark.parametrize(
     "words",
     [
@@ -180,6 +184,30 @@ def test_an_edge_that_takes_nothing_out_does_not_conform(tmp_path: Path) -> None
     with served(echo_app()) as front:
         host = Passing("", "", "", frozenset(), frozenset(), "", "", is_edge=True)
         assert "goes on with 'a=b,fit=2." in next(it_fails_open(host))
+
+
+def test_an_edge_that_waits_for_the_control_plane_does_not_conform() -> None:
+    asked: list[str] = []
+
+    async def waiting(scope: Any, receive: Any, send: Any) -> None:
+        def ask() -> None:
+            with suppress(TimeoutError):
+                urllib.request.urlopen(f"{asked[0]}?edge=e1", timeout=2.5).close()  # noqa: S310
+
+        if scope["type"] == "http":
+            await asyncio.to_thread(ask)
+        await echo_app()(scope, receive, send)
+
+    class Waiting(Host):
+        """Its edges pass nothing on before they have asked."""
+
+        def edge(self, environment: Mapping[str, str]) -> str:
+            asked.append(f"{environment['LDFI_URL']}/api/v1/edge/rules")
+            return front
+
+    with served(waiting) as front:
+        host = Waiting("", "", "", frozenset(), frozenset(), "", "", is_edge=True)
+        assert re.search(r"after 2\.\d s$", next(it_fails_open(host)))
 
 
 def test_where_nobody_answers_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:

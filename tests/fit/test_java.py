@@ -1,4 +1,4 @@
-"""Java: calls have one name, in the process and in the lineage."""
+"""Java: calls have one name, in the process and in the lineage; an edge marks what comes in."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from typing import Any
 import pytest
 
 from ldfi.fit.conformance.checks import HOST_KEYS, signed
+from ldfi.fit.conformance.front import Front, eventually
 from ldfi.fit.conformance.host import ask, met
+from ldfi.fit.keys import Keys
 from ldfi.lineage.readers.formats import read_value
+from ldfi.testing.control_plane import ControlPlane
 from tests.fit import java
 from tests.fit.test_conformance import listening
 
@@ -60,6 +63,62 @@ def test_a_call_has_one_name_at_both_ends(client: str) -> None:
     assert [call.get("fit.point") for call in calls] == [None, it.point(), it.point()]
 
 
+NOBODY: Any = None
+"""Contexts are signed for a point that is named, and for no host."""
+
+
+@contextmanager
+def edge(agent: str, **more: str) -> Iterator[Front]:
+    """A servlet that is an edge, and whose own sampler keeps nothing."""
+    told = {"LDFI_EDGE": "true", "OTEL_TRACES_SAMPLER": "always_off", **more}
+    words = java.program("Front", "tomcat", agent=agent)
+    with listening(words, ROOT, **told) as url:
+        yield Front(url, Keys.parse(HOST_KEYS))
+
+
+def ended(front: Front) -> list[dict[str, str]]:
+    """The spans that were recorded there of requests like those of :meth:`Front.ask`."""
+    found = ask(f"{front.url}/spans")
+    return [each for each in found if each.get("url.path", "").startswith("/titles/")]
+
+
+@pytest.mark.timeout(300)  # the agent starts slowly where much else runs
+@pytest.mark.parametrize("agent", [java.OLDEST, java.NEWEST])
+def test_an_edge_has_its_requests_sampled_and_marked(agent: str) -> None:
+    with (
+        ControlPlane() as plane,
+        edge(agent, LDFI_URL=plane.url, LDFI_TOKEN=plane.token, FIT_FEATURES="baggage.plan") as at,
+    ):
+        experiment = plane.arm("status:503@api>http:GET:ratings/", on="GET /titles/17", members=1)
+        at.hold(plane)
+        assert at.onward("", "/titles/17", "plan=gold") == "plan=gold"
+        assert ended(at) == []
+        for _ in range(2):
+            assert at.ask("d1", "/titles/17", "plan=gold") is not None
+        foreign = signed(NOBODY, "refused", point="p").removeprefix("fit=")
+        assert at.onward("d2", "/titles/17", f"fit={foreign}") == ""
+        assert eventually(lambda: len(ended(at)) >= 2)
+        first, second = ended(at)  # what is foreign keeps no trace
+
+    for span in (first, second):
+        assert (span[".kind"], span["fit.edge"], span["fit.experiment"], span["fit.arm"]) == (
+            *("SERVER", "true", experiment, "treatment"),
+        )
+        assert span["fit.feature.baggage.plan"] == "gold"
+    assert "fit.again" not in first
+    assert second["fit.again"] == "true"
+
+
+@pytest.mark.timeout(300)
+def test_an_edge_without_keys_takes_contexts_out_and_no_edge_leaves_them_alone() -> None:
+    foreign = signed(NOBODY, "refused", point="p")
+    with edge(java.NEWEST, FIT_KEYS="", OTEL_TRACES_SAMPLER="always_on") as at:
+        assert at.onward("d1", "/titles/17", f"a=b,{foreign}") == "a=b"
+        assert "fit.edge" not in ended(at)[0]
+    with edge(java.NEWEST, LDFI_EDGE="false") as at:
+        assert at.onward("d1", "/titles/17", foreign) == foreign
+
+
 STATEMENTS = [
     "insert into marks select 1, n from marks",
     "update marks set n = 3 where id = 1",
@@ -93,14 +152,13 @@ def telling(program: str, conventions: str) -> Iterator[Callable[..., dict[str, 
 
 @pytest.mark.parametrize("conventions", ["", "database"])
 def test_a_statement_has_one_name_at_both_ends(conventions: str) -> None:
-    nobody: Any = None
     names = set()
     batches = [(STATEMENTS[-1], size) for size in (1, 2)]
     with telling("Statements", conventions) as execute:
         for text, batch in [(text, 0) for text in STATEMENTS] + batches:
             name = named(execute(text=text, batch=batch), "shop")
             assert name is not None
-            context = signed(nobody, "delay", point=name, arm="control")
+            context = signed(NOBODY, "delay", point=name, arm="control")
             assert execute(context, text=text, batch=batch).get("fit.point") == name
             names.add(name.partition(">")[2].partition(":")[2].partition(":")[0])
     assert {"INSERT", "UPDATE", "SELECT", "DELETE"} <= names
@@ -122,7 +180,6 @@ def silent() -> Iterator[int]:
 
 
 def test_calls_of_other_libraries_have_one_name_at_both_ends(silent: int) -> None:
-    nobody: Any = None
     at = f"127.0.0.1:{silent}"
     points = {
         "apache4": f"shop>http:GET:{at}/titles/*",
@@ -132,5 +189,5 @@ def test_calls_of_other_libraries_have_one_name_at_both_ends(silent: int) -> Non
     with telling("Calls", "") as call:
         for library, point in points.items():
             assert named(call(by=library, port=silent), "shop") == point
-            context = signed(nobody, "delay", point=point, arm="control")
+            context = signed(NOBODY, "delay", point=point, arm="control")
             assert call(context, by=library, port=silent).get("fit.point") == point

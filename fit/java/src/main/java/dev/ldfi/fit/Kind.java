@@ -5,7 +5,7 @@ import java.util.HashSet;
 import java.util.Set;
 
 /** How a call fails, as its caller sees it, in the words of marks and rules: "refused", "status:503". */
-final class Kind {
+public final class Kind {
   private static final int MAX_EXCEPTION = 40; // characters of an exception's name
   private static final Set<String> ALONE = words("error refused reset empty truncated corrupt");
   private static final Set<String> LASTING = words("delay timeout");
@@ -21,6 +21,14 @@ final class Kind {
 
   private static Set<String> words(String text) {
     return new HashSet<>(Arrays.asList(text.split(" ")));
+  }
+
+  /** Whether text is a kind, less what says how long it lasts. */
+  public static boolean is(String text) {
+    int colon = text.indexOf(':');
+    return standsAlone(text)
+        || LASTING.contains(text)
+        || colon >= 0 && takes(text.substring(0, colon), text.substring(colon + 1));
   }
 
   static boolean standsAlone(String word) {

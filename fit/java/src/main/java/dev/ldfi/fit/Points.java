@@ -184,7 +184,7 @@ public final class Points {
   }
 
   /** Replaces the identifiers in a URL's path with "*"; drops query and fragment. */
-  static String templatePath(String path) {
+  public static String templatePath(String path) {
     return templated(path, segment -> !isAscii(segment) || isIdentifier(segment));
   }
 

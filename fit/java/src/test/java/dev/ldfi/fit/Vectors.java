@@ -10,24 +10,24 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** The vectors that every language is held against. */
-final class Vectors {
+public final class Vectors {
   private Vectors() {}
 
-  static JsonObject of(String file) throws IOException {
+  public static JsonObject of(String file) throws IOException {
     return JsonParser.parseString(Files.readString(Path.of("..", "vectors", file))).getAsJsonObject();
   }
 
-  static List<JsonElement> list(JsonObject of, String name) {
+  public static List<JsonElement> list(JsonObject of, String name) {
     JsonArray found = of.getAsJsonArray(name);
     return found.asList();
   }
 
-  static String text(JsonElement of, String name) {
+  public static String text(JsonElement of, String name) {
     JsonElement found = of.getAsJsonObject().get(name);
     return found == null || found.isJsonNull() ? "" : found.getAsString();
   }
 
-  static int number(JsonElement of, String name) {
+  public static int number(JsonElement of, String name) {
     JsonElement found = of.getAsJsonObject().get(name);
     return found == null || found.isJsonNull() ? 0 : found.getAsInt();
   }

@@ -1,5 +1,6 @@
 package io.opentelemetry.javaagent.ldfi;
 
+import dev.ldfi.fit.edge.Edge;
 import io.opentelemetry.sdk.autoconfigure.spi.AutoConfigurationCustomizer;
 import io.opentelemetry.sdk.autoconfigure.spi.AutoConfigurationCustomizerProvider;
 import java.util.Arrays;
@@ -7,7 +8,7 @@ import java.util.List;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
-/** Puts the sampler in place, and says at start whether anything is injected here. */
+/** Puts sampler and edge in place, and says at start whether anything is injected here. */
 public final class Installation implements AutoConfigurationCustomizerProvider {
   private static final Logger LOGGER = Logger.getLogger(Installation.class.getName());
 
@@ -17,7 +18,8 @@ public final class Installation implements AutoConfigurationCustomizerProvider {
   @Override
   public void customize(AutoConfigurationCustomizer configuration) {
     Gate gate = Gate.installed();
-    if (gate == null) {
+    Edge edge = Arrivals.edge();
+    if (gate == null && edge == null) {
       return;
     }
     String agent = Agent.version();
@@ -25,8 +27,23 @@ public final class Installation implements AutoConfigurationCustomizerProvider {
       LOGGER.log(Level.SEVERE, "ldfi-fit is off: agent " + agent + " is too old, 2.31 or newer is needed");
       return;
     }
-    configuration.addSamplerCustomizer((sampler, properties) -> new KeepingSampler(sampler, gate));
+    if (edge != null) {
+      configuration.addPropagatorCustomizer(
+          (propagator, properties) ->
+              propagator.fields().contains(EdgePropagator.FIELD) ? new EdgePropagator(propagator) : propagator);
+    }
+    if (gate != null) {
+      configuration.addSamplerCustomizer((sampler, properties) -> new KeepingSampler(sampler, gate));
+    }
+    String keys = gate == null ? "no keys" : gate.keys().toString();
     String tested = TESTED.contains(agent) ? "" : ", which is not among those it was tested with";
-    LOGGER.log(Level.INFO, "ldfi-fit is on: " + gate.keys() + ", agent " + agent + tested);
+    LOGGER.log(Level.INFO, "ldfi-fit is on: " + keys + ", agent " + agent + tested + role(edge));
+  }
+
+  private static String role(Edge edge) {
+    if (edge == null) {
+      return "";
+    }
+    return edge.stamps() ? "; it is the edge" : "; it is an edge that stamps nothing, and takes contexts out";
   }
 }

@@ -4,6 +4,7 @@ import dev.ldfi.fit.FailureContext;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.trace.Span;
 import io.opentelemetry.api.trace.SpanKind;
+import io.opentelemetry.api.trace.TraceState;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.sdk.trace.ReadableSpan;
 import io.opentelemetry.sdk.trace.data.LinkData;
@@ -14,9 +15,9 @@ import java.util.List;
 
 /**
  * Keeps every request under experiment, whatever the sampler within says: an experiment whose traces were sampled
- * away proves nothing. And it keeps what is said of points that can be reached. The first span of such a request in this service also says which experiment and which arm
- * it belongs to, and every span how many calls were begun right inside it, so that a trace in which one of them
- * is missing is known to have a hole.
+ * away proves nothing. And it keeps what is said of points that can be reached. The first span of such a request in
+ * this service also says which experiment and which arm it belongs to, and every span how many calls were begun right
+ * inside it, so that a trace in which one of them is missing is known to have a hole.
  */
 final class KeepingSampler implements Sampler {
   private final Sampler inner;
@@ -31,17 +32,20 @@ final class KeepingSampler implements Sampler {
   public SamplingResult shouldSample(
       Context parent, String trace, String name, SpanKind kind, Attributes attributes, List<LinkData> links) {
     FailureContext found = gate.contextOf(parent);
+    Span around = Span.fromContext(parent);
+    boolean isFirst = !around.getSpanContext().isValid() || around.getSpanContext().isRemote();
+    Attributes word = isFirst && kind == SpanKind.SERVER ? Word.takenFrom(parent) : Attributes.empty();
     if (found == null) {
       if (name.equals(Reach.NAME)) {
         return SamplingResult.recordAndSample();
       }
-      return inner.shouldSample(parent, trace, name, kind, attributes, links);
+      SamplingResult decided = inner.shouldSample(parent, trace, name, kind, attributes, links);
+      return word.isEmpty() ? decided : new Telling(decided, word);
     }
-    Span around = Span.fromContext(parent);
-    if (!around.getSpanContext().isValid() || around.getSpanContext().isRemote()) {
+    if (isFirst) {
       return SamplingResult.create(
           SamplingDecision.RECORD_AND_SAMPLE,
-          Attributes.of(Marks.EXPERIMENT, found.experiment, Marks.ARM, found.arm()));
+          word.toBuilder().put(Marks.EXPERIMENT, found.experiment).put(Marks.ARM, found.arm()).build());
     }
     if (kind == SpanKind.CLIENT || kind == SpanKind.PRODUCER) {
       announce(around);
@@ -56,6 +60,32 @@ final class KeepingSampler implements Sampler {
     synchronized (around) { // calls may begin at once, and each adds to what the ones before told
       Long told = ((ReadableSpan) around).getAttribute(Marks.CALLS);
       around.setAttribute(Marks.CALLS, told == null ? 1 : told + 1);
+    }
+  }
+
+  /** What another sampler has decided, and more to write on the span. */
+  private static final class Telling implements SamplingResult {
+    private final SamplingResult decided;
+    private final Attributes more;
+
+    Telling(SamplingResult decided, Attributes more) {
+      this.decided = decided;
+      this.more = more;
+    }
+
+    @Override
+    public SamplingDecision getDecision() {
+      return decided.getDecision();
+    }
+
+    @Override
+    public Attributes getAttributes() {
+      return decided.getAttributes().toBuilder().putAll(more).build();
+    }
+
+    @Override
+    public TraceState getUpdatedTraceState(TraceState parent) {
+      return decided.getUpdatedTraceState(parent);
     }
   }
 

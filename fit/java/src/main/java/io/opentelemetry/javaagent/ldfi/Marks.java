@@ -14,7 +14,10 @@ final class Marks {
   static final AttributeKey<Boolean> LET_THROUGH = booleanKey("fit.let_through");
   static final AttributeKey<String> EXPERIMENT = stringKey("fit.experiment");
   static final AttributeKey<String> ARM = stringKey("fit.arm");
+  static final AttributeKey<Boolean> EDGE = booleanKey("fit.edge");
+  static final AttributeKey<Boolean> AGAIN = booleanKey("fit.again");
   static final AttributeKey<Long> CALLS = longKey("fit.calls");
+  static final String FEATURE = "fit.feature."; // what its name begins with
   static final String EVENT = "fit.fault";
 
   private Marks() {}

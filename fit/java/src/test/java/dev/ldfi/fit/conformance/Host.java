@@ -38,21 +38,24 @@ public final class Host {
   private static final Gson GSON = new Gson();
 
   private final Client client;
+  private final String edges; // the server of each, or empty for none
   private int port;
 
-  private Host(Client client) {
+  private Host(Client client, String edges) {
     this.client = client;
+    this.edges = edges;
   }
 
   public static void main(String[] arguments) throws IOException {
-    Host host = new Host(Client.named(arguments[0]));
+    Host host = new Host(Client.named(arguments[0]), arguments.length > 1 ? arguments[1] : "");
     HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     server.setExecutor(Executors.newCachedThreadPool());
     host.port = server.getAddress().getPort();
-    server.createContext("/about", exchange -> answer(exchange, asked -> about()));
+    server.createContext("/about", exchange -> answer(exchange, asked -> host.about()));
     server.createContext("/decode", exchange -> answer(exchange, asked -> each(asked, Host::decoded)));
     server.createContext("/name", exchange -> answer(exchange, asked -> each(asked, Host::named)));
     server.createContext("/run", exchange -> answer(exchange, host::run));
+    server.createContext("/edge", exchange -> answer(exchange, asked -> Front.started(host.edges, asked)));
     server.createContext("/calls", exchange -> answer(exchange, asked -> calls()));
     server.createContext("/serve", exchange -> answer(exchange, host::serve));
     server.start();
@@ -68,13 +71,14 @@ public final class Host {
     exchange.close();
   }
 
-  private static JsonElement about() {
+  private JsonElement about() {
     return GSON.toJsonTree(
         Map.of(
             "protocol", 1,
             "implementation", "Java",
             "service", "conformance",
             "reads", "sdk",
+            "edge", !edges.isEmpty(),
             "kinds",
                 List.of("error", "delay", "refused", "reset", "timeout", "status", "empty", "truncated", "corrupt"),
             "names", List.of("http", "rpc", "db", "connect", "command", "message")));
@@ -213,6 +217,11 @@ public final class Host {
   /** Beyond the protocol: all spans of calls that have ended, as they were exported. */
   private static JsonElement calls() {
     return GSON.toJsonTree(spans().stream().filter(span -> span.get(".kind").equals("CLIENT")).toList());
+  }
+
+  /** All spans that have ended. */
+  static JsonElement ended() {
+    return GSON.toJsonTree(spans());
   }
 
   @SuppressWarnings("unchecked") // put there by the tests' own extension
