@@ -207,7 +207,7 @@ def test_an_edge_that_waits_for_the_control_plane_does_not_conform() -> None:
     async def waiting(scope: Any, receive: Any, send: Any) -> None:
         def ask() -> None:
             with suppress(TimeoutError):
-                urllib.request.urlopen(f"{asked[0]}?edge=e1", timeout=2.5).close()  # noqa: S310
+                urllib.request.urlopen(f"{asked[-1]}?edge=e1", timeout=2.5).close()  # noqa: S310
 
         if scope["type"] == "http":
             await asyncio.to_thread(ask)
