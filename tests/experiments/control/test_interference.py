@@ -122,6 +122,15 @@ def test_a_breaker_before_a_service_on_the_way_hurts_those_who_never_reach_the_p
     assert "which reach prices or, on the way there, orders too" in row.reason
 
 
+def test_a_breaker_that_wants_more_failures_than_are_treated_is_not_opened_nor_found() -> None:
+    """The limit: a verdict is about the share that was treated, and an outage is larger."""
+    breaker = Breaker(failures=30, seconds=5)
+    with World.in_memory({"/boot": optional(breaker)}) as world:
+        world.start(SETTINGS)
+        assert first_ended(world).verdict == "tolerated"
+    assert breaker.opened == 0
+
+
 def test_other_classes_are_left_alone_where_they_share_nothing() -> None:
     """A class that fails by itself all the time says nothing of an experiment elsewhere."""
 
