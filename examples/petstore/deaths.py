@@ -44,10 +44,10 @@ def died(running: Services, every: Sequence[Service], gateway: Gateway, service:
     """Kill a process, ask for everything, and start it again. Raises TimeoutError."""
     recovered(gateway)
     time.sleep(petstore.KEPT_SECONDS)
-    gateway.ask("GET /pets/{pet}", ONE)  # so that it was read anew just now
+    gateway.ask("GET /pets/*", ONE)  # so that it was read anew just now
     with killed(running, every, [service]):
         began = time.monotonic()
-        at_once = failing(gateway, ["GET /pets/{pet}"])
+        at_once = failing(gateway, ["GET /pets/*"])
         time.sleep(petstore.KEPT_SECONDS + 0.5)
         closed = failing(gateway, KINDS)
         opened = _opened(gateway)
@@ -81,7 +81,7 @@ def recovered(gateway: Gateway) -> None:
 def _opened(gateway: Gateway) -> bool:
     """Look at orders until the breaker opens; whether it did."""
     for _ in range(ASKED):
-        gateway.ask("GET /orders/{order}", ONE)
+        gateway.ask("GET /orders/*", ONE)
         if gateway.breaker() == "OPEN":
             return True
     return False

@@ -37,6 +37,10 @@ PLANTED: Final[dict[str, dict[str, list[str]]]] = json.loads(
     (HERE / "planted.json").read_text(encoding="utf-8")
 )
 
+UNASKED: Final = "-Dcom.zaxxer.hikari.aliveBypassWindowMs=3600000"
+"""HikariCP asks the database something empty before it gives out a connection that has rested, and
+the agent writes a span for it: a call that some requests make and others do not."""
+
 SMALL: Final = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """Four of them start on two cores: little is compiled, and one thread collects."""
 
@@ -91,7 +95,7 @@ def command(name: str) -> list[str]:
     under = [f"-javaagent:{agent}", f"-Dotel.javaagent.extensions={FIT / 'target/ldfi-fit.jar'}"]
     edge = ["-Dldfi.edge=true"] if name == "gateway" else []
     started = f"dev.ldfi.petstore.{name}.{name.capitalize()}"
-    return ["java", *under, *edge, *SMALL, "-cp", "target/classes:target/beside/*", started]
+    return ["java", *under, *edge, *SMALL, UNASKED, "-cp", "target/classes:target/beside/*", started]
 
 
 def broken(first_port: int, fault: str) -> str:

@@ -64,15 +64,15 @@ def test_what_is_planted_bears_itself_out(campaign: ModuleType) -> None:
 
 
 def test_what_killing_does_not_bear_out_is_told(campaign: ModuleType) -> None:
-    own = {("GET /pets/{pet}", "prices")}
-    others = {("POST /orders", "prices"), ("GET /pets/{pet}", "catalogue")}
+    own = {("GET /pets/*", "prices")}
+    others = {("POST /orders", "prices"), ("GET /pets/*", "catalogue")}
     catalogue, orders, prices, postgres = as_planted(campaign)
     never = campaign.Death(prices.service, prices.kept, prices.closed, None)
 
     wrong = campaign.contradicted(own, others, [catalogue, orders, never, postgres])
 
-    assert wrong["own"] == [("GET /pets/{pet}", "prices")]
-    assert wrong["others"] == [("GET /pets/{pet}", "catalogue"), ("POST /orders", "prices")]
+    assert wrong["own"] == [("GET /pets/*", "prices")]
+    assert wrong["others"] == [("GET /pets/*", "catalogue"), ("POST /orders", "prices")]
     assert wrong["open"] == [("POST /orders", "prices")]
     assert wrong["closed"] == wrong["kept"] == []
 

@@ -10,8 +10,8 @@ import org.springframework.web.client.RestClient;
 public final class Calling {
   private static final ClientHttpRequestFactorySettings PATIENCE =
       ClientHttpRequestFactorySettings.defaults()
-          .withConnectTimeout(Duration.ofSeconds(1))
-          .withReadTimeout(Duration.ofSeconds(3));
+          .withConnectTimeout(Duration.ofSeconds(2))
+          .withReadTimeout(Duration.ofSeconds(10));
 
   private Calling() {}
 
