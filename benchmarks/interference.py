@@ -3,8 +3,7 @@
 Simulated applications (``ldfi.testing.world``: the real engine) that can do without a service, and
 whose requests share a circuit breaker or a pool of connections in front of it: one experiment each,
 in a world of its own, with limits and times drawn anew. The experiment's own class feels it, or
-another one that reaches the same service, or a service on the way there: the breaker is before
-that one. A pool is waited for before the call or in it.
+another one that reaches the same service. A pool is waited for before the call or in it.
 
 - ``tolerated``: how many are said to be survived; ``though hurt``: although others were hurt, which
   none may be. (A pool may be so large that it never ran empty.)
@@ -38,7 +37,6 @@ from ldfi.testing.sharing import Breaker, Pool
 from ldfi.testing.world import Application, World
 
 STARS, LIST = "api>http:GET:ratings/stars", "api>http:GET:ratings/list"
-BOOKS, PRICES = "api>http:GET:books/one", "books>http:GET:prices/one"
 SETTINGS: Final = Settings(
     kinds=("error",),
     treatment=0.1,
@@ -110,28 +108,9 @@ def other_class(make: Callable[[random.Random], Shared], rng: random.Random) -> 
     return {"/boot": using(shared, STARS), "/list": using(shared, LIST)}
 
 
-def on_the_way(rng: random.Random) -> dict[str, Any]:
-    """Make programs that share a breaker before a service, in which the point of one is."""
-    shared = Breaker(rng.randint(3, 6), rng.uniform(3, 12))
-
-    def boot(request: Caller) -> None:
-        with suppress(CallFailed, Unserved):
-            shared.call(request, BOOKS, _priced)
-
-    def order(request: Caller) -> None:
-        shared.call(request, BOOKS)
-
-    return {"/boot": boot, "/list": order}
-
-
-def _priced(inner: Caller) -> None:
-    inner.call(PRICES)
-
-
 CASES: Final[dict[str, Callable[[random.Random], dict[str, Any]]]] = {
     "breaker, own class": lambda rng: own_class(breaker, rng),
     "breaker, another class": lambda rng: other_class(breaker, rng),
-    "breaker on the way, another class": on_the_way,
     "pool, own class": lambda rng: own_class(pool, rng),
     "pool, another class": lambda rng: other_class(pool, rng),
     "neither": lambda rng: {"/boot": alone(rng)},

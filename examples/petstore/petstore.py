@@ -95,7 +95,8 @@ def command(name: str) -> list[str]:
     under = [f"-javaagent:{agent}", f"-Dotel.javaagent.extensions={FIT / 'target/ldfi-fit.jar'}"]
     edge = ["-Dldfi.edge=true"] if name == "gateway" else []
     started = f"dev.ldfi.petstore.{name}.{name.capitalize()}"
-    return ["java", *under, *edge, *SMALL, UNASKED, "-cp", "target/classes:target/beside/*", started]
+    everything = ["-cp", "target/classes:target/beside/*"]
+    return ["java", *under, *edge, *SMALL, UNASKED, *everything, started]
 
 
 def broken(first_port: int, fault: str) -> str:
