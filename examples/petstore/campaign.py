@@ -199,12 +199,13 @@ def main() -> int:
         with standing(folder) as store:
             say(f"{len(store.every)} processes are up behind {store.gateway.url}.")
             told = explore(store, say)
+            for what, value in told.items():
+                say(f"{what:26} {json.dumps(value)}")
             if not given.quick:
                 told |= kill(store, told, say)
+                say(f"{'killing says otherwise':26} {json.dumps(told['killing says otherwise'])}")
     if given.json:
         print(json.dumps(told))
-    for what, value in told.items():
-        say(f"{what:26} {json.dumps(value)}")
     return 0 if agrees(told) else 1
 
 

@@ -42,7 +42,7 @@ class Gateway:
             answer = self.http.request(method, address, params=query, headers=headers)
         except httpx.HTTPError:
             return "failure"
-        if not answer.is_success:
+        if not (answer.is_success and answer.content):  # an empty 200 hides an error
             return "failure"
         return "degraded" if "x-degraded" in answer.headers else "success"
 

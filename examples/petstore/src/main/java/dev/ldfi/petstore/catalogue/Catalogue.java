@@ -8,7 +8,10 @@ import java.util.Map;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.http.client.ClientHttpRequestFactoryBuilder;
+import org.springframework.dao.DataAccessException;
+import org.springframework.http.ResponseEntity;
 import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
@@ -50,6 +53,11 @@ public class Catalogue {
     } catch (RestClientException unknown) {
       return "ask us";
     }
+  }
+
+  @ExceptionHandler
+  ResponseEntity<String> gone(DataAccessException failed) {
+    return Calling.without(failed);
   }
 
   @GetMapping("/health")

@@ -7,7 +7,10 @@ import java.time.Duration;
 import java.util.Map;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.http.client.ClientHttpRequestFactoryBuilder;
+import org.springframework.dao.DataAccessException;
+import org.springframework.http.ResponseEntity;
 import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -54,6 +57,11 @@ public class Orders {
 
   private Object price(int pet) {
     return prices.get().uri("/prices/{pet}", pet).retrieve().body(Map.class);
+  }
+
+  @ExceptionHandler
+  ResponseEntity<String> gone(DataAccessException failed) {
+    return Calling.without(failed);
   }
 
   @GetMapping("/health")
