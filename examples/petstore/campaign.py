@@ -45,8 +45,8 @@ CAMPAIGN: Final = {
     "apart": 1.0,  # a minute on live traffic
     "min_traffic": 40,
     "min_consistency": 0.3,  # half of the pets are in the cache, and half are not
-    "delta": 0.4,  # what is planted hurts every request, so a coarse look is enough
-    "min_samples": 4,
+    "delta": 0.3,  # what is planted hurts every request, so a coarse look is enough
+    "min_samples": 8,  # enough of them open the breaker, and are there while others are turned away
     "members": 200,
     "member_budget": 100_000,
     "admission": "all",  # visitors of ours feel no pain

@@ -29,7 +29,7 @@ LISTENING = (*NAMES, "postgres")
 """Who listens, in the order of their ports."""
 PETS: Final = 40
 """Numbered from one, and as many orders."""
-KEPT_SECONDS, OPEN_SECONDS, WINDOW = 3.0, 2.0, 10
+KEPT_SECONDS, OPEN_SECONDS, WINDOW = 3.0, 5.0, 10
 """For how long a name is kept in the cache, the breaker stays open, and how many calls it counts:
 what ``application.properties`` says."""
 
