@@ -87,7 +87,7 @@ def standing(folder: Path) -> Iterator[Petstore]:
     operator, edge, devices = (secrets.token_urlsafe(24) for _ in range(3))
     told = environment.variables(keys, url)
     told |= {"LDFI_URL": url, "LDFI_TOKEN": edge, "TMPDIR": str(folder)}
-    running = Services(told, folder, seconds=240)
+    running = Services(told, folder, seconds=600)
     try:
         tokens = f"operator:{operator},edge:{edge},devices:{devices},ingest:{keys.token}"
         running.start(watching(port, folder, tokens, {}))
