@@ -13,6 +13,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.dashboards import strip
+from ldfi.dashboards.day_kept import DayKept
 from ldfi.dashboards.must_act import Act, acts
 from ldfi.dashboards.standing import Standing
 from ldfi.dashboards.worst import SHOWN, CalleesOf, Weakness, ranked
@@ -85,11 +86,13 @@ class NowStory:
     acts: list[Act]
 
 
-def now_story(session: Session, engine: Engine, tz: ZoneInfo, now: float | None = None) -> NowStory:
+def now_story(
+    session: Session, engine: Engine, kept: DayKept, tz: ZoneInfo, now: float | None = None
+) -> NowStory:
     """Tell it, with one question to the database for all of the last 24 hours."""
     now = time.time() if now is None else now
     callees_of = callees(engine)
-    day = strip.by_class(stored.bunches(session, now - DAY, now, strip.STEPS))
+    day = strip.by_class(kept.bunches(session, now - DAY, now))
     alone = [each.first for _, some, _ in day[:ROWS] for each in some if each.alone]
     looked_at = or_(ExperimentRow.id.in_(alone), stored.within(now - LAST, now))
     injected = with_live(engine, stored.injected(session, looked_at))

@@ -12,6 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from ldfi.dashboards import strip
+from ldfi.dashboards.day_kept import EVERY
 from ldfi.dashboards.links import to_was_it_us
 from ldfi.dashboards.standing import Standing
 from ldfi.dashboards.worst import ranked
@@ -64,8 +65,7 @@ def some(
     """So many experiments, armed ``at`` hours after midnight."""
     harmful = count if verdict == "harmful" else 0
     exposure = Exposure(count, harmful, 3 * harmful, count if running else 0)
-    step = min(strip.STEPS - 1, int(at * strip.STEPS / 24))
-    return Bunch(name, step, verdict, f"{name[-1]}{at}", at * HOUR, exposure)
+    return Bunch(name, int(at * HOUR // EVERY), verdict, f"{name[-1]}{at}", at * HOUR, exposure)
 
 
 def test_every_experiment_is_on_the_strip_by_its_verdict() -> None:
@@ -171,7 +171,7 @@ def test_now_answers_for_an_application_nobody_prepared(harbour: tuple[FastAPI, 
         "takes 100 % of all requests",
         "Nobody yet knows of a finding on GET /locks",
         "Armed now",
-        "Latest",
+        "Budget",
     ):
         assert part in said, (part, said)
 
@@ -246,7 +246,7 @@ def test_the_last_24_hours_are_one_question(harbour: tuple[FastAPI, Site]) -> No
     viewer = here.logged_in("viewer")
     with counting(app) as asked:
         viewer.get("/")
-    assert len([each for each in asked if "BETWEEN" in each and "GROUP BY" in each]) == 1
+    assert len([each for each in asked if "armed_at <" in each and "GROUP BY" in each]) == 1
     assert len(asked) <= MOST
 
 
