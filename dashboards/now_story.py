@@ -4,7 +4,7 @@ most, and who must act?"""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
@@ -25,6 +25,7 @@ from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.injected import Exposure, Injected
 from ldfi.experiments.repairs.advice import sentence
+from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.findings import proofs
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
@@ -87,7 +88,12 @@ class NowStory:
 
 
 def now_story(
-    session: Session, engine: Engine, kept: DayKept, tz: ZoneInfo, now: float | None = None
+    session: Session,
+    engine: Engine,
+    kept: DayKept,
+    called: Called,
+    tz: ZoneInfo,
+    now: float | None = None,
 ) -> NowStory:
     """Tell it, with one question to the database for all of the last 24 hours."""
     now = time.time() if now is None else now
@@ -123,7 +129,7 @@ def now_story(
         recently=now - LAST,
         recent=Exposure.of(recent),
         armed=[told(each, callees_of) for each in recent[::-1]],
-        worst=_worst(session, weak[:SHOWN], callees_of),
+        worst=_worst(session, weak[:SHOWN], callees_of, called),
         hurting=len(weak),
         acts=must,
     )
@@ -211,7 +217,7 @@ def _running(engine: Engine, callees_of: CalleesOf) -> list[Running]:
 
 
 def _worst(
-    session: Session, weak: Sequence[Weakness], callees_of: Callable[[str], Mapping[str, str]]
+    session: Session, weak: Sequence[Weakness], callees_of: CalleesOf, called: Called
 ) -> list[Hurting]:
     shown = proofs(session, [each.finding for each in weak])
     found = []
@@ -219,7 +225,8 @@ def _worst(
         row, proof = each.finding, shown.get(each.finding.id)
         seen: Mapping[str, Any] = proof.counts if proof is not None else {}
         state = cast(FindingState, row.state)
-        said = sentence(row.request_class, row.faults, state, seen, callees_of(row.request_class))
+        name, reached = row.request_class, callees_of(row.request_class)
+        said = sentence(name, row.faults, state, seen, reached, called)
         arm = seen.get("treatment") or {"devices": 0, "failures": 0}
         of = (
             f"{arm['failures']:,} of {_devices(arm['devices'])} that met it"

@@ -15,6 +15,7 @@ from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.zones import viewers_zone
 from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.control.engine import Engine
@@ -54,7 +55,7 @@ async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> R
     limits = engine.scheduler.state.limits
     tz = viewers_zone(request)
     with db.read() as session:
-        story = now_story(session, engine, day_kept(request), tz, now)
+        story = now_story(session, engine, day_kept(request), called_of(request), tz, now)
         hour = arming.charged(session, arming.within(now - arming.HOUR))
         day = arming.charged(session, arming.within(now - arming.DAY))
     return rendered(

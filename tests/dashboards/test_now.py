@@ -21,6 +21,7 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.testing.programs import Call, Step
@@ -174,6 +175,27 @@ def test_now_answers_for_an_application_nobody_prepared(harbour: tuple[FastAPI, 
         "Budget",
     ):
         assert part in said, (part, said)
+
+
+LOCKS = Called.parse('["GET /locks"]\nname = "The lock"\nlost = "no ship gets in"')
+
+
+def test_everywhere_requests_are_called_as_people_do(harbour: tuple[FastAPI, Site]) -> None:
+    app, here = harbour
+    viewer, before = here.logged_in("viewer"), app.state.called
+    app.state.called = LOCKS
+    try:
+        pages = {path: text_of(viewer.get(path)) for path in ("/", "/findings", "/map")}
+        beside = {
+            path: text_of(viewer.get(path)) for path in ("/was-it-us", "/classes/GET%20%2Flocks")
+        }
+    finally:
+        app.state.called = before
+    for path, said in pages.items():
+        assert "no ship gets in" in said, (path, said)
+    for path, said in {**pages, **beside}.items():
+        assert "The lock" in said, (path, said)
+    assert "means that no ship gets in" in pages["/map"]
 
 
 def test_every_mark_leads_to_a_page_and_the_list_says_the_same(
