@@ -203,14 +203,10 @@ class Config(BaseSettings):
         "Jaeger `https://jaeger.example.com/trace/{trace_id}`. Pages then link to it.",
     )
     owners_file: OwnersFile = Field(
-        None,
-        description="File in the manner of CODEOWNERS that says who owns which service "
-        "(docs/findings.md); read when the service starts.",
+        None, description="File like CODEOWNERS: who owns which service (docs/findings.md)."
     )
     names_file: NamesFile = Field(
-        None,
-        description="File in TOML that says how people call kinds of request, and what they say "
-        "when one is lost (docs/findings.md); read when the service starts.",
+        None, description="File in TOML: how people call requests (docs/findings.md)."
     )
     tokens: TokenList = Field(
         SecretStr(""),
