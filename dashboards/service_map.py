@@ -193,11 +193,13 @@ def service_map(
         tell = _Down(busiest, reached, fates, tuple(down), called).service
     else:
         tell = _Up(busiest, reached, _weak(findings, busiest), injectors, called).service
-    called = dict.fromkeys(name for systems in reached.values() for name in systems)
+    answering = dict.fromkeys(name for systems in reached.values() for name in systems)
     entries = dict.fromkeys(
-        name for mapped in classes for name in mapped.entries if name not in called
+        name for mapped in classes for name in mapped.entries if name not in answering
     )
-    services = [tell(name) for name in called] + [_entry(name, classes, down) for name in entries]
+    services = [tell(name) for name in answering] + [
+        _entry(name, classes, down) for name in entries
+    ]
     order = list(STANDINGS_DOWN if down else STANDINGS)
     order += ["entry"]
     services.sort(key=lambda each: (order.index(each.standing), -each.share, each.name))
