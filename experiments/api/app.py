@@ -37,7 +37,6 @@ from ldfi.experiments.api import (
     was_it_us,
 )
 from ldfi.experiments.api.by_namespace import ByNamespace
-from ldfi.experiments.api.decoding import Decoding
 from ldfi.experiments.api.forward import Forwarder
 from ldfi.experiments.api.halt_door import HaltDoor
 from ldfi.experiments.api.houses import Houses
@@ -140,7 +139,6 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     database = Database(service.database, service.keys)
     stack.callback(database.close)
     service.tokens.database = database
-    app.state.decoding = Decoding()
     known = app.state.houses = Houses(app, service, database)
     stack.push_async_callback(known.close)
     houses.furnish(app, service, database, stack)

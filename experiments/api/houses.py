@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.datastructures import State
 
 from ldfi.experiments.api.by_namespace import ByNamespace
+from ldfi.experiments.api.decoding import Decoding
 from ldfi.experiments.api.forward import Forwarder
 from ldfi.experiments.api.halt_door import HaltDoor
 from ldfi.experiments.api.rate_limit import RateLimiter
@@ -61,6 +62,7 @@ def furnish(app: FastAPI, service: Service, database: Database, stack: AsyncExit
     instruments.time_transactions(database.engine)
     app.state.database = database
     app.state.namespace = database.namespace
+    app.state.decoding = Decoding()
     app.state.forwarder = Forwarder(database)
     stack.push_async_callback(app.state.forwarder.close)
     relay = EdgeRelay(app.state.forwarder.leader, service.lease, database.namespace)
@@ -160,7 +162,6 @@ class Houses:
             furnish(app, service, store, stack)
             for each in self._app.state.of_each:
                 each(app)
-            app.state.decoding = self._app.state.decoding
             self._app.state.relay.under.append(app.state.relay)
             stack.callback(self._app.state.relay.under.remove, app.state.relay)
             if self.door is not None:

@@ -63,7 +63,7 @@ class Service:
             self,
             tokens=self.tokens.within(store),
             limits=namespace.limits(self.limits),
-            topics=Topics(f"{self.topics.prefix}.{namespace.name}"),
+            topics=self.topics.of_namespace(namespace.name),
             prometheus=None,
             targets=(),
             halt_at=None,

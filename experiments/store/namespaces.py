@@ -100,10 +100,16 @@ def listed(session: Session) -> list[Namespace]:
 
 def opened(url: str, database: Database, name: str) -> Database:
     """Open the store of a namespace; ``database`` is the default one's, at this URL."""
+    at, schema = place(url, name)
+    return Database(at, database.keys, namespace=name, schema=schema)
+
+
+def place(url: str, name: str) -> tuple[str, str | None]:
+    """Say where the store of a namespace is: its URL, and the schema, where there are schemas."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
-        return Database(_beside(parsed, name), database.keys, namespace=name)
-    return Database(url, database.keys, namespace=name, schema=schema_of(name))
+        return _beside(parsed, name), None
+    return url, schema_of(name)
 
 
 def schema_of(name: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shutil import copyfile
 from typing import Final
 
 import pytest
@@ -81,24 +83,31 @@ class Installation:
         return World(self.stores[name], {"/boot": PROGRAM}, engine=engine)
 
 
-@pytest.fixture(scope="module")
-def stores() -> Iterator[Mapping[str, Database]]:
+@contextmanager
+def opened(folder: Path) -> Iterator[dict[str, Database]]:
+    """The stores of all, as they are on a disk: one is read while another one is written to."""
+    first = folder / "first.sqlite3"
+    Database(f"sqlite:///{first}").close()
     with ExitStack() as stack:
         found = {}
         for name in NAMES:
-            found[name] = Database("sqlite://", namespace=name)
+            file = folder / f"ldfi.{name}.sqlite3"
+            copyfile(first, file)  # migrating once is enough
+            found[name] = Database(f"sqlite:///{file}", namespace=name)
             stack.callback(found[name].close)
         yield found
 
 
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Database]]:
+    with opened(tmp_path_factory.mktemp("stores")) as found:
+        yield found
+
+
 @pytest.fixture
-def installation() -> Iterator[Installation]:
-    with ExitStack() as stack:
-        made = Installation()
-        for name in NAMES:
-            made.stores[name] = Database("sqlite://", namespace=name)
-            stack.callback(made.stores[name].close)
-        yield made
+def installation(tmp_path: Path) -> Iterator[Installation]:
+    with opened(tmp_path) as found:
+        yield Installation(stores=found)
 
 
 def an_order(name: str, members: int, now: float) -> Order:
@@ -208,9 +217,7 @@ def _charged(store: Database, now: float) -> tuple[int, int]:
         return hour, arming.charged(session, arming.within(now - DAY))
 
 
-def _end(
-    stores: Mapping[str, Database], name: str, order: Order, spent: int, now: float
-) -> None:
+def _end(stores: Mapping[str, Database], name: str, order: Order, spent: int, now: float) -> None:
     order.experiment.arm(now)
     order.experiment.abort("over", now)
     assert order.experiment.settle(now + arming.HOUR, disarmed=True)
