@@ -150,6 +150,7 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
         stack.callback(app.state.halt_door.close)
     if service.role != "api":
         await _stand(app, service, stack)
+    await known.look()
     houses.take_in(app, service, stack)
     houses.beside(stack, known.run())
 
