@@ -134,7 +134,7 @@ _TURN: Final = iter(range(1, 10_000))
 
 
 @settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(acts=ACTS, of_all=st.integers(20, 150), own=st.integers(20, 150))
 def test_neither_the_limits_of_all_nor_those_of_one_are_ever_exceeded(
@@ -250,11 +250,13 @@ def test_a_halt_stops_its_own_and_that_of_the_default_one_all(installation: Inst
 
     def armed() -> set[str]:
         seen = set()
-        for _ in range(8):
+        for _ in range(12):
             for name, world in worlds.items():
-                world.step(requests=20)
+                world.step(requests=40)
                 if world.rules():
                     seen.add(name)
+            if seen == set(NAMES):
+                break
         return seen
 
     def switch(name: str, *, halts: bool) -> None:
@@ -326,9 +328,9 @@ def test_a_device_is_in_one_experiment_over_all_namespaces(installation: Install
     for world in worlds.values():
         world.start(QUICK)
     together = clashes = 0
-    for _ in range(25):
+    for _ in range(12):
         for world in worlds.values():
-            world.step(requests=15)
+            world.step(requests=40)
         leases = [_lease(world) for world in worlds.values()]
         together += sum(bool(lease.rules) for lease in leases) > 1
         for number in range(1_000):
@@ -339,7 +341,7 @@ def test_a_device_is_in_one_experiment_over_all_namespaces(installation: Install
             assert "treatment" not in arms or len(arms) == 1
             bare = [rule.claim.arm_of(mark) for lease in leases for rule in lease.rules]
             clashes += bare.count("treatment") > 1
-    assert together > 5
+    assert together > 2
     assert clashes > 100, "nothing would have happened, had they not yielded to each other"
 
 
