@@ -77,8 +77,9 @@ def seeded(store: Database, name: str, program: Call) -> dict[str, str]:
     engine.scheduler.commands.open_maintenance(window, "mallory", world.now)
     engine.scheduler.shut_down("the service was stopped", world.now)
     with store.change(world.now) as change:
-        replay = ReplayRow(id="r" * 12, kept_at=world.now, kept_by="mallory", document={})
-        change.session.add(replay)
+        change.session.add(
+            ReplayRow(id="f" * 12, kept_at=world.now, kept_by="mallory", document={})
+        )
         experiment = change.session.scalars(select(ExperimentRow.id)).first()
         finding = change.session.scalars(select(FindingRow.id)).first()
         assert experiment is not None
@@ -88,7 +89,7 @@ def seeded(store: Database, name: str, program: Call) -> dict[str, str]:
         "experiment_id": experiment,
         "finding_id": finding,
         "window_id": window.id,
-        "replay_id": replay.id,
+        "replay_id": "f" * 12,
         "trace_id": "0" * 31 + "1",
         "before": campaign.id,
     }
@@ -203,7 +204,6 @@ LISTS: Final = (
     "/api/v1/classes",
     "/api/v1/audit",
     "/api/v1/maintenance",
-    "/api/v1/replays/runs",
 )
 
 
@@ -213,8 +213,7 @@ def test_lists_are_those_of_ones_own(teams: Teams, path: str) -> None:
         token = GIVEN["admin"] if name is None else teams.tokens[name]
         return json.dumps(teams.client.get(path, headers=bearer(token)).json())
 
-    secret = {"/api/v1/replays/runs": "r" * 12}.get(path)
-    shown = [each for each in (secret or "", *SECRETS) if each and each in told("team-b")]
+    shown = [each for each in SECRETS if each in told("team-b")]
     assert shown
     for name in ("team-a", None):
         assert not [each for each in shown if each in told(name)]
