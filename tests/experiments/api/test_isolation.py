@@ -310,7 +310,7 @@ def test_events_are_those_of_ones_own(teams: Teams) -> None:
             ends = time.monotonic() + 2.0
             for piece in stream.iter_text():
                 said += piece
-                if time.monotonic() > ends or "hush" in said or said.count("event:") > 1:
+                if time.monotonic() > ends or "experiment armed" in said:
                     break
         heard[name] = said
     assert "experiment armed" in heard["team-b"]
@@ -339,7 +339,7 @@ def test_spans_and_outcomes_belong_to_whose_token_sent_them(teams: Teams) -> Non
         json={"metrics": [trace]},
         headers=bearer(teams.tokens["team-a"]),
     )
-    assert sent.status_code == 200
+    assert sent.json() == {"accepted": 1, "rejected": 0}
     assert outcomes("team-a") == before["team-a"] + 1
     assert outcomes("team-b") == before["team-b"]
 
