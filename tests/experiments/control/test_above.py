@@ -24,7 +24,7 @@ from ldfi.experiments.errors import Halted
 from ldfi.experiments.store import arming, campaigns, experiments
 from ldfi.experiments.store.arming import Armed, Order, Refused
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.schema import AuditRow, ExperimentRow
+from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow
 from ldfi.fit.allocation import mark_of
 from ldfi.fit.faults import Fault
 from ldfi.fit.rules import Lease, read_lease
@@ -203,7 +203,7 @@ def _campaigns(stores: Mapping[str, Database], now: float) -> None:
         campaign = Campaign("c", Definition(), lambda: "x")
         campaign.state = "running"
         with store.change(now) as change:
-            if change.session.get(campaigns.CampaignRow, "c") is None:
+            if change.session.get(CampaignRow, "c") is None:
                 campaigns.create(change, campaign)
             for row in change.session.scalars(
                 select(ExperimentRow).where(ExperimentRow.ended_at.is_(None))
