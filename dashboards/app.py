@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from ldfi.dashboards import login
 from ldfi.dashboards.assets import PREFIX, Assets
 from ldfi.dashboards.csp import confined
+from ldfi.dashboards.day_kept import DayKept
 from ldfi.dashboards.evidence_kept import EvidenceKept
 from ldfi.dashboards.pages import (
     audit,
@@ -85,6 +86,7 @@ def _begin(app: FastAPI) -> None:
     )
     app.state.login_path = partial(login.login_path, app.state.sessions)  # for whoever starts us
     app.state.evidence_kept = EvidenceKept()
+    app.state.day_kept = DayKept()
 
 
 def _have_missing_pages(app: FastAPI) -> None:

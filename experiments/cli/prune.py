@@ -143,12 +143,14 @@ def _pruned(database: Database, config: Config, bounds: _Bounds) -> list[Pruned]
 
     keep, now = _retention(config, database.namespace), bounds.now
     with _progress() as told:
-        return [
+        found = [
             *retention.prune(database, keep, now, WHO, told),
             folding.fold(database, bounds.lessons, now, WHO, told),
             checkpoints.prune(database, bounds.runs, now, WHO, told),
             bygone.prune(database, bounds.experiments, now, WHO, told),
         ]
+    database.shrink()
+    return found
 
 
 def _summed(found: list[Pruned]) -> list[Pruned]:
