@@ -49,15 +49,26 @@ ANSWER_SECONDS: Final = 2.0
 FORWARDED: Final = "ldfi-forwarded"
 """A process that does not lead does not hand on what bears this header."""
 
+NAMESPACE: Final = "ldfi-namespace"
+"""In which namespace something is asked for, where the token does not say it."""
+
 SPARE_SECONDS: Final = 5.0
 """After which an allowance that no edge has asked for goes back to the leader."""
 
 
 class EdgeRelay:
     """Serves edges where this process does not lead. ``leader`` says where the leader is, empty for
-    nowhere; ``lease``: seconds, as the leader's."""
+    nowhere; ``lease``: seconds, as the leader's. ``namespace``: whose edges they are; empty: the
+    default one's.
 
-    def __init__(self, leader: Callable[[], Awaitable[str]], lease: float) -> None:
+    ``under``: what serves the edges of other namespaces here; they are halted with the default one.
+    """
+
+    def __init__(
+        self, leader: Callable[[], Awaitable[str]], lease: float, namespace: str = ""
+    ) -> None:
+        self.under: list[EdgeRelay] = []
+        self._namespace = {NAMESPACE: namespace} if namespace else {}
         self._leader = leader
         self._lease = lease
         self._client = httpx.AsyncClient(trust_env=False)
@@ -88,6 +99,8 @@ class EdgeRelay:
     def halt(self) -> None:
         """Disarm everything here, at once; what the leader has armed now stays out of force."""
         self.board.clear()
+        for each in self.under:
+            each.halt()
 
     def rest(self) -> None:
         """Serve nobody until an edge calls again: this process leads now, or ends."""
@@ -255,7 +268,11 @@ class EdgeRelay:
         answer = await self._client.request(
             method,
             f"{url.rstrip('/')}/api/v1/edge/{what}",
-            headers={"Authorization": f"Bearer {self._token}", FORWARDED: "1"},
+            headers={
+                "Authorization": f"Bearer {self._token}",
+                FORWARDED: "1",
+                **self._namespace,
+            },
             timeout=wait + ANSWER_SECONDS,
             **more,
         )
