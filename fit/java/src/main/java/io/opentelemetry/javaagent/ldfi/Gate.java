@@ -66,6 +66,11 @@ public final class Gate {
     return INSTALLED != null && Baggage.current().getEntryValue(FailureContext.ENTRY) != null;
   }
 
+  /** The same of a request that goes on in another thread than that in which its context is current. */
+  public static boolean isArmed(Context context) {
+    return INSTALLED != null && Baggage.fromContext(context).getEntryValue(FailureContext.ENTRY) != null;
+  }
+
   /**
    * Decides what happens to the call by HTTP that the current span is of; null lets it through.
    *

@@ -16,7 +16,7 @@ class CallersIT {
   private static final String NEWEST = "2.33.1";
   private static final String TOO_OLD = "2.28.1";
 
-  private static final int PROGRAMS = 21;
+  private static final int PROGRAMS = 29;
   private static final int RETRIED = 2;
   private static final String ALL =
       "refused reset timeout delay error status:404 status:503 empty truncated corrupt";
