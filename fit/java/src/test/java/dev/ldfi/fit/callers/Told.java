@@ -62,9 +62,9 @@ record Told(String caller, String kind, String really, String injected, String f
     return span.get(".trace").equals(trace) && CALLS.contains(span.get(".kind"));
   }
 
-  private static String context(Keys keys, String kind, String point) {
+  static String context(Keys keys, String kind, String point) {
     String how = kind.replace(':', '-') + (LASTING.contains(kind) ? "-9000" : "");
-    String payload = "2.k1.e7c1.t." + (Instant.now().getEpochSecond() + 60) + "." + how + "~" + Points.hash(point);
+    String payload = "2.k1.e7c1.t." + (Instant.now().getEpochSecond() + 600) + "." + how + "~" + Points.hash(point);
     return payload + "." + keys.sign(payload);
   }
 
@@ -90,7 +90,7 @@ record Told(String caller, String kind, String really, String injected, String f
   }
 
   @SuppressWarnings("unchecked") // put there by the tests' own extension
-  private static Queue<Map<String, String>> spans() {
+  static Queue<Map<String, String>> spans() {
     return (Queue<Map<String, String>>) System.getProperties().get("ldfi.test.spans");
   }
 }
