@@ -1,13 +1,15 @@
 package io.opentelemetry.javaagent.ldfi;
 
 import static io.opentelemetry.api.common.AttributeKey.longKey;
-import static io.opentelemetry.api.common.AttributeKey.stringKey;
 
 import dev.ldfi.fit.Points;
+import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.sdk.trace.ReadableSpan;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
 /**
@@ -22,6 +24,8 @@ final class Names {
 
   /** What the name of a call of a method begins with, before the method and its class. */
   static final String METHOD = "method";
+
+  private static final Map<String, AttributeKey<String>> KEYS = new ConcurrentHashMap<>(); // costly to make
 
   private Names() {}
 
@@ -151,11 +155,16 @@ final class Names {
 
   private static String first(ReadableSpan span, String... names) {
     for (String name : names) {
-      String found = span.getAttribute(stringKey(name));
+      AttributeKey<String> key = KEYS.get(name);
+      String found = span.getAttribute(key == null ? keyOf(name) : key);
       if (found != null) {
         return found;
       }
     }
     return "";
+  }
+
+  private static AttributeKey<String> keyOf(String name) {
+    return KEYS.computeIfAbsent(name, AttributeKey::stringKey);
   }
 }

@@ -10,7 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Methods that were named fail as they say that they can, and others, and in other ways, not at all. */
 class MethodsIT {
@@ -20,9 +20,9 @@ class MethodsIT {
   private static final String UNHURT = "price of tea, price of 7";
 
   @ParameterizedTest
-  @ValueSource(strings = {"2.31.1", "2.33.1"})
-  void theyFailAsTheySayThatTheyCan(String agent) throws Exception {
-    UnderAgent.Written written = UnderAgent.run(agent, Methods.class, "", NAMED);
+  @MethodSource("dev.ldfi.fit.callers.Cell#corners")
+  void theyFailAsTheySayThatTheyCan(Cell cell) throws Exception {
+    UnderAgent.Written written = UnderAgent.run(cell, Methods.class, "", NAMED);
     Map<String, Methods.Called> calls = new HashMap<>();
     for (String line : written.lines()) {
       Methods.Called call = new Gson().fromJson(line, Methods.Called.class);

@@ -26,7 +26,7 @@ final class Reactive {
     all.put("Reactor Netty, over Java's sockets", (url, patience) -> said(inJava.responseTimeout(patience), url));
     all.put(
         "Reactor Netty, in parts",
-        (url, patience) -> said(client.responseTimeout(patience).get().uri(url).responseContent().asByteArray().map(Arrays::toString).collectList().map(String::valueOf)));
+        (url, patience) -> said(client.responseTimeout(patience).get().uri(url).responseContent().asByteArray().map(Arrays::toString).collectList().map(parts -> String.join(" and ", parts))));
     all.put(
         "Reactor Netty, with a body",
         (url, patience) -> said(answered(client.responseTimeout(patience).post().uri(url).send(Mono.fromSupplier(() -> Unpooled.wrappedBuffer(new byte[100]))))));

@@ -24,9 +24,14 @@ public final class MethodFaults {
   /** What the call fails with, or null, and the call. */
   public static Object[] enter(Class<?> type, String name, String descriptor) {
     OwnCall call = OwnCall.begin(name, type.getName());
-    if (call == null || !Gate.isArmed()) {
-      return new Object[] {null, call};
+    try {
+      return new Object[] {call == null || !Gate.isArmed() ? null : instead(call, type, name, descriptor), call};
+    } catch (RuntimeException | LinkageError ours) {
+      return new Object[] {null, call}; // which has to be ended
     }
+  }
+
+  private static Throwable instead(OwnCall call, Class<?> type, String name, String descriptor) {
     Throwable[] failure = new Throwable[1];
     Fault fault =
         call.pass(
@@ -37,7 +42,7 @@ public final class MethodFaults {
     if (fault != null && fault.is("delay")) {
       hang(fault.longest);
     }
-    return new Object[] {fault == null ? null : failure[0], call};
+    return fault == null ? null : failure[0];
   }
 
   /** Ends the call, with what was thrown or is about to be. */
