@@ -109,6 +109,11 @@ public final class Points {
     return point(caller, "message", operation, system, asPath(templateWords(destination)));
   }
 
+  /** Names a method of a class: "api>method:price:com.shop.Prices". */
+  public static String method(String caller, String method, String type) {
+    return point(caller, "method", method, type, "");
+  }
+
   /** All points of a caller that are of one kind, as a pattern: "api>http:*". */
   public static String all(String caller, String kind) {
     return point(caller, kind, "*", "", "");

@@ -66,6 +66,11 @@ public final class Gate {
     return INSTALLED != null && Baggage.current().getEntryValue(FailureContext.ENTRY) != null;
   }
 
+  /** The same of a request that goes on in another thread than that in which its context is current. */
+  public static boolean isArmed(Context context) {
+    return INSTALLED != null && Baggage.fromContext(context).getEntryValue(FailureContext.ENTRY) != null;
+  }
+
   /**
    * Decides what happens to the call by HTTP that the current span is of; null lets it through.
    *
@@ -112,6 +117,29 @@ public final class Gate {
       LOGGER.log(Level.FINE, "ldfi-fit lets a call through, for a fault of its own", ours);
       return null;
     }
+  }
+
+  /** Decides the same for a call in a span of ours, which says its point from its beginning. */
+  static Fault pass(Span span, Known.Point point, Predicate<Fault> can) {
+    Gate gate = INSTALLED;
+    String value = Baggage.current().getEntryValue(FailureContext.ENTRY);
+    if (gate == null || value == null || !span.isRecording()) {
+      return null;
+    }
+    try {
+      FailureContext found = gate.contexts.at(value, Instant.now());
+      Injection injection = found == null ? null : found.injections.get(point.hash);
+      Fault fault = injection == null ? null : new Fault(injection);
+      return fault != null && can.test(fault) && gate.mark(span, point.name, found, injection) ? fault : null;
+    } catch (RuntimeException | LinkageError ours) {
+      LOGGER.log(Level.FINE, "ldfi-fit lets a call through, for a fault of its own", ours);
+      return null;
+    }
+  }
+
+  /** The point of a call whose name is made of this. */
+  Known.Point named(ReadableSpan span, List<String> of) {
+    return points.of(service(span), of);
   }
 
   /** The context that a request carries and that is to be obeyed now; null where there is none. */

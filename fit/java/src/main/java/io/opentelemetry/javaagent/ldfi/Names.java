@@ -22,6 +22,9 @@ final class Names {
   private static final String STATEMENT = "statement";
   private static final String RPC = "rpc";
 
+  /** What the name of a call of a method begins with, before the method and its class. */
+  static final String METHOD = "method";
+
   private static final Map<String, AttributeKey<String>> KEYS = new ConcurrentHashMap<>(); // costly to make
 
   private Names() {}
@@ -64,6 +67,8 @@ final class Names {
         return of.get(1).isEmpty() ? null : http(service, of.get(1), of.get(2), of.get(3));
       case RPC:
         return of.get(1).isEmpty() ? null : rpc(service, of.get(1), of.get(2), of.get(3), of.get(4));
+      case METHOD:
+        return Points.method(service, of.get(1), of.get(2));
       default:
         return of.get(1).isEmpty() ? null : statement(service, of);
     }

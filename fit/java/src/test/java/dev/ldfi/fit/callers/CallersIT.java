@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** What callers see of each kind of fault is what they see when it really happens, to types and words. */
 class CallersIT {
-  static final int PROGRAMS = 21;
+  static final int PROGRAMS = 29;
   static final int RETRIED = 2;
   private static final List<String> ALL =
       List.of("refused", "reset", "timeout", "delay", "error", "status:404", "status:503", "empty", "truncated", "corrupt");

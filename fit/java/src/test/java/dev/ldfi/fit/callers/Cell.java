@@ -15,11 +15,22 @@ record Cell(String agent, String java) {
   private static final String NEWER = "25";
   private static final String WHERE = "LDFI_JAVA_25"; // a folder with bin/java
   private static final int BRIEFLY = 2;
+  private static final int FIRST_VIRTUAL = 21; // the release that has threads of that kind
 
   /** The matrix: the oldest and the newest agent, the Java that the tests are built with and a newer one. */
   static Stream<Cell> all() {
     return Stream.of(
         new Cell(OLDEST, BUILT_WITH), new Cell(NEWEST, BUILT_WITH), new Cell(NEWEST, NEWER), new Cell(OLDEST, NEWER));
+  }
+
+  /** Each agent and each Java once, for what is the same in most of the matrix. */
+  static Stream<Cell> corners() {
+    return Stream.of(new Cell(OLDEST, BUILT_WITH), new Cell(NEWEST, NEWER));
+  }
+
+  /** Whether it has virtual threads. */
+  boolean hasVirtualThreads() {
+    return java.equals(NEWER) || Runtime.version().feature() >= FIRST_VIRTUAL;
   }
 
   /** An agent, and the Java that the tests are built with. */

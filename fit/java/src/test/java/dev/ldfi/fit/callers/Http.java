@@ -56,6 +56,7 @@ final class Http {
         (url, patience) -> said(impatient(ok, patience).newCall(get(url).newBuilder().post(RequestBody.create(new byte[100])).build()).execute()));
     all.putAll(Apache.callers());
     all.putAll(Apache4.callers());
+    all.putAll(Reactive.callers());
     return all;
   }
 

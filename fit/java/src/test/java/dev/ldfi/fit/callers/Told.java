@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
@@ -28,6 +29,8 @@ record Told(String caller, String kind, String really, String injected, String f
   /** Kinds that are given how long they last. */
   static final Set<String> LASTING = Set.of("timeout", "delay");
 
+  private static final Set<String> CALLS = Set.of("CLIENT", "PRODUCER");
+
   /** Makes a call in a request under experiment: the point fails in this way. */
   @SuppressWarnings("try") // a scope is held, and not asked
   static Told of(Keys keys, String caller, String kind, String point, String really, Supplier<String> call)
@@ -40,14 +43,28 @@ record Told(String caller, String kind, String really, String injected, String f
         injected = call.get();
       }
     }
-    Thread.sleep(50); // the span of a future ends after who waits for it goes on
+    String trace = root.getSpanContext().getTraceId();
+    waitForCall(trace);
     root.end();
-    return recorded(new Told(caller, kind, really, injected, "", 0, ""), root.getSpanContext().getTraceId());
+    return recorded(new Told(caller, kind, really, injected, "", 0, ""), trace);
   }
 
-  private static String context(Keys keys, String kind, String point) {
+  /** The span of a future ends after who waits for it goes on. */
+  private static void waitForCall(String trace) throws InterruptedException {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
+    while (spans().stream().noneMatch(span -> isCall(span, trace)) && System.nanoTime() < end) {
+      Thread.sleep(10);
+    }
+    Thread.sleep(50); // for another, where it was tried again
+  }
+
+  private static boolean isCall(Map<String, String> span, String trace) {
+    return span.get(".trace").equals(trace) && CALLS.contains(span.get(".kind"));
+  }
+
+  static String context(Keys keys, String kind, String point) {
     String how = kind.replace(':', '-') + (LASTING.contains(kind) ? "-9000" : "");
-    String payload = "2.k1.e7c1.t." + (Instant.now().getEpochSecond() + 60) + "." + how + "~" + Points.hash(point);
+    String payload = "2.k1.e7c1.t." + (Instant.now().getEpochSecond() + 600) + "." + how + "~" + Points.hash(point);
     return payload + "." + keys.sign(payload);
   }
 
@@ -55,7 +72,7 @@ record Told(String caller, String kind, String really, String injected, String f
     List<Map<String, String>> spans = spans().stream().filter(span -> span.get(".trace").equals(trace)).toList();
     List<String> fired =
         spans.stream()
-            .filter(span -> span.get(".kind").equals("CLIENT"))
+            .filter(span -> CALLS.contains(span.get(".kind")))
             .map(span -> String.valueOf(span.get("fit.fired")))
             .toList();
     String root =
@@ -73,7 +90,7 @@ record Told(String caller, String kind, String really, String injected, String f
   }
 
   @SuppressWarnings("unchecked") // put there by the tests' own extension
-  private static Queue<Map<String, String>> spans() {
+  static Queue<Map<String, String>> spans() {
     return (Queue<Map<String, String>>) System.getProperties().get("ldfi.test.spans");
   }
 }

@@ -24,6 +24,7 @@ class KnownTest {
     assertSame(made, points.of("shop", get("http://ratings/titles/17")));
     assertEquals("shop>http:POST:ratings/", points.of("shop", List.of("http", "POST", "http://ratings/", "")).name);
     assertEquals("shop>rpc:Get:prices/shop.Prices", points.of("shop", List.of("rpc", "Get", "shop.Prices", "", "prices")).name);
+    assertEquals("shop>method:price:shop.Prices", points.of("shop", List.of("method", "price", "shop.Prices")).name);
   }
 
   @Test
