@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
@@ -44,6 +44,8 @@ WEB = r"^https?://[^\x00-\x20\x7f]+$"
 class Acknowledgement(Document):
     """What somebody says who knows of a finding; it goes into the audit."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "ann adds a fallback"}]})
+
     note: Annotated[
         Line | SkipJsonSchema[None],
         Field(min_length=1, max_length=500, examples=["ann adds a fallback"]),
@@ -74,6 +76,10 @@ class Acknowledgement(Document):
 
 class TrackerLink(Document):
     """Where people work on a finding: a page of an issue tracker."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"tracker_url": "https://tracker.example.org/SHOP-42"}]}
+    )
 
     tracker_url: Annotated[
         str | None,

@@ -196,6 +196,8 @@ class Bounds(_Declared):
 class Bounded(_Beside):
     """Whatever is tried within bounds: they are said in `settings`."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"members": 50}}]})
+
     nested: Annotated[
         Bounds | None,
         Field(alias="settings", description="Bounds and care. What stands beside it holds."),
