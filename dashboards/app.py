@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from ldfi.dashboards import login
 from ldfi.dashboards.assets import PREFIX, Assets
 from ldfi.dashboards.csp import confined
+from ldfi.dashboards.day_kept import DayKept
 from ldfi.dashboards.evidence_kept import EvidenceKept
 from ldfi.dashboards.pages import (
     audit,
@@ -73,6 +74,7 @@ def install(app: FastAPI) -> None:
     )
     app.state.login_path = partial(login.login_path, app.state.sessions)  # for whoever starts us
     app.state.evidence_kept = EvidenceKept()
+    app.state.day_kept = DayKept()
     for router in ROUTERS:
         app.include_router(router)
     app.mount(PREFIX, Assets(), name="static")

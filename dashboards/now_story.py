@@ -4,7 +4,7 @@ most, and who must act?"""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
@@ -13,6 +13,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.dashboards import strip
+from ldfi.dashboards.day_kept import DayKept
 from ldfi.dashboards.must_act import Act, acts
 from ldfi.dashboards.standing import Standing
 from ldfi.dashboards.worst import SHOWN, CalleesOf, Weakness, ranked
@@ -24,6 +25,7 @@ from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.injected import Exposure, Injected
 from ldfi.experiments.repairs.advice import sentence
+from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store import injected as stored
 from ldfi.experiments.store.findings import proofs
 from ldfi.experiments.store.schema import AuditRow, ExperimentRow, FindingRow
@@ -85,11 +87,18 @@ class NowStory:
     acts: list[Act]
 
 
-def now_story(session: Session, engine: Engine, tz: ZoneInfo, now: float | None = None) -> NowStory:
+def now_story(
+    session: Session,
+    engine: Engine,
+    kept: DayKept,
+    called: Called,
+    tz: ZoneInfo,
+    now: float | None = None,
+) -> NowStory:
     """Tell it, with one question to the database for all of the last 24 hours."""
     now = time.time() if now is None else now
     callees_of = callees(engine)
-    day = strip.by_class(stored.bunches(session, now - DAY, now, strip.STEPS))
+    day = strip.by_class(kept.bunches(session, now - DAY, now))
     alone = [each.first for _, some, _ in day[:ROWS] for each in some if each.alone]
     looked_at = or_(ExperimentRow.id.in_(alone), stored.within(now - LAST, now))
     injected = with_live(engine, stored.injected(session, looked_at))
@@ -120,7 +129,7 @@ def now_story(session: Session, engine: Engine, tz: ZoneInfo, now: float | None 
         recently=now - LAST,
         recent=Exposure.of(recent),
         armed=[told(each, callees_of) for each in recent[::-1]],
-        worst=_worst(session, weak[:SHOWN], callees_of),
+        worst=_worst(session, weak[:SHOWN], callees_of, called),
         hurting=len(weak),
         acts=must,
     )
@@ -208,7 +217,7 @@ def _running(engine: Engine, callees_of: CalleesOf) -> list[Running]:
 
 
 def _worst(
-    session: Session, weak: Sequence[Weakness], callees_of: Callable[[str], Mapping[str, str]]
+    session: Session, weak: Sequence[Weakness], callees_of: CalleesOf, called: Called
 ) -> list[Hurting]:
     shown = proofs(session, [each.finding for each in weak])
     found = []
@@ -216,7 +225,8 @@ def _worst(
         row, proof = each.finding, shown.get(each.finding.id)
         seen: Mapping[str, Any] = proof.counts if proof is not None else {}
         state = cast(FindingState, row.state)
-        said = sentence(row.request_class, row.faults, state, seen, callees_of(row.request_class))
+        name, reached = row.request_class, callees_of(row.request_class)
+        said = sentence(name, row.faults, state, seen, reached, called)
         arm = seen.get("treatment") or {"devices": 0, "failures": 0}
         of = (
             f"{arm['failures']:,} of {_devices(arm['devices'])} that met it"

@@ -107,6 +107,7 @@ def _everywhere(request: Request) -> dict[str, Any]:
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "places": PLACES,
+        "called": request.app.state.called,
         **_going_on(request.app.state.engine),
     }
 

@@ -21,6 +21,7 @@ from ldfi.experiments.domain.campaign.lifecycle import HURTING
 from ldfi.experiments.domain.gates.whatif import WhatIf, what_if
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.domain.traffic.patterns import matching
+from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.fit.points import Point
 from ldfi.kinds import kind_of, outlasted
@@ -119,6 +120,7 @@ class ServiceMap:
     calls: tuple[Call, ...]
     down: tuple[str, ...]
     inside: tuple[str, ...]
+    called: Called = BY_THEIR_NAMES
 
     @cached_property
     def by_standing(self) -> dict[Standing, list[Service]]:
@@ -165,7 +167,7 @@ class ServiceMap:
     @property
     def verdict(self) -> str:
         """Say what becomes of requests with all that is down."""
-        lost = [mapped.name for mapped in self.by_fate.get("lost", ())]
+        lost = [self.called.name(mapped.name) for mapped in self.by_fate.get("lost", ())]
         if lost:
             return f"{listed(lost)} would be lost"
         if self.by_fate.get("unknown"):
@@ -180,6 +182,7 @@ def service_map(
     findings: Iterable[FindingRow],
     injectors: Injectors,
     down: Sequence[str] = (),
+    called: Called = BY_THEIR_NAMES,
 ) -> ServiceMap:
     """Draw up the map of these classes, with everything that ``down`` names being down."""
     busiest = sorted(looked, key=lambda each: (-each.share, each.name))
@@ -187,19 +190,21 @@ def service_map(
     reached = {each.name: reached_by(each.knowledge) for each in busiest}
     if down:
         fates = {mapped.name: mapped for mapped in classes}
-        tell = _Down(busiest, reached, fates, tuple(down)).service
+        tell = _Down(busiest, reached, fates, tuple(down), called).service
     else:
-        tell = _Up(busiest, reached, _weak(findings, busiest), injectors).service
-    called = dict.fromkeys(name for systems in reached.values() for name in systems)
+        tell = _Up(busiest, reached, _weak(findings, busiest), injectors, called).service
+    answering = dict.fromkeys(name for systems in reached.values() for name in systems)
     entries = dict.fromkeys(
-        name for mapped in classes for name in mapped.entries if name not in called
+        name for mapped in classes for name in mapped.entries if name not in answering
     )
-    services = [tell(name) for name in called] + [_entry(name, classes, down) for name in entries]
+    services = [tell(name) for name in answering] + [
+        _entry(name, classes, down) for name in entries
+    ]
     order = list(STANDINGS_DOWN if down else STANDINGS)
     order += ["entry"]
     services.sort(key=lambda each: (order.index(each.standing), -each.share, each.name))
     return ServiceMap(
-        classes, tuple(services), tuple(_calls(busiest)), tuple(down), _inside(busiest)
+        classes, tuple(services), tuple(_calls(busiest)), tuple(down), _inside(busiest), called
     )
 
 
@@ -221,6 +226,7 @@ class _Up:
     reached: Mapping[str, Mapping[str, frozenset[str]]]
     weak: Mapping[str, list[tuple[FindingRow, tuple[str, ...]]]]
     injectors: Injectors
+    called: Called
 
     def service(self, name: str) -> Service:
         calling = [each for each in self.looked if name in self.reached[each.name]]
@@ -235,7 +241,7 @@ class _Up:
             if not others and row.request_class in classes and row.request_class not in lost
         ]
         if lost or slow:
-            said = f"means that {_lost(lost or slow)}"
+            said = f"means that {_lost(lost or slow, self.called)}"
             if not lost:
                 said += f" {self._when(name)}"
             share = sum(shares[each] for each in {*lost, *slow})
@@ -275,6 +281,7 @@ class _Down:
     reached: Mapping[str, Mapping[str, frozenset[str]]]
     mapped: Mapping[str, MappedClass]
     down: tuple[str, ...]
+    called: Called
 
     def service(self, name: str) -> Service:
         calling = [each for each in self.looked if name in self.reached[each.name]]
@@ -288,7 +295,7 @@ class _Down:
         judged = {each.name: self._judged(each, name) for each in left}
         lost = [each for each in left if judged[each.name] == "failing"]
         if lost:
-            said = f"means that {_lost([each.name for each in lost])}"
+            said = f"means that {_lost([each.name for each in lost], self.called)}"
             return Service(name, "together", said, sum(each.share for each in lost), classes)
         untried = [each for each in left if judged[each.name] == "open"]
         if untried:
@@ -388,6 +395,8 @@ def _what_fails(fault: str, callees: Mapping[str, str]) -> str:
     return callees.get(point) or point
 
 
-def _lost(classes: Sequence[str]) -> str:
-    names = list(dict.fromkeys(classes))
+def _lost(classes: Sequence[str], called: Called) -> str:
+    if any(each in called.losses for each in classes):
+        return listed(dict.fromkeys(called.lost(each) for each in classes))
+    names = list(dict.fromkeys(called.name(each) for each in classes))
     return f"{listed(names)} {'is' if len(names) == 1 else 'are'} lost"

@@ -15,12 +15,10 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
+from ldfi.dashboards.day_kept import EVERY
 from ldfi.dashboards.links import to_experiment, to_was_it_us
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
 from ldfi.experiments.domain.judging.verdict import Verdict
-
-STEPS: Final = 240
-"""Marks of one verdict that fit beside each other in a row."""
 
 EVERY_HOURS: Final = 3
 HEIGHT: Final = 28
@@ -142,7 +140,7 @@ def axis(labels: Sequence[Hour]) -> Markup:
 def _marks(
     bunches: Iterable[Bunch], since: float, until: float, said: Mapping[str, str]
 ) -> Iterator[Mark]:
-    step, order = (until - since) / STEPS, list(_SHAPES)
+    order = list(_SHAPES)
     kinds = ((kind_of(each.verdict, running=each.exposure.running > 0), each) for each in bunches)
     for kind, each in sorted(kinds, key=lambda one: (order.index(one[0]), one[1].since)):
         if each.alone:
@@ -150,10 +148,10 @@ def _marks(
             what = said.get(each.first, KINDS[kind])
             yield Mark(kind, place, each.since, what, to_experiment(each.first))
         else:
-            window = (since + each.step * step, since + (each.step + 1) * step)
+            window = (each.step * EVERY, (each.step + 1) * EVERY)
             what = f"{each.exposure.experiments:,} experiments: {KINDS[kind]}"
             to = to_was_it_us(*window, each.request_class)
-            place = min(1.0, max(0.0, (each.step + 0.5) / STEPS))
+            place = min(1.0, max(0.0, (sum(window) / 2 - since) / (until - since)))
             yield Mark(kind, place, each.since, what, to)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import select
@@ -102,7 +103,8 @@ def said_ended(ended: Mapping[str, int]) -> str:
 
 def tried_of(views: Iterable[ExperimentView], callees_of: CalleesOf) -> list[Tried]:
     """Say what these are."""
-    return [_tried(each, each.counts, callees_of) for each in views]
+    said = _saying(callees_of)
+    return [_tried(each, each.counts, said) for each in views]
 
 
 def tried_in(
@@ -122,10 +124,19 @@ def tried_in(
     )
     query = select(*columns, *arms).where(row.campaign_id == campaign_id, row.run == run)
     newest = query.order_by(row.created_at.desc(), row.id.desc()).limit(MOST)
+    said = _saying(callees_of)
     return [
-        _tried(each, _counts(*each[-4:]), callees_of, live.get(each.id))
+        _tried(each, _counts(*each[-4:]), said, live.get(each.id))
         for each in session.execute(newest)
     ]
+
+
+Saying = Callable[[str, tuple[str, ...]], str]
+
+
+def _saying(callees_of: CalleesOf) -> Saying:
+    """Say what failed in a class, once for each: the same is tried again and again."""
+    return cache(lambda name, faults: said_shortly(faults, callees_of(name)))
 
 
 def _counts(hurt: Any, treated: Any, failed: Any, control: Any) -> dict[str, Any]:
@@ -138,7 +149,7 @@ def _counts(hurt: Any, treated: Any, failed: Any, control: Any) -> dict[str, Any
     }
 
 
-def _tried(each: Any, counts: Mapping[str, Any], callees_of: CalleesOf, live: Any = None) -> Tried:
+def _tried(each: Any, counts: Mapping[str, Any], said: Saying, live: Any = None) -> Tried:
     """``each``: a view, or columns of a record; ``live``: the experiment itself, if not over."""
     state, reason = each.state, each.reason
     if live is not None:
@@ -148,7 +159,7 @@ def _tried(each: Any, counts: Mapping[str, Any], callees_of: CalleesOf, live: An
     return Tried(
         id=each.id,
         request_class=each.request_class,
-        said=said_shortly(each.hypothesis, callees_of(each.request_class)),
+        said=said(each.request_class, tuple(each.hypothesis)),
         exact=tuple(each.hypothesis),
         purpose=each.purpose,
         came=each.verdict or state,

@@ -14,6 +14,7 @@ from ldfi.dashboards.words import age
 from ldfi.dashboards.worst import severity, share_of
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.domain.campaign.lifecycle import HURTING, FindingState
+from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.kinds import outlasted
 
@@ -163,6 +164,7 @@ def weaknesses(
     rates: Mapping[str, float],
     wanted: Wanted,
     now: float,
+    called: Called = BY_THEIR_NAMES,
 ) -> Weaknesses:
     """Tell it. ``explained``: those in the state that is ``wanted``. ``rates``: requests by
     class."""
@@ -179,11 +181,11 @@ def weaknesses(
             for each in GROUPINGS
         ],
         facets=[
-            _facet("What users were doing", "request_class", rows, wanted, _classes),
+            _facet("What users were doing", "request_class", rows, wanted, _classes, called.name),
             _facet("Owner", "owner", rows, wanted, lambda row: row.owners),
             _facet("It takes", "takes", rows, wanted, lambda row: (row.takes,)),
         ],
-        groups=_grouped(chosen[wanted.start : end], wanted.group),
+        groups=_grouped(chosen[wanted.start : end], wanted.group, called),
         found=len(chosen),
         all=len(every),
         more=wanted.to(start=end) if len(chosen) > end else "",
@@ -268,6 +270,7 @@ def _facet(
     rows: Iterable[Row],
     wanted: Wanted,
     values: Callable[[Row], tuple[str, ...]],
+    named: Callable[[str], str] = str,
 ) -> Facet:
     """Count by value what the other filters let through. What is chosen is there with no row,
     too: it can be given up."""
@@ -279,18 +282,18 @@ def _facet(
     choices = []
     for value, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         to = wanted.to(**{field: None if value == chosen else value})
-        choices.append(Choice(value, count, to, value == chosen))
+        choices.append(Choice(named(value), count, to, value == chosen))
     return Facet(title, choices)
 
 
-def _grouped(rows: Sequence[Row], by: Grouping) -> list[Group]:
+def _grouped(rows: Sequence[Row], by: Grouping, called: Called) -> list[Group]:
     """Put rows together; groups come in the order of their worst row."""
     groups: dict[tuple[str, ...], Group] = {}
     for row in rows:
         cause = row.explained.advice.cause
         key, name, why = {
             "cause": (cause.points, cause.name, cause.why),
-            "class": ((row.finding.request_class,), row.finding.request_class, ""),
+            "class": (_classes(row), called.name(row.finding.request_class), ""),
             "owner": (row.owners, ", ".join(row.owners), ""),
             "nothing": ((), "", ""),
         }[by]

@@ -23,10 +23,11 @@ from ldfi.experiments.api import findings as api
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Filter, Id, Reason
 from ldfi.experiments.api.new_campaign import Bounded
-from ldfi.experiments.api.repairs import Explained, explained, owners_of
+from ldfi.experiments.api.repairs import Explained, called_of, explained, owners_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import HURTING
+from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.store import findings
 from ldfi.experiments.store.database import Database
@@ -60,14 +61,20 @@ async def listing(
     newest = select(FindingRow).order_by(FindingRow.found_at.desc(), FindingRow.id)
     with db.read() as session:
         every = list(session.scalars(newest.limit(MOST)))
-    told = await explained_in_turns(matching(every, state, now), engine, db, owners_of(request))
+    told = await explained_in_turns(
+        matching(every, state, now), engine, db, owners_of(request), called_of(request)
+    )
     rates = {name: known.rate(now) for name, known in engine.catalogue.classes.items()}
-    shown = weaknesses(every, told, rates, wanted, now)
+    shown = weaknesses(every, told, rates, wanted, now, called_of(request))
     return rendered(request, "weaknesses.html", shown=shown, most=MOST)
 
 
 async def explained_in_turns(
-    rows: Sequence[FindingRow], engine: Engine, db: Database, owners: Owners
+    rows: Sequence[FindingRow],
+    engine: Engine,
+    db: Database,
+    owners: Owners,
+    called: Called = BY_THEIR_NAMES,
 ) -> list[Explained]:
     """Explain findings, a few at a time: the engine has to tick meanwhile."""
     told: list[Explained] = []
@@ -75,7 +82,7 @@ async def explained_in_turns(
         await asyncio.sleep(0)
         with db.read() as session:
             some = rows[start : start + AT_ONCE]
-            told += explained(session, some, engine, owners)
+            told += explained(session, some, engine, owners, called)
     return told
 
 
@@ -128,7 +135,7 @@ def told(session: Session, engine: Engine, finding_id: str, request: Request) ->
     done = select(AuditRow).where(AuditRow.subject == finding_id).order_by(AuditRow.id.desc())
     experiments = list(session.scalars(tried))
     history = list(session.scalars(done.limit(HISTORY)))
-    mending = explained(session, [row], engine, owners_of(request))[0]
+    mending = explained(session, [row], engine, owners_of(request), called_of(request))[0]
     return finding_story(mending, experiments, history, request.app.state.public_url)
 
 

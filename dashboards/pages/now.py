@@ -1,5 +1,5 @@
 """The first page, *Now*: how things stand, what was injected today, what hurts most and who must
-act; below it what is armed, what it may still cost, what goes on and what was found."""
+act; below it what is armed, what is open and what it may still cost."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ import time
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
-from sqlalchemy import select
 
 from ldfi.dashboards import strip, windows
+from ldfi.dashboards.day_kept import day_kept
 from ldfi.dashboards.now_story import ACTS, now_story
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.zones import viewers_zone
-from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Viewer
-from ldfi.experiments.api.service import Db, Running, live_campaign
-from ldfi.experiments.api.views import CampaignView, ExperimentView, finding_view
+from ldfi.experiments.api.repairs import called_of
+from ldfi.experiments.api.service import Db, Running
+from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store import arming
-from ldfi.experiments.store import experiments as tried
-from ldfi.experiments.store.schema import AuditRow, CampaignRow, FindingRow
 
 router = APIRouter(route_class=PageRoute)
-
-NEWEST = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +55,9 @@ async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> R
     limits = engine.scheduler.state.limits
     tz = viewers_zone(request)
     with db.read() as session:
-        story = now_story(session, engine, tz, now)
+        story = now_story(session, engine, day_kept(request), called_of(request), tz, now)
         hour = arming.charged(session, arming.within(now - arming.HOUR))
         day = arming.charged(session, arming.within(now - arming.DAY))
-        newest = select(CampaignRow).order_by(CampaignRow.created_at.desc(), CampaignRow.id.desc())
-        rows = list(session.scalars(newest.limit(NEWEST)))
-        totals = tried.totals(session, [(row.id, row.run) for row in rows])
-        campaigns = [
-            CampaignView.of(row, totals[row.id], live_campaign(engine, row.id)) for row in rows
-        ]
-        found = select(FindingRow).order_by(FindingRow.found_at.desc(), FindingRow.id.desc())
-        findings = [finding_view(row) for row in session.scalars(found.limit(NEWEST))]
-        done = select(AuditRow).order_by(AuditRow.id.desc()).limit(NEWEST + 2)
-        audit = audited(session, list(session.scalars(done)))
     return rendered(
         request,
         "now_page.html",
@@ -87,14 +73,9 @@ async def first(request: Request, engine: Running, db: Db, _caller: Viewer) -> R
             Budget("hour", hour, limits.members_per_hour),
             Budget("day", day, limits.members_per_day),
         ],
-        campaigns=campaigns,
-        findings=findings,
-        audit=audit,
         open_classes=_open_classes(engine),
         classes=len(engine.catalogue.classes),
         edges=engine.board.edges(now),
-        spans=engine.spans,
-        outcomes=engine.outcomes,
     )
 
 

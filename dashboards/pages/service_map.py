@@ -19,6 +19,7 @@ from ldfi.dashboards.service_map import FATES, STANDINGS, STANDINGS_DOWN, Looked
 from ldfi.dashboards.systems import MOST_DOWN
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE, Filter, Line
+from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import HURTING
@@ -83,7 +84,9 @@ async def show(
     looked = await _looked_at(engine, db, evidence_kept(request), request_class)
     with db.read() as session:
         findings = list(session.scalars(hurting))
-    whole = service_map(looked, findings, engine.scheduler.state.injectors, named)
+    whole = service_map(
+        looked, findings, engine.scheduler.state.injectors, named, called_of(request)
+    )
     only_hurting = show == "hurts" or (show is None and len(whole.services) > FOLDED)
     drawn = whole.only_hurting() if only_hurting else whole
     return rendered(

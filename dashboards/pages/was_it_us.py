@@ -34,6 +34,8 @@ from ldfi.experiments.store.schema import ExperimentRow
 
 router = APIRouter(route_class=PageRoute)
 
+_UNSHOWN = (ExperimentRow.lesson, ExperimentRow.draft, ExperimentRow.comparison)
+
 Typed = Annotated[str, Query(pattern=LINE, max_length=64)]
 
 
@@ -93,7 +95,7 @@ def _shown(
     session: Session, engine: Engine, window: Window, wanted: str | None, cursor: str | None
 ) -> dict[str, Any]:
     bounds = (window.since, window.until)
-    query = select(ExperimentRow).options(defer(ExperimentRow.lesson), defer(ExperimentRow.draft))
+    query = select(ExperimentRow).options(*map(defer, _UNSHOWN))
     query = query.where(stored.within(*bounds, wanted))
     found = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor)
     rows = api.with_live(engine, [stored.injected_of(row) for row in found.items])

@@ -23,12 +23,13 @@
   const WIDE = { letters: 30, width: 224, gap: 60, service: 190 };
   const NARROW = { letters: 21, width: 164, gap: 28, service: 164 };
   const HEIGHT = 44;
+  const OPENED = 4;  // services that are opened for what is looked for
   const MARGIN = 14;
   const TITLE = 16;
   const MANY = 40;
-  const LEGIBLE = 0.75;
+  const LEGIBLE = { open: 0.75, closed: 0.5 };
   const LEAST_HIGH = 140;
-  const MOST_HIGH = 560;
+  const MOST_HIGH = 1000;
 
   const cut = (text, most) => {
     const letters = [...text];
@@ -63,6 +64,7 @@
         shape: (element) => SHAPES[element.data("standing")] || "round-rectangle",
         "shape-polygon-points": "-0.9 -1 1 -1 0.9 1 -1 1",
         "border-style": (element) => (DASHED.has(element.data("standing")) ? "dashed" : "solid") } },
+      { selector: "node.pale", style: { opacity: 0.25 } },
       { selector: "node.marked", style: { "border-width": 5, "border-color": colours.red, "border-style": "solid", "font-weight": 700 } },
       { selector: "node.request", style: {
         width: 84, height: 34, shape: "ellipse", "background-color": colours.raised, "border-color": colours.edge } },
@@ -70,7 +72,7 @@
         shape: "round-rectangle", "background-color": colours.raised, "background-opacity": 0.55, "border-color": colours.line,
         "border-width": 1, "text-valign": "top", "text-halign": "center", "font-weight": 600, color: colours.muted, padding: MARGIN, "text-margin-y": TITLE, "text-events": "yes" } },
       { selector: "node.closed", style: {
-        width: size.service, height: 48, shape: "round-rectangle", "background-opacity": 1, "border-width": 2, "border-style": "double",
+        width: size.service, height: 48, "font-size": 16, shape: "round-rectangle", "background-opacity": 1, "border-width": 2, "border-style": "double",
         "border-color": strong, color: colours.text, "text-valign": "center", "text-margin-y": 0, padding: 0 } },
       { selector: "edge", style: {
         width: "data(width)", "line-color": colours.edge, "line-opacity": 0.5, "curve-style": many ? "straight" : "bezier",
@@ -97,7 +99,7 @@
         const what = `${inside.length} point${inside.length === 1 ? "" : "s"}`;
         const worst = WORDS[each.standing] ?? each.standing;
         nodes.push({
-          data: { id: each.id, label: `${cut(each.name, size.letters - 4)}\n${[what, worst].filter(Boolean).join(" · ")}`, standing: each.standing },
+          data: { id: each.id, label: `${cut(each.name, size.letters - 10)}\n${[what, worst].filter(Boolean).join(" · ")}`, standing: each.standing },
           classes: `service closed${marked ? " marked" : ""}`,
         });
       } else if (many) {
@@ -222,16 +224,17 @@
     // As high as it takes, within bounds.
     const fit = () => {
       const box = cy.nodes().boundingBox({ includeLabels: false });
-      const scale = Math.min(1, Math.max(LEGIBLE, (canvas.clientWidth - 36) / box.w));
+      const legible = closed.size === everything.length ? LEGIBLE.closed : LEGIBLE.open;
+      const scale = Math.min(1, Math.max(legible, (canvas.clientWidth - 36) / box.w));
       canvas.style.height = `${Math.min(MOST_HIGH, Math.max(LEAST_HIGH, box.h * scale + 44))}px`;
       cy.resize();
       cy.fit(cy.nodes(), 18);
       if (cy.zoom() > 1) { cy.zoom(1); cy.center(); }
       // Too small to be read: rather begin at the request and let people pan.
-      if (cy.zoom() < LEGIBLE) {
-        cy.zoom(LEGIBLE);
+      if (cy.zoom() < legible) {
+        cy.zoom(legible);
         const start = cy.getElementById("request").position();
-        cy.pan({ x: 24 - box.x1 * LEGIBLE, y: canvas.clientHeight / 2 - start.y * LEGIBLE });
+        cy.pan({ x: 24 - box.x1 * legible, y: canvas.clientHeight / 2 - start.y * legible });
       }
     };
     const lay = () => {
@@ -246,6 +249,28 @@
       figure.dataset.drawnIn = String(Math.round(performance.now() - began));
     };
     lay();
+
+    // What is looked for is opened, marked and brought into sight; the table shows the same points.
+    const find = figure.querySelector("[data-find]");
+    const said = figure.querySelector("[data-found]");
+    const rows = new Map([...figure.querySelectorAll("tr[data-point]")].map((row) => [row.dataset.point, row]));
+    const search = () => {
+      const wanted = find.value.trim().toLowerCase();
+      const hits = graph.points.filter((point) =>
+        wanted && [point.point, point.label, point.callee].some((text) => text.toLowerCase().includes(wanted)));
+      const services = new Set(hits.map((point) => point.service));
+      const hidden = services.size <= OPENED ? [...services].filter((service) => closed.delete(service)) : [];
+      if (hidden.length) lay();
+      const found = new Set([...hits.map((point) => point.id), ...services]);
+      cy.nodes(".point, .closed").forEach((node) => { node.toggleClass("pale", Boolean(wanted) && !found.has(node.id())); });
+      graph.points.forEach((point) => { rows.get(point.point).hidden = Boolean(wanted) && !found.has(point.id); });
+      said.textContent = wanted ? `${hits.length} of ${graph.points.length} points` : "";
+      if (!hits.length) return;
+      const marked = cy.nodes(".point, .closed").filter((node) => !node.hasClass("pale"));
+      cy.fit(marked, 60);
+      if (cy.zoom() > 1) { cy.zoom(1); cy.center(marked); }
+    };
+    find?.addEventListener("input", search);
 
     const history = figure.parentElement.querySelector(".point");
     cy.on("tap", "node.service", (event) => {

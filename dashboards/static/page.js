@@ -44,6 +44,16 @@
   document.addEventListener("htmx:afterSettle", (event) => sayAll(event.target));
   setInterval(() => document.querySelectorAll('time[data-show="ago"]').forEach(say), 30000);
 
+  // What only draws pictures waits until there is something to read. In the order of the page.
+  const later = () =>
+    document.querySelectorAll("script[data-later]").forEach((waiting) => {
+      const script = document.createElement("script");
+      script.async = false;
+      script.src = waiting.dataset.later;
+      waiting.replaceWith(script);
+    });
+  requestAnimationFrame(() => setTimeout(later));
+
   // Light or dark: what the system says, until somebody presses the button.
   const theme = document.getElementById("theme");
   const dark = () =>

@@ -111,7 +111,8 @@ def create_app(service: Service) -> FastAPI:
     app.state.tokens = service.tokens
     app.state.member_key = service.member_key
     app.state.trace_url, app.state.public_url = service.trace_url, service.public_url
-    app.state.limits, app.state.owners = service.limits, service.owners
+    app.state.limits = service.limits
+    app.state.owners, app.state.called = service.owners, service.called
     app.state.engine = app.state.door = app.state.ingest = None
     app.state.rate_limiter = RateLimiter()
     app.state.streams = set()

@@ -20,6 +20,7 @@ from ldfi.experiments.api.repairs import (
     Explained,
     FindingDetail,
     IssueView,
+    called_of,
     explained,
     owners_of,
 )
@@ -227,4 +228,4 @@ async def verify(
 def _explained(finding_id: str, request: Request, engine: Engine | None, db: Database) -> Explained:
     with db.read() as session:
         row = findings.load(session, finding_id)
-        return explained(session, [row], engine, owners_of(request))[0]
+        return explained(session, [row], engine, owners_of(request), called_of(request))[0]

@@ -15,6 +15,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.repairs.advice import Advice, advise
+from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.repairs.issue import Subject, Tracker
 from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.repairs.repair import Lacking
@@ -79,11 +80,15 @@ class Explained:
 
 
 def explained(
-    session: Session, found: Sequence[FindingRow], engine: Engine | None, owners: Owners
+    session: Session,
+    found: Sequence[FindingRow],
+    engine: Engine | None,
+    owners: Owners,
+    called: Called = BY_THEIR_NAMES,
 ) -> list[Explained]:
     """Explain findings: one question, however many there are."""
     by_finding = proofs(session, found)
-    return [_explained(row, by_finding.get(row.id), engine, owners) for row in found]
+    return [_explained(row, by_finding.get(row.id), engine, owners, called) for row in found]
 
 
 def owners_of(request: Request) -> Owners:
@@ -92,12 +97,22 @@ def owners_of(request: Request) -> Owners:
     return owners
 
 
+def called_of(request: Request) -> Called:
+    """Give how people call requests, by the file."""
+    called: Called = request.app.state.called
+    return called
+
+
 def _explained(
-    row: FindingRow, proof: Proof | None, engine: Engine | None, owners: Owners
+    row: FindingRow,
+    proof: Proof | None,
+    engine: Engine | None,
+    owners: Owners,
+    called: Called,
 ) -> Explained:
     known = engine.catalogue.classes.get(row.request_class) if engine is not None else None
     callees = known.traffic.topology.callees if known is not None else {}
     counts, runs = (proof.counts, proof.runs) if proof is not None else ({}, Runs())
     state = cast(FindingState, row.state)
-    what = advise(row.request_class, row.faults, state, counts, runs, callees, owners)
+    what = advise(row.request_class, row.faults, state, counts, runs, callees, owners, called)
     return Explained(row, proof, callees, what)

@@ -47,6 +47,18 @@ _TITLES: Final = {
 }
 
 
+NAMES: Final = "ldfi-names.toml"
+NAMES_TEXT: Final = """\
+# How people call kinds of request, and what they say when one is lost. The service reads it when it
+# starts, if LDFI_NAMES_FILE says where it is. `ldfi classes` lists the kinds of request there are.
+# Without a line here they go by their own names: GET /play/* is lost when license does not answer.
+#
+# ["GET /play/*"]
+# name = "Play"
+# lost = "nobody can press play"
+"""
+
+
 class Written(StrEnum):
     """In whose words the blocks are written."""
 
@@ -72,17 +84,25 @@ def init(
 ) -> None:
     """Make keys and tokens for every role, and print what each process must be told.
 
-    They go into a file that only you can read. Nothing that is printed is a secret.
+    They go into a file that only you can read. Nothing that is printed is a secret. A file in which
+    people's names for requests go is made beside it, unless there is one.
     """
     values = made(url.rstrip("/"))
     write(file, as_file(values), force=force)
+    names = name_requests(file.with_name(NAMES))
     reached = services_url or (url if form is Written.SHELL else COMPOSED)
     told = blocks(reached.rstrip("/"))
     if as_json:
-        document: dict[str, Any] = {"file": str(file), "variables": list(values), "told": told}
+        document: dict[str, Any] = {
+            "file": str(file),
+            "names": str(names),
+            "variables": list(values),
+            "told": told,
+        }
         typer.echo(json.dumps(document))
         return
-    typer.echo(f"# {file} holds your keys and tokens. Keep it out of version control.\n")
+    typer.echo(f"# {file} holds your keys and tokens. Keep it out of version control.")
+    typer.echo(f"# {names} can say how people call requests: LDFI_NAMES_FILE={names}\n")
     forms = {Written.COMPOSE: as_compose, Written.KUBERNETES: as_kubernetes}
     typer.echo(forms.get(form, as_shell)(file, told))
 
@@ -98,6 +118,19 @@ def made(url: str) -> dict[str, str]:
         "LDFI_TOKEN": tokens["operator"],
         **{f"{role.upper()}_TOKEN": token for role, token in tokens.items()},
     }
+
+
+def name_requests(file: Path) -> Path:
+    """Make the file in which people say how they call requests, where there is none; empty but
+    for how that is done."""
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(NAMES_TEXT)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise Invalid(f"{file} cannot be written: {error.strerror}") from error
+    return file
 
 
 def blocks(url: str) -> dict[str, dict[str, str]]:

@@ -81,6 +81,7 @@ def prune(
                 found.append(folding.fold(database, lessons, now, WHO, told))
                 found.append(checkpoints.prune(database, runs, now, WHO, told))
                 found.append(bygone.prune(database, experiments, now, WHO, told))
+            database.shrink()
         finally:
             database.close()
     _show(found, dry_run=dry_run, as_json=as_json)

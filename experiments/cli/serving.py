@@ -26,7 +26,7 @@ from ldfi.experiments.errors import InvalidConfig
 from ldfi.experiments.notify.slack import Slack
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.notify.webhook import Webhook
-from ldfi.experiments.process.config import Config, owners_in, variable
+from ldfi.experiments.process.config import Config, called_in, owners_in, variable
 from ldfi.experiments.process.garbage import short_collections
 from ldfi.experiments.process.ingest import Ingest, worker_of
 from ldfi.experiments.process.role import ProcessRole
@@ -153,6 +153,7 @@ def service_of(config: Config, role: ProcessRole = "all") -> Service:
         public_url=config.public_url or "",
         trace_url=config.trace_url or "",
         owners=owners_in(config.owners_file),
+        called=called_in(config.names_file),
         role=role,
         advertise_url=config.advertise_url or _own_url(config),
         stream=_stream(config, role),

@@ -162,7 +162,8 @@ def _look_before(experiment: Experiment, traffic: Traffic, now: float) -> None:
     points = frozenset(fault.point for fault in experiment.faults)
     experiment.reach.before = Share(*traffic.calling(points))
     systems = systems_of(points, traffic.topology.callees)
-    experiment.bystanders = Bystanders(systems, experiment.settings.delta)
+    way = traffic.topology.above(points)
+    experiment.bystanders = Bystanders(systems, experiment.settings.delta, way=way)
     experiment.bystanders.note(experiment.request_class, traffic.spells.worst(now))
 
 

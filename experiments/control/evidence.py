@@ -46,7 +46,7 @@ def explored_from(known: KnownClass, taught: Taught) -> Exploration:
     exploration = Exploration(Knowledge(known.name, Settings(), known.traffic), known.version)
     if taught.stood is not None and taught.stood.version == known.version:
         exploration.resume(taught.stood.balance)
-    exploration.replay(
+    exploration.recall(
         Lesson.from_json(dict(each)) for each in taught.lessons if each["version"] == known.version
     )
     return exploration

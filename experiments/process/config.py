@@ -36,6 +36,7 @@ from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.waiting import EXPORT, Waiting, quiet_for
 from ldfi.experiments.errors import InvalidConfig, InvalidGuardrail
 from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.telemetry.logs import LogFormat, LogLevel
 from ldfi.experiments.telemetry.prometheus import check_guardrail
@@ -120,6 +121,23 @@ def owners_in(path: str | None) -> Owners:
         raise ValueError(f"cannot be read: {error}") from error
 
 
+def _readable_names(path: str | None) -> str | None:
+    if path is not None:
+        called_in(path)
+    return path
+
+
+def called_in(path: str | None) -> Called:
+    """Read how people call requests; by their own names where there is no file. Raises
+    ValueError."""
+    if path is None:
+        return Called()
+    try:
+        return Called.parse(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot be read: {error}") from error
+
+
 def _conditions(guardrails: tuple[str, ...]) -> tuple[str, ...]:
     for promql in guardrails:
         try:
@@ -140,6 +158,7 @@ SecretUrl = Annotated[SecretStr | None, AfterValidator(_secret_http)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_known_database)]
 MemberKey = Annotated[SecretStr | None, AfterValidator(_short_enough)]
 OwnersFile = Annotated[str | None, AfterValidator(_readable_owners)]
+NamesFile = Annotated[str | None, AfterValidator(_readable_names)]
 TokenList = Annotated[SecretStr, AfterValidator(_readable_tokens)]
 Conditions = Annotated[Lines, AfterValidator(_conditions)]
 
@@ -184,9 +203,10 @@ class Config(BaseSettings):
         "Jaeger `https://jaeger.example.com/trace/{trace_id}`. Pages then link to it.",
     )
     owners_file: OwnersFile = Field(
-        None,
-        description="File in the manner of CODEOWNERS that says who owns which service "
-        "(docs/findings.md); read when the service starts.",
+        None, description="File like CODEOWNERS: who owns which service (docs/findings.md)."
+    )
+    names_file: NamesFile = Field(
+        None, description="File in TOML: how people call requests (docs/findings.md)."
     )
     tokens: TokenList = Field(
         SecretStr(""),

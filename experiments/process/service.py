@@ -11,6 +11,7 @@ from ldfi.experiments.domain.traffic.waiting import Waiting
 from ldfi.experiments.notify.target import Target
 from ldfi.experiments.process.role import ProcessRole
 from ldfi.experiments.process.tokens import Tokens
+from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.prometheus import Prometheus
@@ -25,7 +26,7 @@ class Service:
     :class:`ldfi.experiments.domain.traffic.waiting.Waiting`. ``member_key`` hashes members and
     devices at the door; made anew by default, and then nobody is recognised after a restart.
     ``trace_url``: where a trace can be looked at, with ``{trace_id}`` in it; empty: nowhere.
-    ``owners``: who owns which service, by a file.
+    ``owners``: who owns which service, ``called``: how people call requests, each by a file.
     ``advertise_url``: where the other processes reach this one while it leads. ``stream``: where
     spans and device metrics go and observations come from; None: they stay in the process.
     ``keys``: what the head of the chain of runs is signed with. ``halt_at``: host and port of the
@@ -46,6 +47,7 @@ class Service:
     public_url: str = ""
     trace_url: str = ""
     owners: Owners = field(default_factory=Owners)
+    called: Called = field(default_factory=Called)
     role: ProcessRole = "all"
     advertise_url: str = ""
     stream: Stream | None = None

@@ -13,6 +13,7 @@ from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.repairs.breaks import Break, breaks
+from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.repairs.owners import Owners
 from ldfi.experiments.repairs.repair import Repair, repairs
 
@@ -45,6 +46,7 @@ def advise(
     runs: Runs,
     callees: Mapping[str, str],
     owners: Owners,
+    called: Called = BY_THEIR_NAMES,
 ) -> Advice:
     """Advise. ``counts`` and ``runs``: of the experiment that showed it; empty where there is
     none. ``callees``: what the points of the class reach, while it is known."""
@@ -52,7 +54,7 @@ def advise(
     suggested = repairs(faults, broken, callees)
     at = [each.point for each in suggested[:1]] or [each.point for each in broken]
     return Advice(
-        sentence(request_class, faults, state, counts, callees),
+        sentence(request_class, faults, state, counts, callees, called),
         _cause(faults, broken, callees, suggested[0].why if suggested else ""),
         suggested,
         tuple(dict.fromkeys(name for point in at for name in owners.of(point))),
@@ -65,15 +67,20 @@ def sentence(
     state: FindingState,
     counts: Mapping[str, Any],
     callees: Mapping[str, str],
+    called: Called = BY_THEIR_NAMES,
 ) -> str:
     """Say ``GET /play is lost when license does not answer``. ``counts``: of the experiment that
-    showed it."""
+    showed it. Where all were hurt and people say what that means: ``When license does not answer,
+    nobody can press play``."""
     treated = counts.get("treatment") or {"devices": 0, "failures": 0}
     how = 0
     if treated["devices"]:
         how = 1 if treated["failures"] == treated["devices"] else 2
     happens = _HAPPENS.get(state, _HURTS)[how]
-    return f"{request_class} {happens} when {said_shortly(faults, callees)}"
+    fails = said_shortly(faults, callees)
+    if happens == _HURTS[1] and request_class in called.losses:
+        return f"When {fails}, {called.lost(request_class)}"
+    return f"{called.name(request_class)} {happens} when {fails}"
 
 
 _HURTS: Final = ("is hurt", "is lost", "fails more often")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
@@ -81,9 +81,8 @@ def live(session: Session) -> list[CampaignRow]:
 
 def between(session: Session, start: float, end: float, most: int) -> list[CampaignRow]:
     """List the campaigns whose last run began from ``start`` to ``end``; the newest ``most``."""
-    query = select(CampaignRow).where(
-        CampaignRow.run_started_at >= start, CampaignRow.run_started_at < end
-    )
+    query = select(CampaignRow).options(defer(CampaignRow.certificates))
+    query = query.where(CampaignRow.run_started_at >= start, CampaignRow.run_started_at < end)
     return list(session.scalars(query.order_by(CampaignRow.run_started_at.desc()).limit(most)))
 
 

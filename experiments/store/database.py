@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -36,6 +36,9 @@ SERVICE = "ldfi"
 MIGRATIONS = Path(__file__).parent / "migrations"
 _REASON = 500
 """Characters of why a record was dropped that are kept."""
+
+_PAGES = 2_000
+"""So many pages of SQLite are given back at a time: nobody can write meanwhile."""
 
 _PATIENCE = 5
 """Seconds to wait for a lock or an answer: the leases end soon after, so waiting longer is vain."""
@@ -123,6 +126,20 @@ class Database:
         """Close the connections."""
         self.engine.dispose()
 
+    def shrink(self) -> None:
+        """Give what is free within an SQLite file back to the disk, a little at a time. A file of
+        before version 0.2 gives nothing back until somebody has run ``VACUUM`` in it."""
+        free = 1 if self._sqlite else 0
+        while free:
+            with self._turn(), closing(self.engine.raw_connection()) as connection:
+                before = _free(connection)
+                cast(sqlite3.Connection, connection.driver_connection).executescript(
+                    f"PRAGMA incremental_vacuum({_PAGES})"
+                )
+                free = _free(connection)
+            if free == before:
+                break
+
     @contextmanager
     def read(self) -> Iterator[Session]:
         """Open a session for looking things up. All that it sees is of one moment."""
@@ -206,10 +223,16 @@ def _make_ours(file: Path) -> None:
 def _tune_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # we say BEGIN ourselves, see below
     cursor = connection.cursor()
+    cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts only where there is no table yet
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000}")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _free(connection: Any) -> int:
+    """Count the pages that hold nothing."""
+    return int(connection.cursor().execute("PRAGMA freelist_count").fetchone()[0])
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -58,11 +58,7 @@ _SUMS: Final = (
 
 def within(since: float, until: float, request_class: str | None = None) -> ColumnElement[bool]:
     """Choose experiments of which anything may have been injected in this window."""
-    chosen = and_(
-        _Row.armed_at.between(since - LONGEST, until),
-        or_(_Row.ended_at.is_(None), _Row.ended_at >= since),
-        or_(_Row.lease_until.is_(None), _Row.lease_until >= since),
-    )
+    chosen = and_(_Row.armed_at.between(since - LONGEST, until), _lasted(since))
     if request_class is None:
         return chosen
     # Not by the index over classes: that would read all there ever was of this one.
@@ -89,13 +85,34 @@ def exposure(
     return Exposure(*session.execute(query.select_from(_Row)).one())
 
 
-def bunches(session: Session, since: float, until: float, steps: int) -> list[Bunch]:
-    """List everything in a window, in so many steps of time: however much it is, that ends."""
-    step = _whole((_Row.armed_at - since) * steps / (until - since))
+def _lasted(since: float) -> ColumnElement[bool]:
+    return and_(
+        or_(_Row.ended_at.is_(None), _Row.ended_at >= since),
+        or_(_Row.lease_until.is_(None), _Row.lease_until >= since),
+    )
+
+
+def bunches(
+    session: Session,
+    since: float,
+    until: float,
+    every: float,
+    known: tuple[float, float] | None = None,
+) -> list[Bunch]:
+    """List everything in a window, in steps of ``every`` seconds: however much it is, that ends.
+
+    But for what was armed from one time until before another that is ``known`` to the caller.
+    """
+    step = _whole(_Row.armed_at / every)
+    first, last = known or (until, until)
+    chosen = _lasted(since) & or_(
+        and_(_Row.armed_at >= since - LONGEST, _Row.armed_at < first),
+        and_(_Row.armed_at >= last, _Row.armed_at <= until),
+    )
     running = case((_Row.state.in_(ACTIVE), 1), else_=0)
     of = (_Row.request_class, step, _Row.verdict, running)
     query = select(*of[:3], func.min(_Row.id), func.min(_Row.armed_at), *_SUMS)
-    rows = session.execute(query.where(within(since, until)).group_by(*of))
+    rows = session.execute(query.where(chosen).group_by(*of))
     return [
         Bunch(name, int(at), cast(Verdict | None, verdict), first, begun,
               Exposure(*sums))

@@ -12,6 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from ldfi.dashboards import strip
+from ldfi.dashboards.day_kept import EVERY
 from ldfi.dashboards.links import to_was_it_us
 from ldfi.dashboards.standing import Standing
 from ldfi.dashboards.worst import ranked
@@ -20,6 +21,7 @@ from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.testing.programs import Call, Step
@@ -64,8 +66,7 @@ def some(
     """So many experiments, armed ``at`` hours after midnight."""
     harmful = count if verdict == "harmful" else 0
     exposure = Exposure(count, harmful, 3 * harmful, count if running else 0)
-    step = min(strip.STEPS - 1, int(at * strip.STEPS / 24))
-    return Bunch(name, step, verdict, f"{name[-1]}{at}", at * HOUR, exposure)
+    return Bunch(name, int(at * HOUR // EVERY), verdict, f"{name[-1]}{at}", at * HOUR, exposure)
 
 
 def test_every_experiment_is_on_the_strip_by_its_verdict() -> None:
@@ -171,9 +172,30 @@ def test_now_answers_for_an_application_nobody_prepared(harbour: tuple[FastAPI, 
         "takes 100 % of all requests",
         "Nobody yet knows of a finding on GET /locks",
         "Armed now",
-        "Latest",
+        "Budget",
     ):
         assert part in said, (part, said)
+
+
+LOCKS = Called.parse('["GET /locks"]\nname = "The lock"\nlost = "no ship gets in"')
+
+
+def test_everywhere_requests_are_called_as_people_do(harbour: tuple[FastAPI, Site]) -> None:
+    app, here = harbour
+    viewer, before = here.logged_in("viewer"), app.state.called
+    app.state.called = LOCKS
+    try:
+        pages = {path: text_of(viewer.get(path)) for path in ("/", "/findings", "/map")}
+        beside = {
+            path: text_of(viewer.get(path)) for path in ("/was-it-us", "/classes/GET%20%2Flocks")
+        }
+    finally:
+        app.state.called = before
+    for path, said in pages.items():
+        assert "no ship gets in" in said, (path, said)
+    for path, said in {**pages, **beside}.items():
+        assert "The lock" in said, (path, said)
+    assert "means that no ship gets in" in pages["/map"]
 
 
 def test_every_mark_leads_to_a_page_and_the_list_says_the_same(
@@ -246,7 +268,7 @@ def test_the_last_24_hours_are_one_question(harbour: tuple[FastAPI, Site]) -> No
     viewer = here.logged_in("viewer")
     with counting(app) as asked:
         viewer.get("/")
-    assert len([each for each in asked if "BETWEEN" in each and "GROUP BY" in each]) == 1
+    assert len([each for each in asked if "armed_at <" in each and "GROUP BY" in each]) == 1
     assert len(asked) <= MOST
 
 

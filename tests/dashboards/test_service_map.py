@@ -13,6 +13,7 @@ from ldfi.dashboards.service_map import Looked, ServiceMap, service_map
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.injectors import Injectors
+from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store.schema import FindingRow
 from ldfi.fit.reach import InjectorReport, PointPattern
 from ldfi.testing.programs import Call, Run, Step, points_of
@@ -217,3 +218,12 @@ def test_only_what_hurts_keeps_what_leads_to_it() -> None:
     ledger = finding(["error@prices>db:SELECT:ledger/prices"])
     drawn = service_map([Looked(explored(), 1.0)], [ledger], NO_INJECTORS).only_hurting()
     assert set(standings(drawn)) == {"stock", "ledger", "prices", "web"}
+
+
+def test_what_would_be_lost_is_said_as_people_call_it() -> None:
+    name = explored().name
+    called = Called({name: "Shopping"}, {name: "nobody can buy"})
+    drawn = service_map([Looked(explored(), 1.0)], [PAIR], NO_INJECTORS, ("stock",), called)
+    assert drawn.verdict == "Shopping would be lost"
+    up = service_map([Looked(explored(), 1.0)], [PAIR], NO_INJECTORS, (), called)
+    assert up.by_standing["hurts"][0].said == "means that nobody can buy"

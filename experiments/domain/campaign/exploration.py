@@ -198,10 +198,16 @@ class Exploration:
         ]
 
     def replay(self, lessons: Iterable[Lesson]) -> None:
-        """Learn again what was learned before a restart."""
+        """Learn again what was learned before a restart. It was told then: only what changes from
+        here on is news."""
+        self.recall(lessons)
+        self._told = self.states
+
+    def recall(self, lessons: Iterable[Lesson]) -> None:
+        """Learn again what nobody adds to before it is learned once more, or what was told is
+        replayed: what of it would be news takes as long as all lessons together."""
         for lesson in lessons:
             self._take(lesson)
-        self._told = self.states
 
     @property
     def states(self) -> dict[Hypothesis, FindingNews]:

@@ -122,7 +122,7 @@ def _of(some: int, every: int) -> str:
 class Bunch:
     """Experiments of one class and one verdict that were armed at about the same time.
 
-    Within step number ``step`` of a window, which is none of its own for what was armed before.
+    In step number ``step`` of time, counted from 1970 on.
     ``first``: the id of one of them; ``since``: when the first was armed.
     """
 

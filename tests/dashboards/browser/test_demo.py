@@ -94,8 +94,8 @@ def test_a_campaign_from_its_creation_to_a_finding(browser: Browser, tmp_path: P
         campaign = page.url
         visitor.visit("/")
         page.evaluate("window.stayed = true")
-        open_ones = page.get_by_role("region", name="Newest findings").locator("li:has(.chip.open)")
-        confirmed = open_ones.filter(has_text=WEAKNESS)
+        open_ones = page.get_by_role("region", name="What hurts most").locator("li:has(.chip.open)")
+        confirmed = open_ones.filter(has_text=f"{PLAY} is lost when license ")
         expect(confirmed).to_be_visible(timeout=FOUND_MS)
         assert page.evaluate("window.stayed")
 
@@ -106,7 +106,7 @@ def test_a_campaign_from_its_creation_to_a_finding(browser: Browser, tmp_path: P
         expect(page.get_by_role("main")).to_contain_text("running")  # but nothing starts
         visitor.visit("/")
 
-        confirmed.get_by_role("link", name=PLAY).click()
+        confirmed.get_by_role("link").first.click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("hurts users")
         expect(page.get_by_role("main")).to_contain_text(WEAKNESS)
         _copy(page)

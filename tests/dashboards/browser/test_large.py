@@ -34,6 +34,23 @@ def visitor(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield found
 
 
+CLIPPED = """drawn => {
+    const cy = document.querySelector(drawn).lineage;
+    return cy.nodes().filter(node => {
+        const box = node.renderedBoundingBox({includeLabels: false});
+        return box.x1 < 0 || box.y1 < 0 || box.x2 > cy.width() || box.y2 > cy.height();
+    }).map(node => node.id());
+}"""
+"""What is not wholly in sight."""
+
+IN_SIGHT = """drawn => {
+    const cy = document.querySelector(drawn).lineage, all = cy.extent();
+    return cy.nodes('.point').filter(node => !node.hasClass('pale') && node.position().x > all.x1
+        && node.position().x < all.x2 && node.position().y > all.y1 && node.position().y < all.y2)
+        .map(node => node.data('point'));
+}"""
+
+
 def drawn_in(page: Page) -> float:
     """Milliseconds, of the last drawing."""
     page.wait_for_selector(DRAWN)
@@ -55,11 +72,28 @@ def test_opens_with_its_services_closed_and_can_be_opened(visitor: Watched) -> N
     assert seen(page, ".closed") == large.SERVICES + 1  # and the edge
     assert seen(page, ".point") == 0
     assert page.evaluate(f"document.querySelector('{DRAWN}').lineage.zoom()") >= READABLE
+    assert not page.evaluate(CLIPPED, DRAWN), "it opens fitted"
 
     page.get_by_role("button", name="Open all services").click()
     assert drawn_in(page) < WITHIN_MS
     assert seen(page, ".point") >= large.POINTS
     assert page.evaluate(f"document.querySelector('{DRAWN}').lineage.zoom()") >= READABLE
+    visitor.check()
+
+
+def test_a_point_is_found_by_what_it_is_called(visitor: Watched) -> None:
+    page = visitor.visit(f"/classes/{quote(large.CLASS, safe='')}")
+    page.wait_for_selector(DRAWN)
+    assert seen(page, ".point") == 0
+
+    page.get_by_label("Find a point").fill("service-17>db:SELECT:STORE-3")
+    page.wait_for_function("() => document.querySelector('[data-found]').textContent !== ''")
+    assert page.locator("[data-found]").inner_text() == f"1 of {large.POINTS} points"
+    assert page.evaluate(IN_SIGHT, DRAWN) == ["service-17>db:SELECT:store-3/rows"]
+    assert page.locator("tr[data-point]:not([hidden])").count() == 1
+
+    page.get_by_label("Find a point").fill("")
+    assert page.locator("tr[data-point]:not([hidden])").count() == large.POINTS
     visitor.check()
 
 

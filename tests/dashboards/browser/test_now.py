@@ -78,6 +78,25 @@ def test_what_was_armed_on_a_class_is_one_place_away(visitor: Watched) -> None:
     visitor.check()
 
 
+def test_what_if_a_service_goes_down_is_one_place_away(visitor: Watched) -> None:
+    page = visitor.visit("/")
+    page.get_by_role("link", name="Map", exact=True).click()
+    assert in_one("14 services: 3 can each hurt users alone") in in_one(in_sight(page))
+    assert in_one("license means that GET /play is lost") in in_one(in_sight(page))  # no click yet
+    page.get_by_role("link", name="playlist: hurts with another").click()
+    page.wait_for_url("**/map?down=playlist")
+    said = in_one(in_sight(page))
+    assert in_one("If playlist is down") in said
+    assert in_one("GET /boot is lost if popular fails too") in said
+    assert in_one("GET /play does not call it") in said
+    visitor.check()
+
+
+def in_one(said: str) -> str:
+    """Without spaces: long names are broken where their parts end."""
+    return said.replace(" ", "")
+
+
 def test_while_something_runs_the_answers_are_in_sight_as_well(
     browser: Browser, seeded_url: str
 ) -> None:

@@ -82,16 +82,32 @@ def test_opens_without_errors_and_for_everyone(
     visitor.check()
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_fits_on_a_phone(visitors: Visitors, name: str) -> None:
-    visitor = visitors.visit(name, phone=True)
+STICK_OUT = """() => {
+    const page = document.documentElement.scrollWidth > innerWidth;
+    const out = (each, within) => {
+        const box = each.getBoundingClientRect();
+        return box.width && box.right > within.right + 1;
+    };
+    const head = [...document.querySelectorAll('.find > *, .now > *, nav[aria-label="Pages"] a')]
+        .filter(each => getComputedStyle(each).position !== 'absolute')
+        .filter(each => !each.closest('nav'))
+        .filter(each => out(each, each.parentElement.getBoundingClientRect()));
+    return [...document.querySelectorAll('body *')]
+        .filter(each => page && each.getBoundingClientRect().right > innerWidth + 1)
+        .concat(head).map(each => each.outerHTML.slice(0, 120));
+}"""
+"""What is wider than the page, and what of the header is wider than its place."""
 
-    wide = visitor.page.evaluate(
-        """() => [...document.querySelectorAll('body *')]
-            .filter(each => document.documentElement.scrollWidth > innerWidth
-                && each.getBoundingClientRect().right > innerWidth + 1)
-            .map(each => each.outerHTML.slice(0, 120))"""
-    )
+
+@pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", EVERY)
+def test_fits_on_a_phone_and_a_desk(
+    visitors: Visitors, name: str, scheme: Scheme, phone: bool
+) -> None:
+    visitor = visitors.visit(name, scheme, phone)
+
+    wide = visitor.page.evaluate(STICK_OUT)
 
     assert not wide, f"{len(wide)} elements stick out, first {wide[0]}"
     visitor.check()

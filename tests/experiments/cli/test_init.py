@@ -48,6 +48,17 @@ def test_every_role_has_a_token_and_every_key_can_be_read(tmp_path: Path) -> Non
     assert len(set(found.values())) == len(found) - 1
 
 
+def test_people_say_in_a_file_of_their_own_how_they_call_requests(tmp_path: Path) -> None:
+    file, names = tmp_path / "ldfi.env", tmp_path / init.NAMES
+    made = ldfi("init", "--file", str(file))
+    assert f"LDFI_NAMES_FILE={names}" in made.stdout
+    assert ldfi("config", "check", LDFI_NAMES_FILE=str(names)).returncode == 0
+
+    names.write_text('["GET /play"]\nname = "Play"\n')
+    assert ldfi("init", "--file", str(file), "--force").returncode == 0
+    assert "Play" in names.read_text()
+
+
 def test_the_service_takes_the_file_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "ldfi.env"
     init.write(file, init.as_file(init.made("http://127.0.0.1:8600")), force=False)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from ldfi.experiments.cli.config import app
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.errors import InvalidConfig, Unreachable
-from ldfi.experiments.process.config import Config, owners_in, table, variable
+from ldfi.experiments.process.config import Config, called_in, owners_in, table, variable
 
 DOCS = Path(__file__).parents[3] / "docs"
 SECRET = "hush-0123456789abcdef"
@@ -304,6 +304,21 @@ def test_who_owns_what_stands_in_a_file_that_can_be_read(
     for wrong in (tmp_path / "OWNERS", tmp_path / "nowhere", tmp_path):
         monkeypatch.setenv("LDFI_OWNERS_FILE", str(wrong))
         with pytest.raises(InvalidConfig, match=r"owners_file.*cannot be read"):
+            Config.load()
+
+
+def test_how_people_call_requests_stands_in_a_file_that_can_be_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "names.toml").write_text('["GET /play"]\nname = "Play"\n')
+    monkeypatch.setenv("LDFI_NAMES_FILE", str(tmp_path / "names.toml"))
+    assert called_in(Config.load().names_file).name("GET /play") == "Play"
+    assert called_in(None).name("GET /play") == "GET /play"
+
+    (tmp_path / "names.toml").write_text("play = 3")
+    for wrong in (tmp_path / "names.toml", tmp_path / "nowhere"):
+        monkeypatch.setenv("LDFI_NAMES_FILE", str(wrong))
+        with pytest.raises(InvalidConfig, match=r"names_file.*cannot be read"):
             Config.load()
 
 
