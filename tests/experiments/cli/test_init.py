@@ -92,7 +92,7 @@ def test_only_its_owner_can_read_it_and_it_is_never_overwritten_unasked(tmp_path
     assert ldfi("init", "--file", str(file), "--force").returncode == 0
     assert not set(first.splitlines()[:3]) & set(file.read_text().splitlines())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert list(tmp_path.iterdir()) == [file]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / init.NAMES, file]
 
 
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
