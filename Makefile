@@ -20,7 +20,7 @@ AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unr
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
-.PHONY: demo analyze stack containers test soak soak-properties soak-streams soak-stack check go node java java-bench native polyglot petstore grafana screenshots \
+.PHONY: demo analyze stack containers test soak soak-properties soak-streams soak-stack soak-siege check go node java java-bench native polyglot petstore grafana screenshots \
 	audit docs format lock dist clean help
 
 help:            ## list the targets
@@ -53,6 +53,9 @@ soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each
 
 soak-stack: $(VENV)/.dev  ## kill each part of the whole stack 30 times (half an hour or so)
 	$(BIN)/python -m tests.experiments.streams.soak $(ARGS)
+
+soak-siege: $(VENV)/.dev ## attack the service in every way while somebody halts it (as root; half an hour or so)
+	$(BIN)/python -m tests.experiments.crash.besiege $(ARGS)
 
 check: $(VENV)/.dev $(VENV)/.audit ## lint, types, the arrows between rooms, known vulnerabilities
 	$(BIN)/ruff check .

@@ -151,13 +151,16 @@ class HaltDoor:
         self._loop.add_reader(self._listener, self._take)
 
     def _take(self) -> None:
-        """Let in whoever waits; where no descriptor is left for them, for one that was put by."""
+        """Let in whoever waits; where no descriptor is left for them, for one that was put by, and
+        where there is none of these either, for that of whoever has said nothing for longest."""
         while True:
             try:
                 connection, _ = self._listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError:
+                if not self._spare and HaltConnection.oldest_gives_way():
+                    return  # its descriptor is ours in the next turn, before others find it
                 if not self._spare:  # it would be called again at once, and again
                     self._loop.remove_reader(self._listener)
                     self._loop.call_later(LOOK_SECONDS, self._look_again)

@@ -171,6 +171,8 @@ class Engine:
         ``at``: partition and offset where it stands in the stream.
         """
         self.spans += observation.lineage.spans
+        if self.replays.take(observation.lineage, now):
+            return  # nobody's experiment, and evidence of nothing
         self.outcomes += 1
         self.went_well += observation.outcome.success
         self.vitals.observe(observation.lineage, now)

@@ -197,17 +197,12 @@ class Exploration:
             if before.get(faults) != state or (faults in confirmed and state == "open")
         ]
 
-    def replay(self, lessons: Iterable[Lesson]) -> None:
-        """Learn again what was learned before a restart. It was told then: only what changes from
-        here on is news."""
-        self.recall(lessons)
-        self._told = self.states
-
-    def recall(self, lessons: Iterable[Lesson]) -> None:
-        """Learn again what nobody adds to before it is learned once more, or what was told is
-        replayed: what of it would be news takes as long as all lessons together."""
+    def replay(self, lessons: Iterable[Lesson], *, told: bool = True) -> None:
+        """Learn again what was learned before. ``told``: none of it is news when it goes on."""
         for lesson in lessons:
             self._take(lesson)
+        if told:  # which takes as long as all of it together
+            self._told = self.states
 
     @property
     def states(self) -> dict[Hypothesis, FindingNews]:
