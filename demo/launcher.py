@@ -24,7 +24,7 @@ from contextlib import suppress
 from ldfi.demo import resolver
 
 STOP_SECONDS = 4.0
-READY_SECONDS = 30.0
+READY_SECONDS = 180.0
 
 
 class Launcher:

@@ -195,6 +195,25 @@ def api() -> list[str]:
         "All of `GET /api/v1/openapi.json`, the document from which clients can be generated.",
         "Errors are `problem+json` ([problems.md](../problems.md)). Every operation but the health",
         "checks wants a bearer token with the role that it names. Times are Unix seconds.",
+        "",
+        "What is read can be posted: a campaign, an experiment, a maintenance window, a token or a",
+        "replay, as `GET` gives it, makes another one like it. What the service fills in (ids,",
+        "times, states) is left out; what nobody knows is refused as ever.",
+        "",
+        "## Old forms",
+        "",
+        "They are done as ever. The answer then has the header `Deprecation` (RFC 9745).",
+        "",
+        "| before | now |",
+        "|---|---|",
+        "| settings of a campaign, an experiment, a forecast or a verification beside the rest: "
+        '`{"members": 7}` | within `settings`, as a `definition` has them: '
+        '`{"settings": {"members": 7}}` |',
+        '| `POST …/acknowledge` with `{"reason": …}` | `{"note": …}`, as a finding has it |',
+        '| `POST …/link` with `{"url": …}` | `{"tracker_url": …}`, as a finding has it |',
+        "",
+        "A list says under `cursor` where it goes on, which is also what the parameter is called.",
+        "Its old name `next` is there as well, and says the same.",
     ]
     tag = ""
     for path, item in DOCUMENT["paths"].items():

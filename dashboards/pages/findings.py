@@ -22,7 +22,7 @@ from ldfi.dashboards.weaknesses import MOST, Grouping, Wanted, Which, matching, 
 from ldfi.experiments.api import findings as api
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Filter, Id, Reason
-from ldfi.experiments.api.new_campaign import Bounds
+from ldfi.experiments.api.new_campaign import Bounded
 from ldfi.experiments.api.repairs import Explained, called_of, explained, owners_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
@@ -116,7 +116,7 @@ async def verify(
     finding_id: Id, request: Request, engine: Running, db: Db, caller: Operator
 ) -> Response:
     """Try it once more on live traffic, as a campaign of its own."""
-    campaign = await api.verify(finding_id, Bounds.model_validate({}), request, engine, db, caller)
+    campaign = await api.verify(finding_id, Bounded.model_validate({}), request, engine, db, caller)
     return RedirectResponse(to_campaign(campaign.id), status_code=303)
 
 

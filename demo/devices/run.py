@@ -2,13 +2,15 @@
 
 How much of it there is may be left to what the machine can serve (``share``): where healthy
 requests already take half of a device's patience, faults that an application survives look as if
-they hurt.
+they hurt. It is measured before anything else, and looked at as long as devices ask (``Pace``);
+what they make of it is a line of JSON on standard output.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import signal
@@ -22,6 +24,7 @@ import httpx
 
 from ldfi.demo.devices.fleet import Ask, Device, arrivals, ask, fleet
 from ldfi.demo.devices.judge import PATIENCE, judge
+from ldfi.demo.devices.pace import LEAST, LOOK_SECONDS, Pace
 from ldfi.demo.devices.report import Metric, Reporter
 from ldfi.demo.resolver import NamedTransport
 
@@ -45,13 +48,13 @@ class Traffic:
     seed: int = 0
     share: float | None = None
 
-    def paced(self, capacity: float) -> Mapping[str, float]:
-        """Give the rates, each lowered alike where ``capacity`` (the costliest requests served per
-        second) demands it."""
+    def paced(self, capacity: float) -> float:
+        """Return the share of the rates to begin with, where ``capacity`` of the costliest requests
+        are served per second."""
         wanted = sum(self.rates.values())
         if self.share is None or wanted <= self.share * capacity:
-            return self.rates
-        return {kind: rate * self.share * capacity / wanted for kind, rate in self.rates.items()}
+            return 1.0
+        return max(LEAST, self.share * capacity / wanted)
 
 
 class Crowd:
@@ -65,12 +68,30 @@ class Crowd:
         self._asking: set[asyncio.Task[None]] = set()
         self.seen: Counter[tuple[str, str]] = Counter()
         self.durations: dict[str, list[float]] = {kind: [] for kind in traffic.rates}
+        self.pace = Pace()
 
     async def run(self) -> None:
         """Make traffic of every class, until cancelled."""
-        traffic = self._traffic
-        rates = traffic.rates if traffic.share is None else traffic.paced(await self.capacity())
-        await asyncio.gather(*(self._arrive(*each) for each in rates.items() if each[1] > 0))
+        traffic, looking = self._traffic, []
+        if traffic.share is not None:
+            self.pace.share = traffic.paced(await self.capacity())
+            looking = [self._look()]
+        asking = (self._arrive(*each) for each in traffic.rates.items() if each[1] > 0)
+        await asyncio.gather(*asking, *looking)
+
+    async def _look(self) -> None:
+        """Ask for less, or more again, and say how much that is: at once, and with each look."""
+        self._say()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if self.pace.look():
+                self._say()
+
+    def _say(self) -> None:
+        wanted = sum(self._traffic.rates.values())
+        asked = wanted * self.pace.share
+        said = {"asked": round(asked, 2), "wanted": wanted, "took": round(self.pace.took, 3)}
+        print(json.dumps(said), flush=True)  # noqa: T201 - for whoever started us
 
     async def capacity(self) -> float:
         """Measure how many starts of the application, the costliest of all requests, are served per
@@ -96,9 +117,10 @@ class Crowd:
 
     async def _arrive(self, kind: str, rate: float) -> None:
         chance = random.Random(f"{self._traffic.seed}/{kind}")
-        start = time.monotonic()
+        due, last = time.monotonic(), 0.0
         for moment in arrivals(rate, chance):
-            await asyncio.sleep(start + moment - time.monotonic())
+            due, last = due + (moment - last) / self.pace.share, moment
+            await asyncio.sleep(due - time.monotonic())
             device = chance.choice(self._devices)
             request = self.use(device, ask(kind, chance, self._traffic.sampled))
             task = asyncio.create_task(request)
@@ -111,6 +133,7 @@ class Crowd:
         start = time.monotonic()
         error = await self._error(device, wanted)
         duration = 1000 * (time.monotonic() - start)
+        self.pace.saw(duration / 1000)
         self.seen[wanted.kind, error or "success"] += 1
         self.durations[wanted.kind].append(duration)
         self._reporter.add(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.deprecated import noting
 from ldfi.experiments.api.documents import UNSAID, Document, Id, Line, PerhapsReason
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.new_campaign import NewCampaign
@@ -19,6 +20,7 @@ from ldfi.experiments.api.service import (
     Db,
     Running,
     check_promql,
+    check_reach,
     forecast_of,
     live_campaign,
     live_experiments,
@@ -40,12 +42,17 @@ class ClassName(Document):
     request_class: Annotated[Line, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, responses={404: {}})
 async def start(
-    new: NewCampaign, request: Request, engine: Running, db: Db, caller: Operator
+    new: Annotated[NewCampaign, Depends(noting(NewCampaign))],
+    request: Request,
+    engine: Running,
+    db: Db,
+    caller: Operator,
 ) -> CampaignView:
     """Start a campaign, now or when its schedule says; none that could not decide anything."""
     check_promql(request, new)
+    check_reach(engine, new.definition())
     definition = forecast_of(engine, new.definition(), new).checked()
     campaign = engine.scheduler.commands.start(definition, caller.name, clock.now())
     return _view(db, campaign.id, campaign)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
 from ldfi.experiments.api.auth import Operator, Viewer
+from ldfi.experiments.api.deprecated import noting
 from ldfi.experiments.api.documents import UNSAID, Filter, Id, PerhapsReason
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.new_campaign import NewExperiment
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
-from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.service import (
     Db,
     Running,
     check_promql,
+    check_reach,
     forecast_of,
     live_campaign,
     live_experiments,
@@ -26,7 +27,6 @@ from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.judging.experiment import ExperimentState
 from ldfi.experiments.domain.judging.verdict import Verdict
-from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store import campaigns as stored
 from ldfi.experiments.store import experiments as on_record
 from ldfi.experiments.store.database import Database
@@ -38,22 +38,15 @@ router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"], route_cla
 
 @router.post("", status_code=202, responses={404: {}})
 async def try_one(
-    new: NewExperiment, request: Request, engine: Running, db: Db, caller: Operator
+    new: Annotated[NewExperiment, Depends(noting(NewExperiment))],
+    request: Request,
+    engine: Running,
+    db: Db,
+    caller: Operator,
 ) -> CampaignView:
     """Try one hypothesis on one class, as a campaign of its own; watch that."""
     check_promql(request, new)
-    known = engine.catalogue.classes.get(new.request_class)
-    if known is None:
-        raise NotFound(f"there is no request class {new.request_class!r}; see /api/v1/classes")
-    unknown = [
-        variable
-        for variable in new.hypothesis
-        if not known.traffic.topology.knows(variable.partition("@")[2])
-    ]
-    if unknown:
-        raise Problem(
-            422, "unknown-point", f"{new.request_class} never reaches {', '.join(unknown)}"
-        )
+    check_reach(engine, new.definition())
     definition = forecast_of(engine, new.definition(), new).checked()
     campaign = engine.scheduler.commands.start(definition, caller.name, clock.now())
     with db.read() as session:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Query, Request
-from pydantic import Field
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
 
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Document, Filter, Id, Reason
+from ldfi.experiments.api.deprecated import noting
+from ldfi.experiments.api.documents import Document, Filter, Id, Line
 from ldfi.experiments.api.idempotency import IdempotentRoute
-from ldfi.experiments.api.new_campaign import Bounds
+from ldfi.experiments.api.new_campaign import Bounded
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.repairs import (
     Explained,
@@ -41,10 +42,47 @@ router = APIRouter(prefix="/api/v1/findings", tags=["findings"], route_class=Ide
 WEB = r"^https?://[^\x00-\x20\x7f]+$"
 
 
+class Acknowledgement(Document):
+    """What somebody says who knows of a finding; it goes into the audit."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "ann adds a fallback"}]})
+
+    note: Annotated[
+        Line | SkipJsonSchema[None],
+        Field(min_length=1, max_length=500, examples=["ann adds a fallback"]),
+    ] = None
+    reason: Annotated[
+        Line | SkipJsonSchema[None],
+        Field(
+            min_length=1,
+            max_length=500,
+            description="Old form of `note`.",
+            json_schema_extra={"deprecated": True},
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _once(self) -> Acknowledgement:
+        return _one_of(self, "note", "reason")
+
+    @property
+    def said(self) -> str:
+        """Return what was said, in whichever form."""
+        return self.note or self.reason or ""
+
+    def old_forms(self) -> frozenset[str]:
+        """Name the old form, where it was used."""
+        return frozenset(self.model_fields_set & {"reason"})
+
+
 class TrackerLink(Document):
     """Where people work on a finding: a page of an issue tracker."""
 
-    url: Annotated[
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"tracker_url": "https://tracker.example.org/SHOP-42"}]}
+    )
+
+    tracker_url: Annotated[
         str | None,
         Field(
             pattern=WEB,
@@ -52,7 +90,34 @@ class TrackerLink(Document):
             description="Null takes the link away.",
             examples=["https://tracker.example.org/SHOP-42"],
         ),
-    ]
+    ] = None
+    url: Annotated[
+        str | None,
+        Field(
+            pattern=WEB,
+            max_length=2000,
+            description="Old form of `tracker_url`.",
+            json_schema_extra={"deprecated": True},
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _once(self) -> TrackerLink:
+        return _one_of(self, "tracker_url", "url")
+
+    def old_forms(self) -> frozenset[str]:
+        """Name the old form, where it was used."""
+        return frozenset(self.model_fields_set & {"url"})
+
+
+Said = TypeVar("Said", bound=Document)
+
+
+def _one_of(document: Said, name: str, old: str) -> Said:
+    """Return a document that says something in one of two forms. Raises ValueError for another."""
+    if len(document.model_fields_set & {name, old}) != 1:
+        raise ValueError(f"say {name!r}, and nothing else")
+    return document
 
 
 @router.get("")
@@ -112,22 +177,37 @@ async def scenario(finding_id: Id, db: Db, _caller: Viewer) -> Scenario:
 
 
 @router.post("/{finding_id}/acknowledge")
-async def acknowledge(finding_id: Id, why: Reason, db: Db, caller: Operator) -> FindingView:
+async def acknowledge(
+    finding_id: Id,
+    said: Annotated[Acknowledgement, Depends(noting(Acknowledgement))],
+    db: Db,
+    caller: Operator,
+) -> FindingView:
     """Say that somebody knows of it and what will become of it."""
     with db.change(clock.now(), caller.name) as change:
-        return finding_view(findings.acknowledge(change, finding_id, why.reason))
+        return finding_view(findings.acknowledge(change, finding_id, said.said))
 
 
 @router.post("/{finding_id}/link")
-async def link(finding_id: Id, where: TrackerLink, db: Db, caller: Operator) -> FindingView:
+async def link(
+    finding_id: Id,
+    where: Annotated[TrackerLink, Depends(noting(TrackerLink))],
+    db: Db,
+    caller: Operator,
+) -> FindingView:
     """Say where people work on it. Finding events carry the link from then on."""
     with db.change(clock.now(), caller.name) as change:
-        return finding_view(findings.link(change, finding_id, where.url))
+        return finding_view(findings.link(change, finding_id, where.tracker_url or where.url))
 
 
 @router.post("/{finding_id}/verify", status_code=202)
 async def verify(
-    finding_id: Id, bounds: Bounds, request: Request, engine: Running, db: Db, caller: Operator
+    finding_id: Id,
+    bounds: Annotated[Bounded, Depends(noting(Bounded))],
+    request: Request,
+    engine: Running,
+    db: Db,
+    caller: Operator,
 ) -> CampaignView:
     """Try it once more, by default within the bounds of the campaign that found it: is it fixed?"""
     check_promql(request, bounds)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
 
 from ldfi.experiments.api.auth import Viewer
+from ldfi.experiments.api.deprecated import noting
 from ldfi.experiments.api.new_campaign import NewCampaign
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running, forecast_of
@@ -14,6 +17,8 @@ router = APIRouter(prefix="/api/v1/forecast", tags=["campaigns"], route_class=Gu
 
 
 @router.post("")
-async def would_start(new: NewCampaign, engine: Running, _caller: Viewer) -> ForecastView:
+async def would_start(
+    new: Annotated[NewCampaign, Depends(noting(NewCampaign))], engine: Running, _caller: Viewer
+) -> ForecastView:
     """Say what a campaign could decide, by the traffic there is; nothing is started."""
     return ForecastView.of(forecast_of(engine, new.definition(), new))

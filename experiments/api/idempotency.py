@@ -39,7 +39,7 @@ FORGET_EVERY: Final = 3600.0
 KEY_PATTERN: Final = r'^("[!#-~]{1,128}"|[!#-~]{1,128})$'
 """A string of the draft, in quotes, or the bare value that most clients send."""
 _KEY = re.compile(r"[!#-~]{1,128}")
-_KEPT_HEADERS = ("content-type", "location", "link")
+_KEPT_HEADERS = ("content-type", "location", "link", "deprecation")
 _log = logging.getLogger(__name__)
 
 

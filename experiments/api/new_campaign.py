@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, create_model, field_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
-from ldfi.experiments.api.documents import Document, Line
+from ldfi.experiments.api.documents import AsRead, Document, Line, all_but
+from ldfi.experiments.api.views import CampaignView, ExperimentView
 from ldfi.experiments.domain.campaign.calendar import Calendar, Schedule
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.fold import DOWN
@@ -111,6 +119,16 @@ def _each_once(given: list[str]) -> list[str]:
     return given
 
 
+Hypothesis = Annotated[
+    list[Annotated[str, AfterValidator(_possible), Field(pattern=_VARIABLE, max_length=1000)]],
+    Field(
+        min_length=1,
+        max_length=100,
+        description="Faults KIND@POINT, or down@SYSTEM, injected together.",
+        examples=[["error@api>http:GET:playlist/*"]],
+    ),
+]
+
 _UNIQUE: Final[dict[str, Any]] = {"uniqueItems": True}
 
 _AS_JSON: Final[Mapping[str, Any]] = {
@@ -134,19 +152,31 @@ _AS_JSON: Final[Mapping[str, Any]] = {
 """Types of settings that look different as JSON."""
 
 
-def _field(setting: Setting) -> tuple[Any, Any]:
+def _field(setting: Setting, described: str, **more: Any) -> tuple[Any, Any]:
     about, default = setting.about, setting.default
     shown = list(default) if isinstance(default, tuple) else default
     kind = _AS_JSON.get(setting.name, setting.type)
-    bounds: dict[str, Any] = dict(about.limits)
-    return kind, Field(shown, description=about.described, **bounds)
+    bounds: dict[str, Any] = {**about.limits, **more}
+    return kind, Field(shown, description=described, **bounds)
+
+
+def _beside(setting: Setting) -> tuple[Any, Any]:
+    """Declare a setting where it stood before there was `settings`."""
+    old = {"deprecated": True}
+    return _field(setting, "Old form: it belongs into `settings`.", json_schema_extra=old)
 
 
 if TYPE_CHECKING:
-    _Declared = Document  # its settings are read by :meth:`Bounds.settings`, which has a type
+    _Declared = Document  # settings are read by methods, which have types
+    _Beside = AsRead
 else:
     _Declared = create_model(
-        "_Declared", __base__=Document, **{name: _field(each) for name, each in SETTINGS.items()}
+        "_Declared",
+        __base__=Document,
+        **{name: _field(each, each.about.described) for name, each in SETTINGS.items()},
+    )
+    _Beside = create_model(
+        "_Beside", __base__=AsRead, **{name: _beside(each) for name, each in SETTINGS.items()}
     )
 
 
@@ -160,14 +190,41 @@ class Bounds(_Declared):
 
         ``before``: what holds for all that was not set.
         """
-        given = self.model_dump(include=set(SETTINGS), exclude_unset=True)
-        return Settings.from_json({**before.to_json(), **given})
+        return _changed(before, self)
 
 
-class NewCampaign(Bounds):
+class Bounded(_Beside):
+    """Whatever is tried within bounds: they are said in `settings`."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"members": 50}}]})
+
+    nested: Annotated[
+        Bounds | None,
+        Field(alias="settings", description="Bounds and care. What stands beside it holds."),
+    ] = None
+
+    def settings(self, before: Settings = DEFAULTS) -> Settings:
+        """Return what was asked for in the words of the domain; ``before``: where nothing was."""
+        return _changed(self.nested.settings(before) if self.nested else before, self)
+
+    def named(self) -> frozenset[str]:
+        """Name the settings that were asked for, and that no profile chooses."""
+        return frozenset(self.nested.model_fields_set if self.nested else ()) | self.old_forms()
+
+    def old_forms(self) -> frozenset[str]:
+        """Name the settings that stand beside `settings`."""
+        return frozenset(self.model_fields_set & set(SETTINGS))
+
+
+def _changed(before: Settings, document: Document) -> Settings:
+    given = document.model_dump(include=set(SETTINGS), exclude_unset=True)
+    return Settings.from_json({**before.to_json(), **given})
+
+
+class NewCampaign(Bounded):
     """A campaign: over which classes, within which bounds, when.
 
-    A campaign's `definition`, as it is read, makes the same campaign again.
+    A campaign as it is read makes the same campaign again, and so does its `definition`.
     """
 
     model_config = ConfigDict(
@@ -176,8 +233,7 @@ class NewCampaign(Bounds):
                 {
                     "name": "nightly",
                     "classes": ["GET /boot*"],
-                    "max_size": 2,
-                    "members": 50,
+                    "settings": {"max_size": 2, "members": 50},
                     "calendar": {
                         "timezone": "Europe/Berlin",
                         "days": ["mon", "tue", "wed", "thu"],
@@ -202,18 +258,29 @@ class NewCampaign(Bounds):
     schedule: Annotated[
         NewSchedule | None, Field(description="When a run begins; null: one run, now.")
     ] = None
-    nested: Annotated[
-        Bounds | None,
-        Field(
-            alias="settings",
-            description="Bounds and care, as a `definition` has them; what stands beside it holds.",
-        ),
-    ] = None
-    hypotheses: list[list[str]] = Field(
+    hypotheses: list[Hypothesis] = Field(
         [],
-        max_length=0,
-        description="None: a campaign explores. `POST /experiments` tries one hypothesis.",
+        max_length=100,
+        description="None: it explores. Others are tried once each, on the one class.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_read(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not isinstance(given.get("definition"), dict):
+            return given
+        definition, filled_in = given["definition"], all_but(CampaignView, {"name"})
+        beside = {name: value for name, value in given.items() if name not in filled_in}
+        before, after = definition.get("settings"), beside.get("settings")
+        if isinstance(before, dict) and isinstance(after, dict):
+            beside["settings"] = {**before, **after}
+        return {**definition, **beside}
+
+    @model_validator(mode="after")
+    def _on_one_class(self) -> NewCampaign:
+        if self.hypotheses and len(self.classes) != 1:
+            raise ValueError("hypotheses are tried on one class, which `classes` names")
+        return self
 
     @field_validator("calendar", "schedule")
     @classmethod
@@ -229,8 +296,10 @@ class NewCampaign(Bounds):
 
     def definition(self) -> Definition:
         """Put the same in the words of the domain."""
+        settings, hypotheses = _tried(self.settings(), self.hypotheses)
         return Definition(
-            settings=self.settings(self.nested.settings() if self.nested else DEFAULTS),
+            settings=settings,
+            hypotheses=hypotheses,
             classes=tuple(self.classes),
             name=self.name,
             calendar=self.calendar.meant() if self.calendar else None,
@@ -238,8 +307,13 @@ class NewCampaign(Bounds):
         )
 
 
-class NewExperiment(Bounds):
-    """One hypothesis tried on one request class, as soon as the gates are open."""
+class NewExperiment(Bounded):
+    """One hypothesis tried on one request class, as soon as the gates are open.
+
+    An experiment as it is read tries the same again, with the bounds that stand here.
+    """
+
+    filled_in: ClassVar = all_but(ExperimentView, {"request_class", "hypothesis"})
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -250,25 +324,25 @@ class NewExperiment(Bounds):
     )
 
     request_class: Annotated[Line, Field(min_length=1, max_length=1000, examples=["GET /boot"])]
-    hypothesis: Annotated[
-        list[Annotated[str, AfterValidator(_possible), Field(pattern=_VARIABLE, max_length=1000)]],
-        Field(
-            min_length=1,
-            max_length=100,
-            description="Faults KIND@POINT, or down@SYSTEM, injected together.",
-            examples=[["error@api>http:GET:playlist/*"]],
-        ),
-    ]
+    hypothesis: Hypothesis
 
     def definition(self) -> Definition:
         """Make a campaign of just this experiment. It is not confirmed: it was asked for once."""
-        settings = self.settings()
-        asked = (Fault.parse(each).kind for each in self.hypothesis if not each.startswith(DOWN))
-        kinds = tuple(dict.fromkeys((*settings.kinds, *asked)))
-        named = partial(_named, proxied=settings.proxied)
+        settings, hypotheses = _tried(self.settings(), [self.hypothesis])
         return Definition(
-            settings=replace(settings, kinds=kinds),
+            settings=settings,
             classes=(self.request_class,),
             name=f"one experiment on {self.request_class}",
-            hypotheses=(frozenset(map(named, self.hypothesis)),),
+            hypotheses=hypotheses,
         )
+
+
+def _tried(
+    settings: Settings, hypotheses: list[list[str]]
+) -> tuple[Settings, tuple[frozenset[str], ...]]:
+    """Put hypotheses in the words of the domain, and their kinds among those that are tried."""
+    every = {each for faults in hypotheses for each in sorted(faults)}
+    asked = sorted({Fault.parse(each).kind for each in every if not each.startswith(DOWN)})
+    kinds = tuple(dict.fromkeys((*settings.kinds, *asked)))
+    named = partial(_named, proxied=settings.proxied)
+    return replace(settings, kinds=kinds), tuple(frozenset(map(named, each)) for each in hypotheses)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Depends, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, computed_field
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import Select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -32,15 +32,21 @@ Row = TypeVar("Row")
 
 
 class Page(BaseModel, Generic[Item]):
-    """Part of a list. ``next`` is the cursor of the following page; null when this is the last."""
+    """Part of a list. ``cursor``: where the following page begins; null when this is the last."""
 
     items: list[Item]
-    next: Annotated[str | None, Field(examples=["WyJhdWRpdCIsMTcwMDAwMDAwMC4wLDQyXQ"])] = None
+    cursor: Annotated[str | None, Field(examples=["WyJhdWRpdCIsMTcwMDAwMDAwMC4wLDQyXQ"])] = None
+
+    @computed_field(description="Old name of `cursor`.", json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
+    @property
+    def next(self) -> str | None:
+        """Say the same by its old name."""
+        return self.cursor
 
 
 Cursor = Annotated[
     str | SkipJsonSchema[None],
-    Query(max_length=_MAX_CURSOR, description="`next` of the page before."),
+    Query(max_length=_MAX_CURSOR, description="`cursor` of the page before."),
 ]
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items at most.")]
 
@@ -72,7 +78,7 @@ class Rows(Generic[Row]):
         """Show the page as callers see it, with its Link header."""
         if self.next is not None:
             links.following(self.next)
-        return Page(items=[view(row) for row in self.items], next=self.next)
+        return Page(items=[view(row) for row in self.items], cursor=self.next)
 
 
 def page(

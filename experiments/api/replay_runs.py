@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 from sqlalchemy import select
 
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Document, Id, Line
+from ldfi.experiments.api.documents import AsRead, Document, Id, Line
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db
@@ -36,8 +36,10 @@ class ReplayResult(Document):
     doubts: Annotated[list[Line], Field(max_length=100)]
 
 
-class NewReplay(Document):
-    """A result to keep."""
+class NewReplay(AsRead):
+    """A result to keep. One that is kept, as it is read, is kept once more."""
+
+    filled_in: ClassVar = frozenset({"id", "kept_at", "kept_by", "verdict"})
 
     model_config = ConfigDict(
         json_schema_extra={

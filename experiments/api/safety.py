@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import Document, Filter, Id, Line, Reason
+from ldfi.experiments.api.documents import AsRead, Filter, Id, Line, Reason, all_but
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
@@ -84,8 +84,13 @@ class Halt(BaseModel):
     halted: str | None = Field(examples=["checkout is down"])
 
 
-class NewMaintenance(Document):
-    """What will be down, for how long at most, and why."""
+class NewMaintenance(AsRead):
+    """What will be down, for how long at most, and why.
+
+    A window as it is read opens another one like it, from now on.
+    """
+
+    filled_in: ClassVar = all_but(MaintenanceView, {"down", "seconds", "reason", "owner"})
 
     model_config = ConfigDict(
         json_schema_extra={

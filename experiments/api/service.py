@@ -7,12 +7,13 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from ldfi.experiments.api.forward import engine_of
-from ldfi.experiments.api.new_campaign import Bounds
+from ldfi.experiments.api.new_campaign import Bounded
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.estimating import Forecast, forecast
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.errors import NotFound
 from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.store import Database
 from ldfi.experiments.telemetry import clock
@@ -45,7 +46,7 @@ Relaying = Annotated[EdgeRelay, Depends(_relay)]
 Db = Annotated[Database, Depends(_database)]
 
 
-def check_promql(request: Request, bounds: Bounds) -> None:
+def check_promql(request: Request, bounds: Bounded) -> None:
     """Check that there is a Prometheus, where outcomes are counted by one. Raises Problem 422."""
     if bounds.settings().promql is not None and not request.app.state.counts_outcomes:
         raise Problem(422, "no-prometheus", "promql needs a Prometheus; set LDFI_PROMETHEUS_URL")
@@ -65,8 +66,23 @@ def live_experiments(engine: Engine) -> dict[str, Experiment]:
     }
 
 
-def forecast_of(engine: Engine, definition: Definition, given: Bounds) -> Forecast:
+def forecast_of(engine: Engine, definition: Definition, given: Bounded) -> Forecast:
     """Say how a campaign would start now, by the traffic there is."""
     fdr = engine.scheduler.state.fdr
-    named = given.model_fields_set
+    named = given.named()
     return forecast(definition, named, engine.catalogue, fdr, engine.waits, clock.now())
+
+
+def check_reach(engine: Engine, definition: Definition) -> None:
+    """Check that what is to be tried is ever reached. Raises NotFound for a class that nobody has
+    seen, and Problem 422 for points that its requests never reach."""
+    for request_class in definition.classes if definition.hypotheses else ():
+        known = engine.catalogue.classes.get(request_class)
+        if known is None:
+            raise NotFound(f"there is no request class {request_class!r}; see /api/v1/classes")
+        every = sorted({each for faults in definition.hypotheses for each in faults})
+        knows = known.traffic.topology.knows
+        if unknown := [each for each in every if not knows(each.partition("@")[2])]:
+            raise Problem(
+                422, "unknown-point", f"{request_class} never reaches {', '.join(unknown)}"
+            )

@@ -5,14 +5,14 @@ These routes take no idempotency key: the answer holds the token, and it must no
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from ldfi.experiments.api.auth import Admin
-from ldfi.experiments.api.documents import Document, Id
+from ldfi.experiments.api.documents import AsRead, Id
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.errors import Invalid
@@ -28,9 +28,13 @@ router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"], route_class=Guarded
 YEAR = 365 * 86_400
 
 
-class NewToken(Document):
-    """Whom a token is for. ``expires_in``: seconds; null: it never expires."""
+class NewToken(AsRead):
+    """Whom a token is for. ``expires_in``: seconds; null: it never expires.
 
+    A token as it is listed makes another one like it, for as long from now on.
+    """
+
+    filled_in: ClassVar = frozenset({"id", "created_by", "created_at", "expires_at", "revoked"})
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "kim", "role": "operator", "expires_in": 86400}]},
     )

@@ -351,6 +351,7 @@ class MaintenanceView(View):
     down: list[str] = Field(examples=[["recordsdb"]])
     opened_at: float
     until: float
+    seconds: float = Field(description="How long it was to stay open.")
     closed_at: float | None = None
 
     @classmethod

@@ -97,7 +97,7 @@ async def was_it_us(
         links.following(found.next)
     return WasItUsView(
         items=[InjectedView.model_validate(each) for each in rows],
-        next=found.next,
+        cursor=found.next,
         since=since,
         until=until,
         answer=exposure.answer,

@@ -107,7 +107,7 @@ class Client:
     def page(self, path: str, limit: int | None, **query: Any) -> dict[str, Any]:
         """Fetch the first ``limit`` items of a list, all with None, fetched page by page.
 
-        Like one page of the API: ``items`` and ``next``, the cursor of what is left.
+        Like one page of the API: ``items``, and the ``cursor`` of what is left.
         """
         items: list[Any] = []
         cursor = None
@@ -115,9 +115,9 @@ class Client:
             room = PAGE if limit is None else min(PAGE, limit - len(items))
             part = self.get(path, limit=room, cursor=cursor, **query)
             items += part["items"]
-            cursor = part["next"]
+            cursor = part["cursor"]
             if cursor is None or len(items) == limit:
-                return {"items": items, "next": cursor}
+                return {"items": items, "cursor": cursor}
 
     @contextmanager
     def events(self, after: int | None) -> Iterator[Iterator[ServerSentEvent]]:

@@ -25,10 +25,12 @@ import typer
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.campaign_view import class_lines
 from ldfi.experiments.cli.control import AsJson
+from ldfi.experiments.cli.demo_pace import Asking, DevicesHeard, fitting, rates
 from ldfi.experiments.cli.demo_view import (
     Machine,
     progress,
     report,
+    slowed,
     traffic_so_far,
     verdict_line,
     why_not_done,
@@ -45,13 +47,19 @@ if TYPE_CHECKING:
 
     from ldfi.experiments.cli.client import Client
 
-START_SECONDS = 40.0
-LIMIT_SECONDS = 900.0
+START_SECONDS = 180.0
+"""A machine with ten times as much to do as it can takes minutes."""
+LIMIT_SECONDS = 560.0
+"""From the start of all of it: whoever tries a demo waits for ten minutes and not longer."""
+
+MEASURING_SECONDS = 30.0
+"""How long the devices may take to say what this machine can serve."""
+
 SAY_SECONDS = 5.0
 """Between two lines that say what is waited for, where no screen is drawn anew."""
 
 DEVICES = 1200
-RATES = "boot=52,play=26,search=26"
+RATE = 104.0
 """Requests a second, on a machine that can serve them."""
 
 REPAIRED = "DEMO_REPAIRED"
@@ -103,6 +111,13 @@ class Secrets:
 
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the traffic and of the exploration.")] = 0,
+    rate: Annotated[
+        float,
+        typer.Option(min=1, help="Requests a second at most; fewer where the machine is too slow."),
+    ] = RATE,
+    devices: Annotated[
+        int, typer.Option(min=50, max=100_000, help="How many simulated devices there are.")
+    ] = DEVICES,
     keep: Annotated[bool, typer.Option(help="Leave everything running at the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -110,7 +125,7 @@ def demo(
     need("demo")
     screen = console(stderr=as_json)
     try:
-        result = _demonstrate(seed, keep, screen)
+        result = _demonstrate(seed, rate, devices, keep, screen)
     except KeyboardInterrupt:
         screen.print("Stopped, and every process with it.")
         raise typer.Exit(exits.INTERRUPTED) from None
@@ -119,53 +134,75 @@ def demo(
     raise typer.Exit(exits.FINE if result["matched"] else exits.FOUND)
 
 
-def _demonstrate(seed: int, keep: bool, console: Console) -> dict[str, Any]:
+def _demonstrate(
+    seed: int, rate: float, devices: int, keep: bool, console: Console
+) -> dict[str, Any]:
     planted(os.environ.get(REPAIRED, ""))  # a name that is wrong is told at once
     started = time.monotonic()
-    with _folder(console) as folder, Processes(folder) as processes:
+    with _folder(console) as folder, Processes(folder.path) as processes:
         secret = Secrets.make()
-        client = _start(processes, secret, folder, seed, console)
-        campaign = run(client, processes, {**CAMPAIGN, "seed": seed}, LIMIT_SECONDS, console)
+        client, heard = _start(processes, secret, folder.path, (seed, rate, devices), console)
+        definition = fitting({**CAMPAIGN, "seed": seed}, heard.first(MEASURING_SECONDS))
+        left = LIMIT_SECONDS - (time.monotonic() - started)
+        campaign = run(client, processes, definition, left, console, heard)
         result = compared(client, campaign, time.monotonic() - started)
+        folder.wanted = not result["matched"]
         report(console, campaign, result)
         if keep:
             _stay(client, secret, console, processes)
     return result
 
 
+@dataclass
+class Folder:
+    """Where state and logs are. ``wanted``: whether anybody will want to read them."""
+
+    path: Path
+    wanted: bool = False
+
+
 @contextmanager
-def _folder(console: Console) -> Iterator[Path]:
+def _folder(console: Console) -> Iterator[Folder]:
     """Make a folder for state and logs, which stays where the demo failed."""
-    folder = Path(tempfile.mkdtemp(prefix="ldfi-demo-"))
+    folder = Folder(Path(tempfile.mkdtemp(prefix="ldfi-demo-")))
     try:
         yield folder
-    except ExperimentsError:
-        console.print(f"What the processes said is kept in {folder}.", soft_wrap=True)
+    except Exception:
+        folder.wanted = True
         raise
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        if folder.wanted:
+            console.print(f"What the processes said is kept in {folder.path}.", soft_wrap=True)
+        else:
+            shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def _start(
-    processes: Processes, secret: Secrets, folder: Path, seed: int, console: Console
-) -> Client:
+    processes: Processes,
+    secret: Secrets,
+    folder: Path,
+    asked: tuple[int, float, int],
+    console: Console,
+) -> tuple[Client, DevicesHeard]:
+    """Start all of it. ``asked``: seed, requests a second, devices."""
     from ldfi.experiments.cli.client import Client
 
     url = f"http://127.0.0.1:{free_port()}"
     console.print(f"Starting the service at {url} and the demo application …")
     _start_service(processes, secret, folder, url)
-    wait_until_ready(url, processes)
+    wait_until_ready(url, processes, console)
     spans = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": url,
         "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",
     }
-    start_application(processes, secret, url, spans, seed, RATES, console)
+    seed, rate, devices = asked
+    heard = start_application(
+        processes, secret, url, spans, seed, rates(rate), console, devices=devices
+    )
     client = Client(url, secret.operator)
     console.print(f"Pages at {url}. Log in, once and within ten minutes:")
     console.print(f"  {login_link(client)}", soft_wrap=True)
-    return client
+    return client, heard
 
 
 def start_application(
@@ -176,18 +213,20 @@ def start_application(
     seed: int,
     rates: str,
     console: Console,
-) -> None:
+    *,
+    devices: int = DEVICES,
+) -> DevicesHeard:
     """Start the demo application and its devices before the service at ``url``, and wait for it.
 
     ``spans``: OpenTelemetry's variables that say where its spans go. ``rates``: as the demo has
-    them. Raises ExperimentsError where it does not start.
+    them. Returns what the devices say from now on. Raises ExperimentsError where it does not start.
     """
-    ready = processes.start(
+    said = processes.start(
         "demo",
         [
             *(sys.executable, "-m", "ldfi.demo"),
             *("--seed", str(seed)),
-            *("--devices", str(DEVICES)),
+            *("--devices", str(devices)),
             *("--rates", rates),
             *("--share", SHARE),
         ],
@@ -199,15 +238,17 @@ def start_application(
             "OTEL_SEMCONV_STABILITY_OPT_IN": "http",
             **spans,
         },
-    ).readline()
+    )
+    ready = said.readline()
     if not ready:
         time.sleep(0.2)
         processes.check()
     application = json.loads(ready)
     console.print(
         f"{len(application['services'])} services are up behind {application['gateway']}; "
-        f"{DEVICES} simulated devices use them.",
+        f"{devices} simulated devices use them.",
     )
+    return DevicesHeard(said)
 
 
 def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str) -> None:
@@ -228,14 +269,17 @@ def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str
     )
 
 
-def wait_until_ready(url: str, processes: Processes) -> None:
-    """Wait for a process of the service. Raises Unreachable, and ExperimentsError where one of
-    the processes has died."""
+def wait_until_ready(url: str, processes: Processes, console: Console | None = None) -> None:
+    """Wait for a process of the service, and say so. Raises Unreachable, and ExperimentsError where
+    one of the processes has died."""
     import httpx
 
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end:
+    began = said = time.monotonic()
+    while (now := time.monotonic()) < began + START_SECONDS:
         processes.check()
+        if console is not None and now > said + SAY_SECONDS:
+            console.print(f"Waiting for the service to start ({Machine.now()}).", soft_wrap=True)
+            said = now
         try:
             if httpx.get(f"{url}/readyz", timeout=1.0, trust_env=False).is_success:
                 return
@@ -250,32 +294,37 @@ def run(
     definition: Mapping[str, Any],
     limit: float,
     console: Console,
+    heard: DevicesHeard | None = None,
 ) -> dict[str, Any]:
-    """One campaign, shown while it runs, and how it ended.
+    """One campaign, shown while it runs, and how it ended. ``heard``: what the devices say.
 
     Raises ExperimentsError where that takes more than ``limit`` seconds, or a process dies.
     """
     from rich.live import Live
 
-    campaign: dict[str, Any] = client.post("/campaigns", dict(definition))
+    campaign: dict[str, Any] = client.post("/campaigns", {"settings": dict(definition)})
     end = time.monotonic() + limit
     live = Live(console=console, refresh_per_second=4) if console.is_terminal else nullcontext()
     said, waiting, due = 0, "", 0.0
     with live as screen:
         while campaign["state"] == "running":
+            asking = heard.newest if heard is not None else None
             if time.monotonic() > end:
-                why = why_not_done(campaign, waiting, Machine.now())
+                why = why_not_done(campaign, waiting, Machine.now(), asking)
                 raise ExperimentsError(f"the campaign is not done after {limit:.0f} s:\n{why}")
             time.sleep(0.4)
             processes.check()
             campaign = client.get(f"/campaigns/{campaign['id']}")
             verdicts = _verdicts(client, campaign["id"])
-            waiting = "" if campaign["classes"] else _traffic(client, definition["min_traffic"])
+            needed = definition["min_traffic"]
+            waiting = "" if campaign["classes"] else _traffic(client, needed, asking)
+            slow = "" if waiting else slowed(asking, Machine.now())
             if screen is not None:
-                screen.update(progress(campaign, verdicts, waiting))
+                screen.update(progress(campaign, verdicts, waiting, slow))
                 continue
             if time.monotonic() > due:
-                for line in [waiting] if waiting else class_lines(campaign):
+                lines = [waiting] if waiting else [*class_lines(campaign), slow]
+                for line in filter(None, lines):
                     console.print(line, soft_wrap=True)
                 due = time.monotonic() + SAY_SECONDS
             for line in verdicts[said:]:
@@ -284,8 +333,9 @@ def run(
     return campaign
 
 
-def _traffic(client: Client, needed: int) -> str:
-    return traffic_so_far(client.get("/classes"), client.get("/status"), needed, Machine.now())
+def _traffic(client: Client, needed: int, asking: Asking | None) -> str:
+    classes, status = client.get("/classes"), client.get("/status")
+    return traffic_so_far(classes, status, needed, Machine.now(), asking)
 
 
 def _verdicts(client: Client, campaign_id: str) -> list[str]:

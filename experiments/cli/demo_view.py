@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from ldfi.experiments.cli.campaign_view import class_lines, waiting_lines
+from ldfi.experiments.cli.demo_pace import Asking
 from ldfi.experiments.cli.terminal import Card, columns
 
 LATEST = 8
@@ -51,7 +52,11 @@ class Machine:
 
 
 def traffic_so_far(
-    classes: list[dict[str, Any]], status: dict[str, Any], needed: int, machine: Machine
+    classes: list[dict[str, Any]],
+    status: dict[str, Any],
+    needed: int,
+    machine: Machine,
+    asking: Asking | None = None,
 ) -> str:
     """Say what was seen, how much of it went well, how much is needed, and what is in the way."""
     seen, well = status["outcomes"], status["went_well"]
@@ -62,18 +67,33 @@ def traffic_so_far(
         for each in sorted(classes, key=lambda each: str(each["name"]))
     ]
     said += f": {', '.join(each_class)}." if each_class else "."
-    why = _in_the_way(status, machine)
+    why = slowed(asking, machine) or _in_the_way(status, machine)
     return f"{said} {why}" if why else said
 
 
-def why_not_done(campaign: dict[str, Any], traffic: str, machine: Machine) -> str:
-    """Say what a campaign still waits for, and what it has not tried."""
+def slowed(asking: Asking | None, machine: Machine) -> str:
+    """Say that the devices ask for less than was wanted, and how much; mostly empty."""
+    if asking is None or not asking.fewer:
+        return ""
+    return f"This machine is too slow ({machine}), going on with fewer devices: {asking}."
+
+
+def why_not_done(
+    campaign: dict[str, Any], traffic: str, machine: Machine, asking: Asking | None = None
+) -> str:
+    """Say what a campaign still waits for, what it has found, and what it has not tried."""
     said = [traffic] if traffic else waiting_lines(campaign)
     said += class_lines(campaign)
+    for each in campaign["classes"]:
+        said += [
+            f"Found on {each['name']}: {', '.join(found)}" for found in each.get("findings", ())
+        ]
     left = [f"{each['open']} on {each['name']}" for each in campaign["classes"] if each["open"]]
     if left:
         said.append(f"Hypotheses left open: {', '.join(left)}")
-    if machine.busy and str(machine) not in traffic:
+    if not traffic and (slow := slowed(asking, machine)):
+        said.append(slow)
+    elif machine.busy and str(machine) not in traffic:
         said.append(f"This machine is busy: {machine}")
     return "\n".join(f"  {each}" for each in said)
 
@@ -92,17 +112,19 @@ def _in_the_way(status: dict[str, Any], machine: Machine) -> str:
     if well < ENOUGH_WELL * seen and machine.busy:
         return (
             f"This machine is too slow for it ({machine}): answers come late, and devices count "
-            "what is late as failed. Stop what else runs on it, or wait."
+            "what is late as failed."
         )
     if well < ENOUGH_WELL * seen:
         return "Most requests fail although nothing is injected."
     return ""
 
 
-def progress(campaign: dict[str, Any], verdicts: list[str], waiting: str = "") -> RenderableType:
+def progress(
+    campaign: dict[str, Any], verdicts: list[str], waiting: str = "", slow: str = ""
+) -> RenderableType:
     """Draw some lines for each request class, again and again while the campaign runs.
 
-    ``waiting``: what is waited for as long as there is none.
+    ``waiting``: what is waited for as long as there is none. ``slow``: why there are few requests.
     """
     if not campaign["classes"]:
         return Text(waiting)
@@ -114,7 +136,7 @@ def progress(campaign: dict[str, Any], verdicts: list[str], waiting: str = "") -
         f"{campaign['failed_members']} of them hurt"
     )
     latest = Text("\n".join(verdicts[-LATEST:]), overflow="fold", style="dim")
-    return Group(card, "", foot, latest)
+    return Group(card, "", foot, *([Text(slow, "yellow")] if slow else []), latest)
 
 
 def report(console: Console, campaign: dict[str, Any], result: dict[str, Any]) -> None:

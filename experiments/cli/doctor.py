@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -25,14 +25,23 @@ _ROLE = re.compile(r"you are (\w+)")
 MARKS = {True: ("fine", "green"), False: ("mend", "bold red"), None: ("–", "dim")}
 
 
-def doctor(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+def doctor(
+    token: Token,
+    target: Annotated[
+        str | None,
+        typer.Option(help="URL at your edge: two harmless GET requests go there, signed."),
+    ] = None,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
     """Say what is missing until campaigns can begin, and what to do about it.
 
-    Exit code 0 where nothing is, as far as the service can tell; 3 where something is. It sends no
-    request through your system.
+    Exit code 0 where nothing is, as far as the service can tell; 3 where something is. With
+    --target requests into which nothing is injected show whether a failure context reaches every
+    service, by FIT_KEYS of this shell; without, nothing is sent through your system.
     """
     with connected(url, token) as client:
-        found = list(_looked_at(client))
+        found = list(_looked_at(client, target))
     picture = Table.grid(padding=(0, 1))
     for each in found:
         line = Text(f"{each.about}: {each.said}").append(
@@ -44,7 +53,7 @@ def doctor(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
     raise typer.Exit(exits.INCONCLUSIVE if ill else exits.FINE)
 
 
-def _looked_at(client: Client) -> Iterator[Checkup]:
+def _looked_at(client: Client, target: str | None) -> Iterator[Checkup]:
     from ldfi.experiments.cli.diagnosis import Checkup, of_classes, of_keys, of_status, of_traces
 
     role = _role(client)
@@ -59,6 +68,20 @@ def _looked_at(client: Client) -> Iterator[Checkup]:
     yield from of_status(status)
     yield from of_traces(client.metrics(), status["dropped"])
     yield from of_classes(client.get("/classes"), client.post("/forecast", {}), time.time())
+    if target is not None:
+        yield from _probed(client, target)
+
+
+def _probed(client: Client, target: str) -> Iterator[Checkup]:
+    from ldfi.experiments.cli.diagnosis import Checkup
+    from ldfi.experiments.cli.probing import probed
+    from ldfi.fit.keys import VARIABLE, Keys
+
+    if _keys()[0] is None:
+        advice = "set FIT_KEYS as your services have it; `ldfi init` wrote it into ldfi.env"
+        yield Checkup("request", False, "none was sent: there is no key to sign it with", advice)
+        return
+    yield from probed(client, Keys.parse(os.environ[VARIABLE]), target)
 
 
 def _role(client: Client) -> str:

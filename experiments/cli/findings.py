@@ -149,7 +149,7 @@ def ack(
     as_json: AsJson = False,
 ) -> None:
     """Acknowledge a finding: somebody knows of it, and the note says what will be done."""
-    finding = posted_to(url, token, "finding", finding_id, "acknowledge", {"reason": note})
+    finding = posted_to(url, token, "finding", finding_id, "acknowledge", {"note": note})
     show(finding, f"Finding {finding['id']} is acknowledged.", as_json=as_json)
 
 
@@ -164,7 +164,7 @@ def link(
     as_json: AsJson = False,
 ) -> None:
     """Give a finding the page of an issue tracker on which people work on it."""
-    finding = posted_to(url, token, "finding", finding_id, "link", {"url": page or None})
+    finding = posted_to(url, token, "finding", finding_id, "link", {"tracker_url": page or None})
     said = f"is worked on at {page}" if page else "has no page of a tracker any more"
     show(finding, f"Finding {finding['id']} {said}.", as_json=as_json)
 
@@ -189,9 +189,9 @@ def verify(
     of the campaign that found it; --set changes them. Exit code 0 when it is fixed, 1 when it still
     hurts, 3 when nobody can say: inconclusive, aborted, or not tried in time.
     """
-    from ldfi.experiments.api.new_campaign import Bounds
+    from ldfi.experiments.api.new_campaign import Bounded
 
-    bounds, patience = checked(Bounds, pairs(settings)), seconds(within, "--within")
+    bounds, patience = checked(Bounded, pairs(settings)), seconds(within, "--within")
     with connected(url, token) as client:
         path = path_of(client, "finding", finding_id)
         last = tried(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shlex
 from collections.abc import Mapping
@@ -21,7 +22,29 @@ from ldfi.experiments.errors import Conflict, Invalid
 
 ROLES: Final = ("admin", "operator", "viewer", "edge", "ingest", "devices", "metrics")
 COMPOSED: Final = "http://ldfi:8600"
-"""Where containers reach the service that compose calls `ldfi`."""
+"""Where containers reach the service that compose, or Kubernetes, calls `ldfi`."""
+
+STARTED: Final = {
+    "Python": "opentelemetry-instrument python app.py",
+    "Node": "node --import ldfi-fit/register --import ./tracing.js app.js",
+    "Java": "java -javaagent:opentelemetry-javaagent.jar"
+    " -Dotel.javaagent.extensions=ldfi-fit.jar -jar app.jar",
+}
+"""How a service is started with what it is told, by language. Go's says it in its code."""
+
+WRAPPED: Final = {
+    "FastAPI, Starlette, Django (ASGI)": "app = fit.EdgeMiddleware(app)",
+    "Flask": "app.wsgi_app = fit.WSGIEdgeMiddleware(app.wsgi_app)",
+    "Django (WSGI)": "application = fit.WSGIEdgeMiddleware(application)",
+}
+"""The one line of an edge in Python, where the application is complete, by framework."""
+
+
+_TITLES: Final = {
+    "ldfi": "the service",
+    "services": "each service under test",
+    "edge": "the edge, the first service that a request reaches",
+}
 
 
 NAMES: Final = "ldfi-names.toml"
@@ -41,17 +64,18 @@ class Written(StrEnum):
 
     SHELL = "shell"
     COMPOSE = "compose"
+    KUBERNETES = "kubernetes"
 
 
 def init(
     file: Annotated[Path, typer.Option(help="Where keys and tokens go.")] = Path("ldfi.env"),
     form: Annotated[
-        Written, typer.Option("--for", help="Whose words: a shell's, or compose's.")
+        Written, typer.Option("--for", help="Whose words: a shell's, compose's or Kubernetes'.")
     ] = Written.SHELL,
     url: Annotated[str, typer.Option(help="Where people reach the service.")] = HERE,
     services_url: Annotated[
         str | None,
-        typer.Option(help="Where services reach it.", show_default=f"--url; in compose {COMPOSED}"),
+        typer.Option(help="Where services reach it.", show_default=f"--url; elsewhere {COMPOSED}"),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite the file: what it held opens nothing then.")
@@ -66,7 +90,7 @@ def init(
     values = made(url.rstrip("/"))
     write(file, as_file(values), force=force)
     names = name_requests(file.with_name(NAMES))
-    reached = services_url or (COMPOSED if form is Written.COMPOSE else url)
+    reached = services_url or (url if form is Written.SHELL else COMPOSED)
     told = blocks(reached.rstrip("/"))
     if as_json:
         document: dict[str, Any] = {
@@ -79,7 +103,8 @@ def init(
         return
     typer.echo(f"# {file} holds your keys and tokens. Keep it out of version control.")
     typer.echo(f"# {names} can say how people call requests: LDFI_NAMES_FILE={names}\n")
-    typer.echo(as_shell(file, told) if form is Written.SHELL else as_compose(file, told))
+    forms = {Written.COMPOSE: as_compose, Written.KUBERNETES: as_kubernetes}
+    typer.echo(forms.get(form, as_shell)(file, told))
 
 
 def made(url: str) -> dict[str, str]:
@@ -154,19 +179,42 @@ def as_shell(file: Path, told: Mapping[str, Mapping[str, str]], *, serving: bool
             "",
             "# The edge, the first service that a request reaches, besides:",
             *(_export(*each) for each in own),
+            "",
+            "# So told, a service is started with:",
+            *(f"#   {language}: {command}" for language, command in STARTED.items()),
+            "# and the edge has one line more, after `from ldfi import fit`:",
+            *(f"#   {framework}: {line}" for framework, line in WRAPPED.items()),
         ]
     )
 
 
+def as_kubernetes(file: Path, told: Mapping[str, Mapping[str, str]]) -> str:
+    """Write the blocks for containers of pods, which take the secrets from a Secret of ours."""
+    lines = [f"# kubectl create secret generic ldfi --from-env-file {shlex.quote(str(file))}"]
+    for kind, title in _TITLES.items():
+        lines += ["", f"# {title}", "env:"]
+        lines += ["- {name: LDFI_HOST, value: 0.0.0.0}"] if kind == "ldfi" else []
+        for name, value in told[kind].items():
+            lines += _variable(name, value)
+    return "\n".join(lines)
+
+
+def _variable(name: str, value: str) -> list[str]:
+    """Write one variable; one that holds a secret within is put together by the kubelet."""
+    (secret,) = re.findall(r"\$\{(\w+)\}", value) or [""]
+    if not secret:
+        return [f"- {{name: {name}, value: {json.dumps(value)}}}"]
+    whole = value == f"${{{secret}}}"
+    key = f"valueFrom: {{secretKeyRef: {{name: ldfi, key: {secret}}}}}"
+    taken = f"- {{name: {name if whole else secret}, {key}}}"
+    within = json.dumps(value.replace(f"${{{secret}}}", f"$({secret})"))
+    return [taken] if whole else [taken, f"- {{name: {name}, value: {within}}}"]
+
+
 def as_compose(file: Path, told: Mapping[str, Mapping[str, str]]) -> str:
     """Write the blocks for a compose file, which takes the secrets from ours."""
-    titles = {
-        "ldfi": "the service",
-        "services": "each service under test",
-        "edge": "the edge, the first service that a request reaches",
-    }
     lines = [f"# docker compose --env-file {shlex.quote(str(file))} up"]
-    for kind, title in titles.items():
+    for kind, title in _TITLES.items():
         lines += ["", f"# {title}", "environment:"]
         lines += ["  LDFI_HOST: 0.0.0.0"] if kind == "ldfi" else []
         lines += [f"  {name}: {json.dumps(value)}" for name, value in told[kind].items()]

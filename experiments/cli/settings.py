@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ldfi.experiments.domain.settings import SETTINGS
 from ldfi.experiments.errors import Invalid
 
 if TYPE_CHECKING:
@@ -58,14 +59,19 @@ def read(file: Path | None) -> dict[str, Any]:
 
 
 def checked(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the document; return it as the service takes it, without what was not set.
+    """Check the document; return it as the service takes it, without what was not set: settings
+    that people say beside the rest go into ``settings``.
 
     Raises Invalid, with every fault in it.
     """
     from pydantic import ValidationError
 
     try:
-        return model.model_validate(document).model_dump(mode="json", exclude_unset=True)
+        found = model.model_validate(document)
+        asked = found.model_dump(mode="json", exclude_unset=True, by_alias=True)
+        beside = {name: asked.pop(name) for name in SETTINGS if name in asked}
+        within = {**(asked.pop("settings", None) or {}), **beside}
+        return asked | ({"settings": within} if within else {})
     except ValidationError as error:
         faults = (f"\n  {_fault(model, item)}" for item in error.errors())
         raise Invalid(f"these settings cannot be used:{''.join(faults)}") from error

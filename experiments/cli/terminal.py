@@ -141,5 +141,5 @@ def show(document: Any, picture: RenderableType, *, as_json: bool) -> None:
 def show_page(page: dict[str, Any], picture: RenderableType, empty: str, *, as_json: bool) -> None:
     """Part of a list; where it goes on, that is said, and how to see more."""
     show(page, picture if page["items"] else empty, as_json=as_json)
-    if page["next"] is not None and not as_json:
+    if page["cursor"] is not None and not as_json:
         console(stderr=True).print(f"The first {len(page['items'])}; --limit or --all show more.")

@@ -28,7 +28,8 @@ _OF_NAMESPACE = re.compile(rf"{PREFIX}({PATTERN})\.[A-Za-z0-9_-]{{43}}", re.ASCI
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """What is known of a token. Times in Unix seconds; ``expires_at`` None: never."""
+    """What is known of a token. Times in Unix seconds; ``expires_at`` None: never;
+    ``expires_in``: how many seconds it was made for."""
 
     id: str
     name: str
@@ -36,6 +37,7 @@ class TokenEntry:
     created_by: str
     created_at: float
     expires_at: float | None
+    expires_in: float | None
     revoked: bool
 
     def valid(self, now: float) -> bool:
@@ -113,5 +115,6 @@ def entry_of(row: TokenRow) -> TokenEntry:
         created_by=row.created_by,
         created_at=row.created_at,
         expires_at=row.expires_at,
+        expires_in=None if row.expires_at is None else row.expires_at - row.created_at,
         revoked=row.revoked,
     )

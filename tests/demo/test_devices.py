@@ -7,6 +7,8 @@ import asyncio
 import json
 import random
 import re
+import sys
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -15,7 +17,8 @@ import pytest
 
 from ldfi.demo.devices import add_options, traffic
 from ldfi.demo.devices.fleet import Device, arrivals, ask, fleet
-from ldfi.demo.devices.judge import judge
+from ldfi.demo.devices.judge import PATIENCE, judge
+from ldfi.demo.devices.pace import LEAST, Pace
 from ldfi.demo.devices.report import MOST_KEPT, Metric, Reporter
 from ldfi.demo.devices.run import Crowd, Traffic
 
@@ -146,17 +149,17 @@ def test_a_refused_report_is_not_sent_again() -> None:
 @pytest.mark.parametrize(
     ("share", "capacity", "expected"),
     [
-        (None, 1.0, {"boot": 30.0, "play": 10.0}),
-        (0.5, 100.0, {"boot": 30.0, "play": 10.0}),
-        (0.5, 80.0, {"boot": 30.0, "play": 10.0}),
-        (0.5, 40.0, {"boot": 15.0, "play": 5.0}),
+        (None, 1.0, 1.0),
+        (0.5, 100.0, 1.0),
+        (0.5, 80.0, 1.0),
+        (0.5, 40.0, 0.5),
+        (0.5, 0.0, LEAST),  # nothing was answered in time, and may yet be
     ],
 )
 def test_no_more_is_asked_for_than_a_share_of_what_the_machine_serves(
-    share: float | None, capacity: float, expected: dict[str, float]
+    share: float | None, capacity: float, expected: float
 ) -> None:
-    paced = Traffic({"boot": 30.0, "play": 10.0}, share=share).paced(capacity)
-    assert paced == pytest.approx(expected)
+    assert Traffic({"boot": 30.0, "play": 10.0}, share=share).paced(capacity) == expected
 
 
 def test_what_the_machine_serves_is_measured() -> None:
@@ -173,6 +176,57 @@ def test_what_the_machine_serves_is_measured() -> None:
     # Six at a time, each a tenth of a second: sixty at most, and fewer beside other tests.
     assert 2 < capacity <= 63
     assert crowd.seen.keys() == {("boot", "success")}
+
+
+def test_less_is_asked_of_a_machine_that_answers_late_and_more_again_when_it_has_recovered() -> (
+    None
+):
+    pace = Pace()
+
+    def after(seconds: float, answers: int = 9) -> float:
+        for number in range(answers):
+            pace.saw(PATIENCE if number % 3 == 0 else seconds)  # of a third nobody answers
+        pace.look()
+        return pace.share
+
+    assert after(0.05) == 1.0
+    slowed = [after(2.0) for _ in range(3)]
+    assert slowed == sorted(slowed, reverse=True)
+    assert slowed[-1] < 0.3
+    assert pace.took == 2.0
+    assert after(0.4) == slowed[-1]  # neither late nor quick
+    assert after(2.0, answers=2) == slowed[-1]  # too few to say anything
+    assert min(after(2.5) for _ in range(30)) == LEAST
+    assert [after(0.05) for _ in range(60)][-1] == 1.0
+
+
+def test_a_slow_application_is_asked_less_and_that_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[Crowd.__module__], "LOOK_SECONDS", 0.2)
+
+    async def plenty(_: Crowd) -> float:
+        return 1000.0
+
+    monkeypatch.setattr(Crowd, "capacity", plenty)
+
+    async def slow(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(PATIENCE / 3)
+        return httpx.Response(200, json=HOME)
+
+    async def asked() -> None:
+        app = httpx.AsyncClient(transport=httpx.MockTransport(slow), base_url="http://app")
+        traffic = Traffic({"boot": 60.0}, devices=10, share=1.0)
+        crowd = Crowd(app, traffic, _reporter(lambda _: httpx.Response(202)))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(6.0):
+                await crowd.run()
+
+    asyncio.run(asked())
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert said[0] == {"asked": 60.0, "wanted": 60.0, "took": 0.0}
+    assert said[-1]["asked"] < 60.0
+    assert said[-1]["took"] >= PATIENCE / 3
 
 
 def test_rates_are_read_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

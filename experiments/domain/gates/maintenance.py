@@ -46,6 +46,11 @@ class Maintenance:
                 f"{self.down!r} holds an empty pattern; name what is down, or nothing for all"
             )
 
+    @property
+    def seconds(self) -> float:
+        """Say how long it was to stay open."""
+        return self.until - self.opened_at
+
     def active(self, now: float) -> bool:
         """Whether it is open."""
         end = self.until if self.closed_at is None else min(self.until, self.closed_at)

@@ -95,7 +95,7 @@ def test_links_lead_through_the_list_and_keep_its_filters(database: Database, ap
             seen.append(answer.json()["items"])
 
     assert [len(items) for items in seen] == [2, 2, 1]
-    assert answer.json()["next"] is None
+    assert answer.json()["cursor"] is None
 
 
 def test_what_is_added_meanwhile_moves_nothing(database: Database, app: FastAPI) -> None:
@@ -104,7 +104,7 @@ def test_what_is_added_meanwhile_moves_nothing(database: Database, app: FastAPI)
         first = client.get("/audit?limit=2").json()
         with database.change(0.0) as change:
             change.session.add(AuditRow(at=9.0, who="kim", what="new"))
-        second = client.get("/audit", params={"limit": 2, "cursor": first["next"]}).json()
+        second = client.get("/audit", params={"limit": 2, "cursor": first["cursor"]}).json()
 
     assert first["items"] + second["items"] == expected
 

@@ -56,7 +56,7 @@ def test_it_is_read_page_by_page(client: httpx.Client) -> None:
     window = {"since": whole["since"], "until": whole["until"], "limit": 1}
     first = client.get(PATH, params=window)
     assert first.links["next"]["url"]
-    following = client.get(PATH, params={**window, "cursor": first.json()["next"]})
+    following = client.get(PATH, params={**window, "cursor": first.json()["cursor"]})
     assert first.json()["experiments"] == whole["experiments"]
     found = [*first.json()["items"], *following.json()["items"]]
     assert [each["id"] for each in found] == [each["id"] for each in whole["items"][:2]]

@@ -178,7 +178,7 @@ def test_problems_in_words(answer: Any, kind: type[Exception], message: str) -> 
 def test_pages_are_followed_as_far_as_wanted(limit: int | None, asked: int) -> None:
     sizes = [1] if limit == 1 else [200, 200, 50]
     pages = [
-        {"items": list(range(size)), "next": f"c{index}" if index < 2 else None}
+        {"items": list(range(size)), "cursor": f"c{index}" if index < 2 else None}
         for index, size in enumerate(sizes)
     ]
     with serving(*pages) as server, connected(server.url, TOKEN) as client:

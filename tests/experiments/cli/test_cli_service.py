@@ -153,7 +153,7 @@ def test_a_campaign_is_listed_and_shown(at: At, campaign: tuple[dict[str, Any], 
     listed = at.json("campaign", "list", "--state", "finished", "--all")
 
     assert identity in [each["id"] for each in listed["items"]]
-    assert listed["next"] is None
+    assert listed["cursor"] is None
     assert "nothing left to try" in at("campaign", "show", identity)
     assert at.json("campaign", "show", identity)["id"] == identity
     assert at.json("campaign", "watch", identity, code=1)["state"] == "finished"
@@ -188,7 +188,7 @@ def test_lists_end_at_their_limit_and_say_so(at: At, campaign: tuple[dict[str, A
     page = at.json(*words)
 
     assert len(page["items"]) == 2
-    assert page["next"]
+    assert page["cursor"]
     assert page["items"][0]["id"] in done.stdout
     assert "--all" in done.stderr
     everything = at.json("campaign", "experiments", campaign[0]["id"], "--all")

@@ -56,7 +56,7 @@ def test_pairs_are_json_where_they_can_be() -> None:
 
 
 def test_only_what_was_set_is_sent_so_the_service_keeps_its_defaults() -> None:
-    assert checked(NewCampaign, {"max_size": 1}) == {"max_size": 1}
+    assert checked(NewCampaign, {"max_size": 1}) == {"settings": {"max_size": 1}}
 
 
 def test_every_fault_in_the_settings_is_named_at_once() -> None:

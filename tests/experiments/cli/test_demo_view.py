@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,8 @@ import pytest
 from ldfi.demo import repairs
 from ldfi.experiments.cli import demo
 from ldfi.experiments.cli.client import Client
-from ldfi.experiments.cli.demo_view import Machine, traffic_so_far, why_not_done
+from ldfi.experiments.cli.demo_pace import Asking, DevicesHeard, fitting, rates
+from ldfi.experiments.cli.demo_view import Machine, slowed, traffic_so_far, why_not_done
 from ldfi.experiments.cli.processes import Processes
 from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.errors import ExperimentsError, Invalid
@@ -71,21 +73,24 @@ def test_logs_stay_where_the_demo_fails_and_nowhere_else(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
-    def kept(error: type[BaseException] | None) -> bool:
+    def kept(error: type[BaseException] | None, *, differs: bool = False) -> bool:
         folders: list[Path] = []
         try:
             with demo._folder(console()) as folder:
-                folders.append(folder)
-                (folder / "ldfi.log").write_text("it went wrong")
+                folders.append(folder.path)
+                (folder.path / "ldfi.log").write_text("it went wrong")
+                folder.wanted = differs
                 if error is not None:
                     raise error
-        except (ExperimentsError, KeyboardInterrupt):
+        except (ExperimentsError, RuntimeError, KeyboardInterrupt):
             pass
         return folders[0].exists() and str(folders[0]) in capsys.readouterr().out
 
     assert kept(ExperimentsError)
+    assert kept(RuntimeError)
     assert not kept(KeyboardInterrupt)
     assert not kept(None)
+    assert kept(None, differs=True)
 
 
 class Service:
@@ -106,7 +111,7 @@ class Service:
         return self._campaign("running" if self.looks else "finished")
 
     def page(self, path: str, limit: int | None) -> dict[str, Any]:
-        return {"items": [], "next": None}
+        return {"items": [], "cursor": None}
 
     def _campaign(self, state: str) -> dict[str, Any]:
         return {"id": "c", "state": state, "waiting": "", "not_yet": {}, "classes": []}
@@ -128,6 +133,47 @@ def test_what_is_waited_for_is_said_at_once(
 def test_a_demo_that_gives_up_says_the_measured_reason(tmp_path: Path) -> None:
     with pytest.raises(ExperimentsError, match="seen 636, went well 0, needed 60 of a class"):
         waited(99, 0.5, tmp_path)
+
+
+SLOW = Asking(asked=10.4, wanted=104.0, took=1.31)
+
+
+def test_fewer_devices_are_said_with_what_was_measured() -> None:
+    assert slowed(SLOW, BUSY) == (
+        "This machine is too slow (load 18.2 on 2 cores), going on with fewer devices: "
+        "10.4 of 104 requests a second, half of them answered within 1.3 s."
+    )
+    assert slowed(Asking(100.0, 104.0), BUSY) == ""
+    assert slowed(None, BUSY) == ""
+    assert "going on with fewer devices" in traffic_so_far([], status(636, 0), 60, BUSY, SLOW)
+
+
+def test_a_demo_that_gives_up_says_what_it_found_and_how_few_requests_there_were() -> None:
+    found = {"name": "GET /play", "waiting": "", "open": 2, "findings": [["refused@license"]]}
+    campaign = {"state": "running", "waiting": "", "not_yet": {}, "classes": [found]}
+
+    said = why_not_done(campaign, "", BUSY, SLOW)
+
+    assert "Found on GET /play: refused@license" in said
+    assert "10.4 of 104 requests a second" in said
+
+
+def test_where_there_are_fewer_requests_more_of_them_are_treated() -> None:
+    asked = {"treatment": 0.1, "window": 45.0}
+    assert fitting(asked, None) == fitting(asked, Asking(104.0, 104.0)) == asked
+    assert fitting(asked, Asking(52.0, 104.0)) == {"treatment": 0.2, "window": 45.0}
+    assert fitting(asked, SLOW)["treatment"] == 0.3
+
+
+def test_what_the_devices_say_is_heard_to_its_end() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stream, os.fdopen(writing, "w") as said:
+        heard = DevicesHeard(stream)
+        assert heard.first(0.01) is None
+        said.write('{"asked": 10.4, "wanted": 104.0, "took": 1.31}\n')
+        said.flush()
+        assert heard.first(20) == SLOW
+    assert rates(104.0) == "boot=52,play=26,search=26"
 
 
 def test_what_was_repaired_from_the_start_is_not_looked_for() -> None:

@@ -20,6 +20,7 @@ from ldfi.experiments.cli.diagnosis import (
     of_status,
     of_traces,
 )
+from ldfi.experiments.cli.probe import SLOW, Probe, of_first, of_second
 from ldfi.testing.serving import served
 from tests.experiments.applications import GIVEN, service
 from tests.experiments.cli.test_cli import ldfi
@@ -162,3 +163,58 @@ def test_a_new_service_lacks_nearly_everything(tmp_path: Path) -> None:
             assert f"mend token: its role is {role}" in told or role in {"admin", "operator"}
             assert "→ " in told
         assert asked("x" * 20, keys="")[0] == 2
+
+
+SEEN: dict[str, Any] = {
+    "calls": [{"call": "api>http:GET:a/", "calls": [{"call": "a>db:SELECT:shop/x"}]}],
+    "would_fire": ["error@api>http:GET:a/", "error@a>db:SELECT:shop/x"],
+}
+CALLED = ["api>http:GET:a/", "a>db:SELECT:shop/x"]
+
+
+@pytest.mark.parametrize(
+    ("probe", "about", "advice"),
+    [
+        (Probe(None, "connection refused"), {"request"}, "is it up"),
+        (Probe(502), {"request", "its trace"}, "OTEL_EXPORTER_OTLP_PROTOCOL"),
+        (Probe(200, spans=0), {"its trace"}, "OTEL_EXPORTER_OTLP_PROTOCOL"),
+        (Probe(200, spans=40), {"its trace"}, "FIT_KEYS"),
+        (Probe(200, seen=SEEN, after=SLOW + 1), {"its trace"}, "OTEL_BSP_SCHEDULE_DELAY"),
+        (Probe(200, seen=SEEN, after=0.6), set(), ""),
+    ],
+)
+def test_a_request_says_where_it_is_lost(probe: Probe, about: set[str], advice: str) -> None:
+    found = list(of_first("http://shop/", probe))
+    assert ill(found) == about
+    assert advice in " ".join(each.advice for each in found)
+
+
+def test_calls_that_nobody_can_make_fail_are_named_with_their_service() -> None:
+    (fine,) = of_second(CALLED, Probe(200, seen=SEEN))
+    assert fine.well is True
+
+    (some,) = of_second(CALLED, Probe(200, seen={**SEEN, "would_fire": [f"error@{CALLED[0]}"]}))
+    assert some.well is None
+    assert "1 of 2" in some.said
+    assert CALLED[1] in some.said
+    assert some.advice.startswith("a: ")
+
+    (none,) = of_second(CALLED, Probe(200, seen={**SEEN, "would_fire": []}))
+    assert none.well is False
+    assert none.advice.startswith("a, api: ")
+    assert [each.well for each in of_second([], Probe(200, seen=SEEN))] == [False]
+    gone = of_second(CALLED, Probe(200, seen={"calls": [], "would_fire": []}))
+    assert "made to fail" in next(gone).said
+
+
+def test_without_a_key_nothing_is_sent(tmp_path: Path) -> None:
+    with served(service(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")) as url:
+        asked = {"LDFI_URL": url, "LDFI_TOKEN": GIVEN["operator"], "FIT_KEYS": ""}
+        done = ldfi("doctor", "--json", "--target", "http://127.0.0.1:1/", **asked)
+        found = {each["about"]: each for each in json.loads(done.stdout)}
+        assert "no key" in found["request"]["said"]
+
+        done = ldfi("doctor", "--json", "--target", url, **asked | {"FIT_KEYS": f"k7:{'s' * 20}"})
+        found = {each["about"]: each for each in json.loads(done.stdout)}
+        assert "answers" in found["request"]["said"]
+        assert found["its trace"]["well"] is False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 from pathlib import Path
@@ -15,6 +16,7 @@ from ldfi.experiments.cli import init
 from ldfi.experiments.errors import Conflict, Invalid
 from ldfi.experiments.process.tokens import ROLES, Tokens
 from ldfi.fit.keys import Keys
+from tests.docs.test_site import DOCS
 from tests.experiments.cli.test_cli import ldfi
 
 
@@ -90,7 +92,7 @@ def test_only_its_owner_can_read_it_and_it_is_never_overwritten_unasked(tmp_path
     assert ldfi("init", "--file", str(file), "--force").returncode == 0
     assert not set(first.splitlines()[:3]) & set(file.read_text().splitlines())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert list(tmp_path.iterdir()) == [file]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / init.NAMES, file]
 
 
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
         init.write(tmp_path / "no" / "ldfi.env", "secret", force=True)
 
 
-@pytest.mark.parametrize("words", [(), ("--for", "compose"), ("--json",)])
+@pytest.mark.parametrize("words", [(), ("--for", "compose"), ("--for", "kubernetes"), ("--json",)])
 def test_what_is_printed_holds_no_secret(tmp_path: Path, words: tuple[str, ...]) -> None:
     file = tmp_path / "ldfi.env"
     done = ldfi("init", "--file", str(file), *words)
@@ -142,6 +144,38 @@ def test_compose_reads_what_is_printed_for_it(tmp_path: Path) -> None:
     assert each["OTEL_EXPORTER_OTLP_ENDPOINT"] == edge["LDFI_URL"] == "http://ldfi:8600"
     assert edge["LDFI_TOKEN"] == "${EDGE_TOKEN}"
     assert "LDFI_TOKEN" not in each
+
+
+def test_kubernetes_takes_the_secrets_from_a_secret_made_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "x.env"
+    printed = ldfi("init", "--file", str(file), "--for", "kubernetes").stdout
+    assert f"kubectl create secret generic ldfi --from-env-file {file}" in printed
+    service, each, edge = (
+        yaml.safe_load(part.partition("\n#")[0]) for part in printed.split("\nenv:\n")[1:]
+    )
+    known = values(file)
+    for block in (service, each, edge):
+        names = [variable["name"] for variable in block]
+        assert len(set(names)) == len(names)
+        for number, variable in enumerate(block):
+            if "valueFrom" in variable:
+                assert variable["valueFrom"]["secretKeyRef"]["name"] == "ldfi"
+                assert variable["valueFrom"]["secretKeyRef"]["key"] in known
+            else:  # the kubelet knows what stands above
+                used = re.findall(r"\$\((\w+)\)", variable["value"])
+                assert set(used) <= set(names[:number])
+                assert "${" not in variable["value"]
+    assert {"name": "LDFI_URL", "value": "http://ldfi:8600"} in edge
+    assert "LDFI_TOKEN" not in [variable["name"] for variable in each]
+
+
+def test_each_framework_has_its_line(tmp_path: Path) -> None:
+    printed = ldfi("init", "--file", str(tmp_path / "x.env")).stdout
+    for line in (*init.STARTED.values(), *init.WRAPPED.values()):
+        assert f": {line}\n" in printed
+    pages = "".join(page.read_text("utf-8") for page in (DOCS / "howto").glob("*.md"))
+    for word in ("EdgeMiddleware(", "WSGIEdgeMiddleware(", "--import ldfi-fit/register"):
+        assert word in pages
 
 
 def test_an_address_that_a_shell_would_misread_is_refused(tmp_path: Path) -> None:
