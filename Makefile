@@ -20,7 +20,7 @@ AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unr
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
-.PHONY: demo analyze stack containers test soak soak-properties soak-streams soak-stack check go node java native polyglot grafana screenshots \
+.PHONY: demo analyze stack containers test soak soak-properties soak-streams soak-stack soak-siege check go node java java-bench native polyglot petstore grafana screenshots \
 	audit docs format lock dist clean help
 
 help:            ## list the targets
@@ -54,6 +54,9 @@ soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each
 soak-stack: $(VENV)/.dev  ## kill each part of the whole stack 30 times (half an hour or so)
 	$(BIN)/python -m tests.experiments.streams.soak $(ARGS)
 
+soak-siege: $(VENV)/.dev ## attack the service in every way while somebody halts it (as root; half an hour or so)
+	$(BIN)/python -m tests.experiments.crash.besiege $(ARGS)
+
 check: $(VENV)/.dev $(VENV)/.audit ## lint, types, the arrows between rooms, known vulnerabilities
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -67,11 +70,17 @@ go:              ## vet, check and test the Go module (needs Go; fuzzes for FUZZ
 node:            ## test the Node package with the libraries that it injects into (needs Node)
 	.ci/node
 
-java:            ## build and test the extension of OpenTelemetry's Java agent (needs a JDK and Maven)
-	.ci/java
+java: | $(BIN)/python ## build and test the extension of OpenTelemetry's Java agent (needs a JDK and Maven)
+	PYTHON=$(BIN)/python .ci/java
+
+java-bench:      ## measure what the gate of the extension for Java costs a call (ARGS=-Donly=unarmed: a part)
+	mvn --batch-mode --quiet --file fit/java/pom.xml -Pbench process-test-classes $(ARGS)
 
 polyglot: $(VENV)/.dev ## a campaign on Python, Go and Node, Envoy and a proxy between them (needs Go and Node)
 	$(BIN)/python examples/polyglot/campaign.py $(ARGS)
+
+petstore: $(VENV)/.dev ## a campaign on four Spring Boot services, and then they are killed (needs a JDK, Maven, PostgreSQL)
+	$(BIN)/python examples/petstore/campaign.py $(ARGS)
 
 native: $(VENV)/.dev ## check, build and install the decoder in Rust (needs cargo; fuzzes for FUZZ=2 seconds)
 	PYTHON=$(BIN)/python .ci/native

@@ -60,7 +60,9 @@ def prune_all(database: Database, now: float) -> dict[str, float]:
     times.append(time.perf_counter())
     bygone.prune(database, now - days("keep_experiments_days"), now, "ldfi prune")
     times.append(time.perf_counter())
-    parts = ("what is old", "lessons", "records of runs", "experiments")
+    database.shrink()
+    times.append(time.perf_counter())
+    parts = ("what is old", "lessons", "records of runs", "experiments", "free pages")
     return {name: end - begin for name, (begin, end) in zip(parts, pairwise(times), strict=True)}
 
 

@@ -69,16 +69,24 @@ PROGRAMS: Final = ("/api/", "/v1/")
 
 def install(app: FastAPI) -> None:
     """Serve the pages beside the API: found by the service as an entry point ``ldfi.pages``."""
-    app.state.sessions = Sessions(
-        app.state.member_key, secure=(app.state.public_url or "").startswith("https://")
-    )
-    app.state.login_path = partial(login.login_path, app.state.sessions)  # for whoever starts us
-    app.state.evidence_kept = EvidenceKept()
-    app.state.day_kept = DayKept()
+    _begin(app)
+    app.state.of_each.append(_begin)
     for router in ROUTERS:
         app.include_router(router)
     app.mount(PREFIX, Assets(), name="static")
     _have_missing_pages(app)
+
+
+def _begin(app: FastAPI) -> None:
+    """Put into the state of a namespace's application what the pages keep."""
+    app.state.sessions = Sessions(
+        app.state.member_key,
+        secure=(app.state.public_url or "").startswith("https://"),
+        namespace=app.state.namespace,
+    )
+    app.state.login_path = partial(login.login_path, app.state.sessions)  # for whoever starts us
+    app.state.evidence_kept = EvidenceKept()
+    app.state.day_kept = DayKept()
 
 
 def _have_missing_pages(app: FastAPI) -> None:

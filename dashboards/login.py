@@ -14,9 +14,11 @@ from ldfi.dashboards.render import rendered
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.sessions import Sessions, sessions
 from ldfi.experiments.api.auth import Viewer, recognise
+from ldfi.experiments.api.by_namespace import PARAMETER
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.process.tokens import Caller
+from ldfi.experiments.store.tokens import namespace_in
 
 router = APIRouter(route_class=PageRoute)
 api = APIRouter(prefix="/api/v1", route_class=GuardedRoute, include_in_schema=False)
@@ -30,7 +32,8 @@ async def make_link(request: Request, caller: Viewer) -> dict[str, str]:
 
 def login_path(sessions: Sessions, who: str) -> str:
     """Make a path on which one browser can log in, once and soon, as who holds this token."""
-    return f"/login?{urlencode({'link': sessions.link(who)})}"
+    of_namespace = {PARAMETER: sessions.namespace} if sessions.namespace else {}
+    return f"/login?{urlencode({'link': sessions.link(who), **of_namespace})}"
 
 
 @router.get("/login")
@@ -57,6 +60,10 @@ async def log_in(request: Request, form: Submitted) -> Response:
         if who is None:
             return _form(request, to, "This link is used or old. `ldfi open` makes another.")
         return _begun(request, to, who)
+    elsewhere = namespace_in(form.text("token"))
+    if elsewhere is not None and elsewhere != sessions(request).namespace:
+        query = urlencode({PARAMETER: elsewhere, "next": ours(to)})
+        return RedirectResponse(f"/login?{query}", status_code=303)
     try:
         caller: Caller = await recognise(request, form.text("token"))
     except Problem as problem:

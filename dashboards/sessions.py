@@ -24,13 +24,14 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.concurrency import run_in_threadpool
 
 from ldfi.experiments.api import auth
+from ldfi.experiments.api.by_namespace import SESSION, marked
 from ldfi.experiments.process.tokens import Caller, Tokens
 
 LASTS: Final = 12 * 3600
 LINK_LASTS: Final = 600
 """Seconds for which a link to log in with is good, once."""
 
-COOKIE: Final = "ldfi_session"
+COOKIE: Final = SESSION
 CSRF_FIELD: Final = "csrf"
 CSRF_HEADER: Final = "X-CSRF-Token"
 
@@ -49,11 +50,13 @@ class Session:
 
 class Sessions:
     """Makes and reads the cookies of one application. ``key``: its secret. ``secure``: people
-    reach it over TLS, whatever the connection that a proxy hands on says."""
+    reach it over TLS, whatever the connection that a proxy hands on says. ``namespace``: whose
+    application it is, empty for the default one: no other can read its cookies."""
 
-    def __init__(self, key: bytes, *, secure: bool = False) -> None:
+    def __init__(self, key: bytes, *, secure: bool = False, namespace: str = "") -> None:
+        self.namespace = namespace
         self._secure = secure
-        self._key = hmac.digest(key, b"dashboards: sessions", "sha256")
+        self._key = hmac.digest(key, f"dashboards: {marked(namespace)}sessions".encode(), "sha256")
         self._signer = URLSafeTimedSerializer(
             self._key, salt=COOKIE, signer_kwargs={"digest_method": hashlib.sha256}
         )
@@ -67,7 +70,7 @@ class Sessions:
         number = secrets.token_urlsafe(16)
         response.set_cookie(
             COOKIE,
-            self.signed(who, number),
+            marked(self.namespace) + self.signed(who, number),
             max_age=LASTS,
             httponly=True,
             samesite="strict",
@@ -82,8 +85,9 @@ class Sessions:
 
     def of(self, request: Request) -> Session | None:
         """Find the session of a request; None where there is none, or it is over, or forged."""
+        text = request.cookies.get(COOKIE, "").removeprefix(marked(self.namespace))
         try:
-            who, number = self._signer.loads(request.cookies.get(COOKIE, ""), max_age=LASTS)
+            who, number = self._signer.loads(text, max_age=LASTS)
         except (BadData, ValueError, TypeError):
             return None
         return None if number in self._over else self._session(who, number)

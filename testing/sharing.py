@@ -14,6 +14,7 @@ Requests that share something are not independent: what is done to one is felt b
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -36,13 +37,16 @@ class Breaker:
     _until: float = 0.0
     _failed: deque[float] = field(default_factory=deque)
 
-    def call(self, request: Caller, point: str) -> None:
-        """Call ``point`` unless it is open. Raises CallFailed, or Unserved where it is open."""
+    def call(
+        self, request: Caller, point: str, does: Callable[[Caller], object] | None = None
+    ) -> None:
+        """Call ``point``, which then ``does`` something, unless it is open. Raises CallFailed, or
+        Unserved where it is open."""
         now = request.now
         if now < self._until:
             raise (Unserved if self.fatal else CallFailed)(point)
         try:
-            request.call(point)
+            request.call(point, does)
         except CallFailed:
             self._failed.append(now)
             while self._failed[0] < now - self.seconds:

@@ -148,10 +148,15 @@ class Server:
 
 
 @contextmanager
-def running(killable: bool = False) -> Iterator[Server]:
-    """Run a server for as long as the block lasts. Raises Missing."""
+def running(killable: bool = False, within: Path | None = None) -> Iterator[Server]:
+    """Run a server for as long as the block lasts, in a folder of its own. Raises Missing.
+
+    ``within``: where that folder is; the path of a socket may have about a hundred characters.
+    """
     binaries = installed()
     folder = Path(tempfile.mkdtemp(prefix="ldfi-pg-", dir="/tmp"))
+    if within is not None:
+        folder = Path(shutil.move(folder, within))
     server = Server(binaries, folder, killable)
     try:
         server.prepare()

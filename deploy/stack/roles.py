@@ -28,11 +28,13 @@ START_SECONDS: Final = 180.0
 
 @dataclass
 class Roles:
-    """``environment``: the variables that all of them are given."""
+    """``environment``: the variables that all of them are given. ``doors``: where some listen for
+    halts alone."""
 
     processes: Processes
     environment: Mapping[str, str]
     ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in ROLES})
+    doors: dict[str, int] = field(default_factory=lambda: {"api": free_port()})
 
     def url(self, name: str) -> str:
         """Tell where this one listens."""
@@ -40,6 +42,7 @@ class Roles:
 
     def start(self, name: str) -> None:
         """Start it; :meth:`ready` waits for it."""
+        door = {"LDFI_HALT_PORT": f"{self.doors[name]}"} if name in self.doors else {}
         self.processes.start(
             name,
             [
@@ -47,7 +50,7 @@ class Roles:
                 *("--role", ROLES[name]),
                 *("--port", f"{self.ports[name]}"),
             ],
-            {**self.environment, "LDFI_ADVERTISE_URL": self.url(name)},
+            {**self.environment, **door, "LDFI_ADVERTISE_URL": self.url(name)},
         )
 
     def ready(self, name: str) -> None:

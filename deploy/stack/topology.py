@@ -65,17 +65,22 @@ def missing() -> list[str]:
 
 @contextmanager
 def running(
-    folder: Path, options: Mapping[str, str], say: Say = lambda _line: None, prefix: str = "ldfi"
+    folder: Path,
+    options: Mapping[str, str],
+    say: Say = lambda _line: None,
+    prefix: str = "ldfi",
+    disk: Path | None = None,
 ) -> Iterator[Stack]:
     """Run all of it, ready, for as long as the block lasts; logs go to ``folder``.
 
-    ``options``: variables of the service; where things are is added to them. Raises Missing.
+    ``options``: variables of the service; where things are is added to them. ``disk``: where
+    PostgreSQL writes. Raises Missing.
     """
     with ExitStack() as stack:
         began = time.monotonic()
         broker = stack.enter_context(kafka.running())
         say(f"Kafka {kafka.VERSION} at {broker.address}, {_since(began)}")
-        server = stack.enter_context(postgresql.running(killable=True))
+        server = stack.enter_context(postgresql.running(killable=True, within=disk))
         database = server.url(server.create())
         say(f"PostgreSQL at {server.folder}, {_since(began)}")
         topics = Topics(prefix)

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,7 @@ from typing import Any, Final
 
 import httpx
 import polyglot
+from together import Names, Say, explored, free, in_order, killed, watching
 
 from ldfi.experiments.cli.checked import Demand, check_all
 from ldfi.experiments.cli.client import Client
@@ -37,7 +38,6 @@ VISITORS: Final = 6
 APART: Final = 0.15
 """Seconds between an answer and the same visitor's next request."""
 DEVICES: Final = 2000
-LIMIT_SECONDS: Final = 600.0
 SIZE: Final = 2
 CAMPAIGN: Final = {
     "max_size": SIZE,
@@ -55,10 +55,6 @@ CAMPAIGN: Final = {
     "settle": 1.0,
     "rechecks": 0,  # what is planted is certain; on live traffic much is tried twice
 }
-
-Names = frozenset[str]
-"""Of services that fail together."""
-Say = Callable[[str], None]
 
 
 class Visitors:
@@ -106,7 +102,7 @@ def standing(folder: Path) -> Iterator[Shop]:
     """Start everything, with logs and state in ``folder``, and stop it in the end."""
     keys = SharedKeys(f"polyglot:{secrets.token_hex(16)}")
     there = polyglot.parts()
-    first = polyglot.free(len(polyglot.LISTENING) + 1)
+    first = free(len(polyglot.LISTENING) + 1)
     port = first + len(polyglot.LISTENING)
     url, operator, edge = f"http://127.0.0.1:{port}", *(secrets.token_urlsafe(24) for _ in "oe")
     told = environment.variables(keys, url)
@@ -114,46 +110,13 @@ def standing(folder: Path) -> Iterator[Shop]:
     running = Services(told, folder, seconds=120)
     try:
         tokens = f"operator:{operator},edge:{edge},ingest:{keys.token}"
-        running.start(watching(port, folder, tokens))
+        running.start(watching(port, folder, tokens, {"LDFI_OUTCOMES": "root"}))
         every = polyglot.services(first, there)
         running.start(*every)
         planted = frozenset(map(frozenset, polyglot.planted(there)))
         yield Shop(running, every, Client(url, operator), planted)
     finally:
         running.close()
-
-
-def watching(port: int, folder: Path, tokens: str) -> Service:
-    """Declare the service that runs the campaign. It believes what the root spans say."""
-    words = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--port", str(port)]
-    words += ["--database", str(folder / "ldfi.sqlite3")]
-    told = {
-        "LDFI_TOKENS": tokens,
-        "LDFI_OUTCOMES": "root",
-        "LDFI_EXPORT_INTERVAL": str(environment.AT_ONCE),
-        "LDFI_QUIET": "0.5",
-        "LDFI_MEMBERS_PER_HOUR": "100000",
-        "LDFI_MEMBERS_PER_DAY": "100000",
-        "OTEL_SDK_DISABLED": "true",  # requests to this service are none of the shop's
-    }
-    return Service("ldfi", words, port, "/readyz", told)
-
-
-def explored(client: Client, say: Say) -> dict[str, Any]:
-    """Run one campaign to its end. Raises TimeoutError."""
-    campaign: dict[str, Any] = client.post("/campaigns", CAMPAIGN)
-    end, said = time.monotonic() + LIMIT_SECONDS, set[str]()
-    while campaign["state"] == "running":
-        if time.monotonic() > end:
-            raise TimeoutError(f"the campaign is not done after {LIMIT_SECONDS:.0f} s")
-        time.sleep(0.5)
-        campaign = client.get(f"/campaigns/{campaign['id']}")
-        tried = client.page(f"/campaigns/{campaign['id']}/experiments", None)["items"]
-        for each in tried:
-            if each["ended_at"] and each["id"] not in said:
-                say(f"{each['verdict'] or each['state']:12} {', '.join(each['hypothesis'])}")
-                said.add(each["id"])
-    return campaign
 
 
 def proved(certificates: Sequence[Mapping[str, Any]]) -> set[Names]:
@@ -167,7 +130,7 @@ def proved(certificates: Sequence[Mapping[str, Any]]) -> set[Names]:
     }
 
 
-def killed(shop: Shop, say: Say) -> dict[Names, bool]:
+def deaths(shop: Shop, say: Say) -> dict[Names, bool]:
     """Kill every service and store behind the page, and what is planted together; tell for each
     whether the page survives it."""
     there = {each.name for each in shop.every}
@@ -175,7 +138,7 @@ def killed(shop: Shop, say: Say) -> dict[Names, bool]:
     sets += [each for each in sorted(shop.planted, key=sorted) if len(each) > 1]
     found = {}
     for names in sets:
-        with polyglot.killed(shop.running, shop.every, names):
+        with killed(shop.running, shop.every, names):
             found[names] = polyglot.shows(shop.every)
         say(f"{'survived' if found[names] else 'broken':12} {' and '.join(sorted(names))} killed")
     return found
@@ -185,28 +148,28 @@ def result(shop: Shop, folder: Path, say: Say) -> dict[str, Any]:
     """Explore the page, check what came of it, and hold it against killing services for real."""
     with Visitors(shop.page):
         began = time.monotonic()
-        campaign = explored(shop.client, say)
+        campaign = explored(shop.client, CAMPAIGN, say)
         seconds = time.monotonic() - began
     certificates = shop.client.get(f"/campaigns/{campaign['id']}/certificates")
     written = folder / "certificates.json"
     written.write_text(json.dumps(certificates), encoding="utf-8")
     (checked,) = check_all(written, Demand(complete=True, max_size=SIZE))
     findings = {frozenset(f) for each in campaign["classes"] for f in each["findings"]}
-    deaths = killed(shop, say)
+    died = deaths(shop, say)
     wrong = [
         names
-        for names, survived in deaths.items()
+        for names, survived in died.items()
         if survived is any(each <= names for each in shop.planted)
     ]
     return {
-        "planted": _sorted(shop.planted),
-        "found": _sorted(polyglot.broken(shop.every, faults) for faults in findings),
-        "findings": _sorted(findings),
-        "not proved": _sorted(findings - proved(certificates)),
+        "planted": in_order(shop.planted),
+        "found": in_order(polyglot.broken(shop.every, faults) for faults in findings),
+        "findings": in_order(findings),
+        "not proved": in_order(findings - proved(certificates)),
         "certificate": checked.verdict,
         "reasons": list(checked.reasons),
-        "killed": len(deaths),
-        "killing says otherwise of": _sorted(wrong),
+        "killed": len(died),
+        "killing says otherwise of": in_order(wrong),
         "experiments": campaign["experiments"],
         "exposed": campaign["exposed_members"],
         "hurt": campaign["failed_members"],
@@ -222,10 +185,6 @@ def agrees(told: Mapping[str, Any]) -> bool:
         and not told["not proved"]
         and not told["killing says otherwise of"]
     )
-
-
-def _sorted(sets: Iterable[Iterable[str]]) -> list[list[str]]:
-    return sorted(sorted(each) for each in sets)
 
 
 def main() -> int:

@@ -12,11 +12,9 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from ldfi.experiments.elsewhere.services import Service, Services
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
+sys.path.append(str(HERE.parent))  # together.py
 KEPT = HERE / ".ldfi"
 BINARIES = KEPT / "bin"
 FIRST_PORT = int(os.environ.get("POLYGLOT_PORT", "8740"))
@@ -128,15 +127,6 @@ def services(first_port: int = FIRST_PORT, there: Collection[str] | None = None)
     ]
 
 
-def free(many: int) -> int:
-    """Find the first of so many ports in a row that nobody uses. Raises RuntimeError."""
-    for first in range(21_000, 30_000, many):
-        with socket.socket() as probe:
-            if all(probe.connect_ex(("127.0.0.1", first + i)) for i in range(many)):
-                return first
-    raise RuntimeError(f"there are no {many} free ports in a row")
-
-
 def entrance(name: str) -> str:
     """Name who listens where the callers of a service look for it."""
     return f"before-{name}" if name in BEFORE else name
@@ -199,19 +189,6 @@ def mesh(ports: dict[str, int]) -> list[Service]:
 def shows(every: Sequence[Service]) -> bool:
     """Tell whether the page is there."""
     return httpx.get(f"{every[0].url}{PATH}", trust_env=False, timeout=30).is_success
-
-
-@contextmanager
-def killed(running: Services, every: Sequence[Service], names: Collection[str]) -> Iterator[None]:
-    """Kill services for real, and start them again in the end."""
-    for name in names:
-        process = running.process(name)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    try:
-        yield
-    finally:
-        running.start(*(each for each in every if each.name in names))
 
 
 def broken(every: Sequence[Service], faults: Iterable[str]) -> frozenset[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, Final, Literal
 
@@ -22,9 +23,11 @@ from ldfi.experiments.api import (
     findings,
     forecast,
     heads,
+    houses,
     ids,
     ingest,
     metrics,
+    namespaces,
     openapi,
     problems,
     replay_runs,
@@ -33,23 +36,20 @@ from ldfi.experiments.api import (
     tokens,
     was_it_us,
 )
-from ldfi.experiments.api.decoding import Decoding
+from ldfi.experiments.api.by_namespace import ByNamespace
 from ldfi.experiments.api.forward import Forwarder
 from ldfi.experiments.api.halt_door import HaltDoor
-from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.api.houses import Houses
 from ldfi.experiments.api.request_ids import NameRequests
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.process.candidate import Candidate
 from ldfi.experiments.process.election import FileLock, election_of
-from ldfi.experiments.process.ingest import Ingest, worker_of
-from ldfi.experiments.process.leader import note_end
-from ldfi.experiments.process.relay import EdgeRelay
+from ldfi.experiments.process.post import Post
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.store import Database
-from ldfi.experiments.streams.door import Door
-from ldfi.experiments.telemetry import clock, instruments
+from ldfi.experiments.telemetry import clock
 
 ROUTERS: tuple[APIRouter, ...] = (
     ingest.router,
@@ -67,6 +67,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     events.router,
     ids.router,
     tokens.router,
+    namespaces.router,
     metrics.router,
 )
 
@@ -108,17 +109,11 @@ def create_app(service: Service) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},  # ours: tracing.py
     )
     app.add_middleware(metrics.CountRequests)
-    app.state.tokens = service.tokens
-    app.state.member_key = service.member_key
-    app.state.trace_url, app.state.public_url = service.trace_url, service.public_url
-    app.state.limits = service.limits
-    app.state.owners, app.state.called = service.owners, service.called
-    app.state.engine = app.state.door = app.state.ingest = None
-    app.state.rate_limiter = RateLimiter()
-    app.state.streams = set()
-    app.state.counts_outcomes = service.prometheus is not None
+    houses.begin(app, service)
+    app.state.houses, app.state.of_each = None, []
     problems.install(app)
     app.add_middleware(NameRequests)
+    app.add_middleware(ByNamespace, find=partial(_house, app))
     openapi.install(app, (*ROUTERS, *_about(app)))
     for pages in entry_points(group=PAGES):
         pages.load()(app)
@@ -133,60 +128,42 @@ def _make_routes(app: FastAPI) -> None:
         route.matches({**asked})
 
 
+def _house(app: FastAPI, name: str) -> FastAPI | None:
+    """Find the application of another namespace than the default one."""
+    known: Houses | None = app.state.houses
+    return None if known is None else known.get(name)
+
+
 async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     """Begin everything that this process does; it ends in the opposite order, with the stack."""
     database = Database(service.database, service.keys)
     stack.callback(database.close)
-    instruments.time_transactions(database.engine)
-    app.state.decoding = Decoding()
-    service.tokens.database = app.state.database = database
-    app.state.forwarder = Forwarder(database)
-    stack.push_async_callback(app.state.forwarder.close)
-    relay = app.state.relay = EdgeRelay(app.state.forwarder.leader, service.lease)
-    stack.push_async_callback(relay.close)
-    _beside(stack, relay.run())
+    service.tokens.database = database
+    known = app.state.houses = Houses(app, service, database)
+    stack.push_async_callback(known.close)
+    houses.furnish(app, service, database, stack)
+    if service.halt_at is not None:
+        known.door = HaltDoor(
+            service.halt_at, service.tokens, database, lambda: app.state.engine, app.state.relay
+        )
+        app.state.halt_door = known.door
+        stack.callback(app.state.halt_door.close)
     if service.role != "api":
         await _stand(app, service, stack)
-    if service.halt_at is not None:
-        app.state.halt_door = HaltDoor(
-            service.halt_at, service.tokens, database, lambda: app.state.engine, relay
-        )
-        stack.callback(app.state.halt_door.close)
-    if service.stream is not None:
-        app.state.door = Door(service.stream, service.topics, service.partitions)
-        _beside(stack, app.state.door.run())
-        if service.role == "all":
-            ingest = app.state.ingest = Ingest(lambda: worker_of(service))
-            ingest.start()
-            stack.push_async_callback(asyncio.to_thread, ingest.stop)
+    await known.look()
+    houses.take_in(app, service, stack)
+    houses.beside(stack, known.run())
 
 
 async def _stand(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     """Lead, now or when nobody else does any more."""
-
-    def changed(engine: Engine | None) -> None:
-        app.state.engine = engine
-        app.state.relay.rest()
-
-    election = election_of(service.database)
-    candidate = Candidate(service, app.state.database, election, changed)
+    election, known = election_of(service.database), app.state.houses
+    post = Post(service, app.state.database, houses.told(app))
+    candidate = known.candidate = Candidate(post, election, known.look)
     if not await candidate.stand() and isinstance(election, FileLock):
         raise Conflict(f"{election}: stop it, or use PostgreSQL, which several processes can share")
     stack.push_async_callback(candidate.end)
-    _beside(stack, candidate.run())
-
-
-def _beside(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
-    """Have something done until the stack ends."""
-    task = asyncio.create_task(work)
-    task.add_done_callback(note_end)
-
-    async def stop() -> None:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-    stack.push_async_callback(stop)
+    houses.beside(stack, candidate.run())
 
 
 def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:

@@ -27,6 +27,7 @@ from uvicorn.server import ServerState
 
 from ldfi.experiments.api import problems
 from ldfi.experiments.api.auth import Operator
+from ldfi.experiments.api.by_namespace import ByNamespace
 from ldfi.experiments.api.documents import Reason
 from ldfi.experiments.api.listening import PatientConnection
 from ldfi.experiments.api.rate_limit import RateLimiter
@@ -61,6 +62,57 @@ class HaltConnection(PatientConnection):
     _all: ClassVar[set[Any]] = set()
 
 
+class Halting:
+    """Halts one namespace, from a thread of its own. ``database``: with a connection put by.
+    ``engine``: that of this process, if it has one just now, and ``relay``: what serves its edges
+    if not; both belong to ``loop``."""
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        database: Database,
+        engine: Callable[[], Engine | None],
+        relay: EdgeRelay,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.tokens = tokens
+        self.database = database
+        self._engine = engine
+        self._relay = relay
+        self._loop = loop
+
+    def halt(self, reason: str, who: str) -> str | None:
+        """Halt everything, here at once, and return why it is halted now.
+
+        Raises what the database raises; then it is tried again where there is an engine.
+        """
+        engine = self._engine()
+        if engine is not None:
+            self._tell(engine.scheduler.switch.heed, reason)
+        else:
+            self._tell(self._relay.halt)
+        try:
+            with self.database.change(clock.now(), who) as change:
+                return switches.set_halted(change, reason)
+        except Exception:
+            if engine is not None:
+                self._tell(engine.scheduler.switch.owe, reason, who)
+            raise
+
+    def application(self) -> FastAPI:
+        """Make what answers at the door."""
+        app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+        app.state.tokens, app.state.rate_limiter = self.tokens, RateLimiter()
+        app.state.halting = self
+        problems.install(app)
+        app.include_router(router)
+        return app
+
+    def _tell(self, work: Callable[..., None], *arguments: str) -> None:
+        with suppress(RuntimeError):  # that loop has just ended, and the engine with it
+            self._loop.call_soon_threadsafe(work, *arguments)
+
+
 class HaltDoor:
     """Listens from when it is made until it is closed. ``engine``: that of this process, if it has
     one just now, and ``relay``: what serves its edges if not; both belong to the loop that runs
@@ -76,12 +128,14 @@ class HaltDoor:
     ) -> None:
         self._listener = _listening(*address)
         self._database = database.reserved()
-        self._engine = engine
-        self._relay = relay
         self._engines_loop = asyncio.get_running_loop()
         self._loop = asyncio.SelectorEventLoop()
         self._spare: list[int] = []
         self._tokens = tokens.beside(self._database)
+        self._default = Halting(
+            self._tokens, self._database, engine, relay, self._engines_loop
+        ).application()
+        self._others: dict[str, FastAPI] = {}
         self._connection = self._protocol()
         self._thread = threading.Thread(target=self._run, name="halt", daemon=True)
         self._thread.start()
@@ -92,23 +146,22 @@ class HaltDoor:
         port: int = self._listener.getsockname()[1]
         return port
 
-    def halt(self, reason: str, who: str) -> str | None:
-        """Halt everything, here at once, and return why it is halted now.
+    def admit(
+        self, database: Database, engine: Callable[[], Engine | None], relay: EdgeRelay
+    ) -> Callable[[], None]:
+        """Let another namespace be halted here, too, whose store this is. What is returned ends
+        it."""
+        reserved = database.reserved()
+        halting = Halting(
+            self._tokens.within(reserved), reserved, engine, relay, self._engines_loop
+        )
+        self._others[database.namespace] = halting.application()
 
-        Raises what the database raises; then it is tried again where there is an engine.
-        """
-        engine = self._engine()
-        if engine is not None:
-            self._tell(engine.scheduler.switch.heed, reason)
-        else:
-            self._tell(self._relay.halt)
-        try:
-            with self._database.change(clock.now(), who) as change:
-                return switches.set_halted(change, reason)
-        except Exception:
-            if engine is not None:
-                self._tell(engine.scheduler.switch.owe, reason, who)
-            raise
+        def dismiss() -> None:
+            self._others.pop(database.namespace, None)
+            reserved.close()
+
+        return dismiss
 
     def close(self) -> None:
         """Listen no more."""
@@ -120,16 +173,8 @@ class HaltDoor:
             os.close(each)
         self._database.close()
 
-    def _tell(self, work: Callable[..., None], *arguments: str) -> None:
-        with suppress(RuntimeError):  # that loop has just ended, and the engine with it
-            self._engines_loop.call_soon_threadsafe(work, *arguments)
-
     def _protocol(self) -> Callable[[], HaltConnection]:
-        app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-        app.state.tokens, app.state.rate_limiter = self._tokens, RateLimiter()
-        app.state.halt_door = self
-        problems.install(app)
-        app.include_router(router)
+        app = ByNamespace(self._default, self._others.get)
         config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
         config.load()
         return partial(HaltConnection, config, ServerState(), {}, self._loop)
@@ -151,13 +196,16 @@ class HaltDoor:
         self._loop.add_reader(self._listener, self._take)
 
     def _take(self) -> None:
-        """Let in whoever waits; where no descriptor is left for them, for one that was put by."""
+        """Let in whoever waits; where no descriptor is left for them, for one that was put by, and
+        where there is none of these either, for that of whoever has said nothing for longest."""
         while True:
             try:
                 connection, _ = self._listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError:
+                if not self._spare and HaltConnection.oldest_gives_way():
+                    return  # its descriptor is ours in the next turn, before others find it
                 if not self._spare:  # it would be called again at once, and again
                     self._loop.remove_reader(self._listener)
                     self._loop.call_later(LOOK_SECONDS, self._look_again)
@@ -184,8 +232,8 @@ router = APIRouter(route_class=GuardedRoute)
 @router.post("/api/v1/halt")
 def halt(why: Reason, request: Request, caller: Operator) -> Halt:
     """Disarm everything at once; nothing starts again before `resume`."""
-    door: HaltDoor = request.app.state.halt_door
-    return Halt(halted=door.halt(why.reason, caller.name))
+    halting: Halting = request.app.state.halting
+    return Halt(halted=halting.halt(why.reason, caller.name))
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -40,15 +40,20 @@ class PatientConnection(AutoHTTPProtocol):  # type: ignore[misc,valid-type] # on
     def connection_made(self, transport: Any) -> None:
         """Let it in, if there is room or somebody gives way."""
         super().connection_made(transport)
-        if len(self._all) >= self.most:
-            oldest = next(iter(self._idle), None)
-            if oldest is None:
-                transport.abort()
-                return
-            oldest.transport.abort()
-            oldest._leave()
+        if len(self._all) >= self.most and not self.oldest_gives_way():
+            transport.abort()
+            return
         self._all.add(self)
         self._wait()
+
+    @classmethod
+    def oldest_gives_way(cls) -> bool:
+        """Close the one that has idled longest, in the loop's next turn; whether there is one."""
+        oldest = next(iter(cls._idle), None)
+        if oldest is not None:
+            oldest.transport.abort()
+            oldest._leave()
+        return oldest is not None
 
     def data_received(self, data: bytes) -> None:
         """Read on, unless these are headers without end."""

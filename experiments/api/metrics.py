@@ -43,8 +43,9 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 async def scrape(
     request: Request, engine: PerhapsRunning, database: Db, _caller: Metrics
 ) -> Response:
-    """Tell Prometheus about this process, in its text format."""
-    now = clock.now()
+    """Tell Prometheus about this process, in its text format; of another namespace than the default
+    one, only what is its own."""
+    now, whole = clock.now(), not database.namespace
     in_memory = list(exposition.of_process(leads=engine is not None))
     if engine is not None:
         in_memory += engine_measured.of_engine(engine, now)
@@ -52,7 +53,8 @@ async def scrape(
         in_memory += worker_measured.of_worker(request.app.state.ingest)
     limits = request.app.state.limits
     on_record = await run_in_threadpool(record_measured.of_database, database, limits, now)
-    return Response(exposition.text([*in_memory, *on_record]), media_type=CONTENT_TYPE_LATEST)
+    text = exposition.text([*in_memory, *on_record], whole=whole)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 def table() -> str:

@@ -171,12 +171,17 @@ def problem_of(error: ExperimentsError) -> Problem | None:
     return None
 
 
+def answer_of(problem: Problem) -> Response:
+    """Write a problem as an answer."""
+    return _answer(problem.kind, problem.detail, problem.headers)
+
+
 def install(app: FastAPI) -> None:
     """Answer every error of this app with a problem document."""
 
     @app.exception_handler(Problem)
     async def on_problem(_request: Request, problem: Problem) -> Response:
-        return _answer(problem.kind, problem.detail, problem.headers)
+        return answer_of(problem)
 
     @app.exception_handler(ExperimentsError)
     async def on_error(request: Request, error: ExperimentsError) -> Response:

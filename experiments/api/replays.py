@@ -34,11 +34,7 @@ class ReplayView(BaseModel):
 
 @router.get("/{trace_id}")
 async def show(trace_id: TraceId, engine: Running, _caller: Viewer) -> ReplayView:
-    """Show what a replayed request called, and which faults fired. Kept for ten minutes.
-
-    Only by a process that takes in spans itself: where ingest workers read them from Kafka, there
-    is nothing to be seen here.
-    """
+    """Show what a replayed request called, and which faults fired. Kept for ten minutes."""
     lineage = engine.replays.get(trace_id)
     if lineage is None:
         raise NotFound(f"no replayed request of trace {trace_id!r} has come in within ten minutes")

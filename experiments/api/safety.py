@@ -154,7 +154,7 @@ async def halt(
 async def resume(engine: Running, caller: Operator) -> Halt:
     """Let experiments start again."""
     engine.scheduler.switch.resume(caller.name, clock.now())
-    return Halt(halted=None)
+    return Halt(halted=engine.scheduler.state.halted)
 
 
 @router.post("/maintenance", status_code=201)

@@ -48,20 +48,28 @@ class Client:
     """Calls the API at ``url`` with a bearer token. Raises Invalid where either cannot be one.
 
     ``seconds``: how long an answer is waited for. ``attempts``: how often it is tried.
+    ``namespace``: in which one to act, for an admin of the default one; None: the token's own.
     """
 
     def __init__(
-        self, url: str, token: str, *, seconds: float = 15.0, attempts: int = ATTEMPTS
+        self,
+        url: str,
+        token: str,
+        *,
+        seconds: float = 15.0,
+        attempts: int = ATTEMPTS,
+        namespace: str | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         self._attempts = attempts
         token = token.strip()
         if not (token and token.isascii() and token.isprintable()):
             raise Invalid("that is no token: set LDFI_TOKEN, or give --token")
+        headers = {"Authorization": f"Bearer {token}"}
+        if namespace is not None:
+            headers["Ldfi-Namespace"] = namespace
         try:
-            self._http = httpx.Client(
-                base_url=self.url, headers={"Authorization": f"Bearer {token}"}, timeout=seconds
-            )
+            self._http = httpx.Client(base_url=self.url, headers=headers, timeout=seconds)
         except httpx.InvalidURL as error:
             raise Invalid(f"{url!r} is no URL: {error}") from error
 

@@ -164,6 +164,11 @@ PANELS: Final[Mapping[str, tuple[CommandRow, ...]]] = {
             "Bearer tokens: make, list, revoke. Needs a token of role admin.",
         ),
         CommandRow(
+            "namespace",
+            "namespace:app",
+            "Several teams in one service, a namespace each. Needs an admin of the default one.",
+        ),
+        CommandRow(
             "prune",
             "prune:prune",
             "Drop what is old, and nothing that anything rests on.",

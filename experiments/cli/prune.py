@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -13,7 +14,10 @@ from ldfi.experiments.cli.terminal import columns, console, show
 from ldfi.experiments.cli.words import when
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from ldfi.experiments.process.config import Config
+    from ldfi.experiments.store.database import Database
     from ldfi.experiments.store.retention import Pruned, Retention, Told
 
 WHO: Final = "ldfi prune"
@@ -39,13 +43,7 @@ def prune(
     That is audit, notifications, details of experiments and at last their rows, which stay
     counted. Lessons are folded into what they came to; of records of runs their hashes stay.
     """
-    from ldfi.experiments.cli.signing import signing
-    from ldfi.experiments.control import folding
     from ldfi.experiments.process.config import Config
-    from ldfi.experiments.store import bygone, checkpoints, retention
-    from ldfi.experiments.store.database import Database
-    from ldfi.experiments.store.found import as_it_is, must_be_there
-    from ldfi.experiments.store.retention import Pruned
     from ldfi.experiments.telemetry import clock
 
     config = Config.load(
@@ -55,48 +53,131 @@ def prune(
         keep_runs_days=keep_runs_days,
         keep_experiments_days=keep_experiments_days,
     )
-    keep, now = _retention(config), clock.now()
-    lessons, runs, experiments = (
-        now - days * DAY
-        for days in (config.keep_lessons_days, config.keep_runs_days, config.keep_experiments_days)
+    _need_driver(config)
+    now = clock.now()
+    bounds = _Bounds(
+        now,
+        *(
+            now - days * DAY
+            for days in (
+                config.keep_lessons_days,
+                config.keep_runs_days,
+                config.keep_experiments_days,
+            )
+        ),
     )
-    url, keys = config.database_url.get_secret_value(), signing(config)
-    if dry_run:
-        with as_it_is(url) as session:
-            found = retention.due(session, keep, now)
-            folded = folding.foreseen(session, lessons, now)
-            records = checkpoints.going(session, keys, runs, folded.going, folded.stands)
-            gone = bygone.old(session, experiments, folded.going, {*records})
-        found += [
-            folded.lessons,
-            Pruned(checkpoints.WHAT, len(records), runs),
-            Pruned(bygone.WHAT, len(gone), experiments),
+    found = _foreseen(config, bounds) if dry_run else _done(config, bounds)
+    _show(_summed(found), dry_run=dry_run, as_json=as_json)
+
+
+class _Bounds(NamedTuple):
+    """Which moment it is, and before which details go (Unix seconds)."""
+
+    now: float
+    lessons: float
+    runs: float
+    experiments: float
+
+
+def _foreseen(config: Config, bounds: _Bounds) -> list[Pruned]:
+    """Count what would go, in all namespaces."""
+    from ldfi.experiments.store import namespaces
+    from ldfi.experiments.store.found import as_it_is
+
+    url = config.database_url.get_secret_value()
+    with as_it_is(url) as session:
+        found = _due(session, config, bounds)
+        others = [each.name for each in namespaces.listed(session)]
+    for name in others:
+        with as_it_is(*namespaces.place(url, name)) as session:
+            found += _due(session, config, bounds, name)
+    return found
+
+
+def _due(session: Session, config: Config, bounds: _Bounds, namespace: str = "") -> list[Pruned]:
+    from ldfi.experiments.cli.signing import signing
+    from ldfi.experiments.control import folding
+    from ldfi.experiments.store import bygone, checkpoints, retention
+    from ldfi.experiments.store.retention import Pruned
+
+    found = retention.due(session, _retention(config, namespace), bounds.now)
+    folded = folding.foreseen(session, bounds.lessons, bounds.now)
+    records = checkpoints.going(session, signing(config), bounds.runs, folded.going, folded.stands)
+    gone = bygone.old(session, bounds.experiments, folded.going, {*records})
+    return [
+        *found,
+        folded.lessons,
+        Pruned(checkpoints.WHAT, len(records), bounds.runs),
+        Pruned(bygone.WHAT, len(gone), bounds.experiments),
+    ]
+
+
+def _done(config: Config, bounds: _Bounds) -> list[Pruned]:
+    """Have it go, in all namespaces."""
+    from ldfi.experiments.cli.signing import signing
+    from ldfi.experiments.store import namespaces
+    from ldfi.experiments.store.database import Database
+    from ldfi.experiments.store.found import must_be_there
+
+    url = config.database_url.get_secret_value()
+    must_be_there(url)
+    database = Database(url, signing(config))
+    try:
+        found = _pruned(database, config, bounds)
+        with database.read() as session:
+            others = namespaces.listed(session)
+        for each in others:
+            store = namespaces.opened(url, database, each.name)
+            try:
+                found += _pruned(store, config, bounds)
+            finally:
+                store.close()
+    finally:
+        database.close()
+    return found
+
+
+def _pruned(database: Database, config: Config, bounds: _Bounds) -> list[Pruned]:
+    from ldfi.experiments.control import folding
+    from ldfi.experiments.store import bygone, checkpoints, retention
+
+    keep, now = _retention(config, database.namespace), bounds.now
+    with _progress() as told:
+        found = [
+            *retention.prune(database, keep, now, WHO, told),
+            folding.fold(database, bounds.lessons, now, WHO, told),
+            checkpoints.prune(database, bounds.runs, now, WHO, told),
+            bygone.prune(database, bounds.experiments, now, WHO, told),
         ]
-    else:
-        must_be_there(url)
-        database = Database(url, keys)
-        try:
-            with _progress() as told:
-                found = retention.prune(database, keep, now, WHO, told)
-                found.append(folding.fold(database, lessons, now, WHO, told))
-                found.append(checkpoints.prune(database, runs, now, WHO, told))
-                found.append(bygone.prune(database, experiments, now, WHO, told))
-        finally:
-            database.close()
-    _show(found, dry_run=dry_run, as_json=as_json)
+    database.shrink()
+    return found
 
 
-def _retention(config: Config) -> Retention:
+def _summed(found: list[Pruned]) -> list[Pruned]:
+    """Add up what went of each sort, whichever namespace it was of."""
+    total: dict[str, Pruned] = {}
+    for each in found:
+        before = total.get(each.what)
+        total[each.what] = each if before is None else replace(each, rows=each.rows + before.rows)
+    return list(total.values())
+
+
+def _need_driver(config: Config) -> None:
     from ldfi.experiments.cli.extras import need
-    from ldfi.experiments.store.retention import Retention
-    from ldfi.experiments.streams.stream import Topics
 
     if config.database_url.get_secret_value().startswith("postgresql"):
         need("postgresql")
+
+
+def _retention(config: Config, namespace: str) -> Retention:
+    from ldfi.experiments.store.retention import Retention
+    from ldfi.experiments.streams.stream import Topics
+
+    topics = Topics(config.kafka_prefix).of_namespace(namespace)
     return Retention(
         audit=config.keep_audit_days * DAY,
         details=config.keep_details_days * DAY,
-        events=Topics(config.kafka_prefix).events if config.kafka else "",
+        events=topics.events if config.kafka else "",
     )
 
 

@@ -26,12 +26,18 @@ def create(
     expires: Annotated[
         str | None, typer.Option(help="After how long it expires, e.g. 12h or 90d. Default: never.")
     ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            help="For which namespace, with an admin's token of the default one. Default: your own."
+        ),
+    ] = None,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """Make a token. It is shown this once."""
     wanted = {"name": name, "role": role, "expires_in": _seconds(expires)}
-    with connected(url, token) as client:
+    with connected(url, token, namespace=namespace) as client:
         made = client.post("/tokens", wanted)
     typer.echo(json.dumps(made) if as_json else made["token"])
 

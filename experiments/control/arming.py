@@ -21,7 +21,7 @@ from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.reach import Share
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.store import experiments
-from ldfi.experiments.store.arming import Armed, Order, Refused, arm
+from ldfi.experiments.store.arming import Armed, Order, Refused
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import tracing
 from ldfi.fit.rules import Rule
@@ -67,8 +67,7 @@ class Arming:
         until = now + self._lease
         order = self._order(campaign, experiment, until, now)
         try:
-            with self._db.change(now) as change:
-                answer = arm(self._db, change, order, self._state.limits)
+            answer = self._state.above.arm(self._db, order, self._state.limits, now)
         except SQLAlchemyError:
             campaign.drop(experiment)
             raise
@@ -162,7 +161,8 @@ def _look_before(experiment: Experiment, traffic: Traffic, now: float) -> None:
     points = frozenset(fault.point for fault in experiment.faults)
     experiment.reach.before = Share(*traffic.calling(points))
     systems = systems_of(points, traffic.topology.callees)
-    experiment.bystanders = Bystanders(systems, experiment.settings.delta)
+    way = traffic.topology.above(points)
+    experiment.bystanders = Bystanders(systems, experiment.settings.delta, way=way)
     experiment.bystanders.note(experiment.request_class, traffic.spells.worst(now))
 
 
@@ -170,7 +170,7 @@ def _rule(experiment: Experiment, armed: Armed) -> Rule:
     settings = experiment.settings
     return Rule(
         experiment=experiment.id,
-        salt=experiment.id,
+        salt=armed.salt,
         predicate=experiment.predicate,
         treatment=settings.treatment,
         control=settings.control,

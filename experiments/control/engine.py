@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
+from ldfi.experiments.control.above import Above
 from ldfi.experiments.control.replays import Replays
 from ldfi.experiments.control.rules_board import RulesBoard
 from ldfi.experiments.control.scheduler import Scheduler
@@ -62,7 +63,7 @@ class Engine:
 
     ``lease``: seconds for which an edge may act without news. ``waiting``: how long for what, by
     default as where services export many times a second. ``outcomes``: with ``root`` nobody waits
-    for devices.
+    for devices. ``above``: what is over the namespace that this is.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Engine:
         limits: Limits | None = None,
         outcomes: OutcomeSource = "devices",
         clock: Clock = CLOCK,
+        above: Above | None = None,
     ) -> None:
         self._clock = clock
         self.dropped: Counter[str] = Counter()
@@ -95,6 +97,7 @@ class Engine:
             now=now,
             lease=lease,
             traces=waiting.settle,
+            above=above,
         )
         self.replays = Replays()
         self.vitals = Vitals()
@@ -171,6 +174,8 @@ class Engine:
         ``at``: partition and offset where it stands in the stream.
         """
         self.spans += observation.lineage.spans
+        if self.replays.take(observation.lineage, now):
+            return  # nobody's experiment, and evidence of nothing
         self.outcomes += 1
         self.went_well += observation.outcome.success
         self.vitals.observe(observation.lineage, now)

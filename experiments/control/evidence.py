@@ -46,7 +46,6 @@ def explored_from(known: KnownClass, taught: Taught) -> Exploration:
     exploration = Exploration(Knowledge(known.name, Settings(), known.traffic), known.version)
     if taught.stood is not None and taught.stood.version == known.version:
         exploration.resume(taught.stood.balance)
-    exploration.replay(
-        Lesson.from_json(dict(each)) for each in taught.lessons if each["version"] == known.version
-    )
+    current = (each for each in taught.lessons if each["version"] == known.version)
+    exploration.replay((Lesson.from_json(dict(each)) for each in current), told=False)
     return exploration

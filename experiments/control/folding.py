@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, exists, null, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.control.evidence import explored_from
@@ -27,6 +27,7 @@ from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.known_class import KnownClass
 from ldfi.experiments.store import balances, campaigns, classes, findings
+from ldfi.experiments.store.anew import put_anew
 from ldfi.experiments.store.balances import ALL, Stood
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.retention import LOT, Pruned, Told
@@ -41,6 +42,13 @@ WHAT: Final = "lessons"
 FRESH: Final = 86_400.0
 """Seconds for which lessons are not folded. What ends with an earlier time than what was folded,
 for somebody has set the clock back, is passed over where people ask of a class."""
+_TAUGHT: Final = (
+    ExperimentRow.request_class,
+    ExperimentRow.run,
+    ExperimentRow.ended_at,
+    ExperimentRow.lesson,
+)
+"""What is read of experiments to fold their lessons."""
 Reading = Callable[[], AbstractContextManager[Session]]
 _GONE: Final = 0
 """The version of a class that there is no more: nothing is of it."""
@@ -113,7 +121,7 @@ def _of_campaign(read: Reading, row: CampaignRow, catalogue: Catalogue, before: 
     """Fold the runs of a campaign that are over, up to the first that is not or is young."""
     campaign = Campaign(row.id, campaigns.definition_from_json(row.definition), new_id=str)
     with read() as session:
-        was, rows = balances.of_campaign(session, row.id)
+        was, rows = balances.of_campaign(session, row.id, _TAUGHT)
     young = (each.run for each in rows if each.ended_at is None or each.ended_at >= before)
     campaign.run = min([row.run, *young])
     old = [each for each in rows if each.run < campaign.run]
@@ -159,9 +167,7 @@ def _drop(database: Database, before: float, now: float, who: str, told: Told | 
         with database.change(now, who) as change:
             if not start:
                 change.audit("pruned", WHAT, f"{len(keys)} of them, by age")
-            change.session.execute(
-                update(ExperimentRow).where(ExperimentRow.id.in_(some)).values(lesson=null())
-            )
+            put_anew(change.session, ExperimentRow.id, {each: {"lesson": None} for each in some})
         if told is not None:
             told(Pruned(WHAT, len(keys), before), start + len(some))
     return Pruned(WHAT, len(keys), before)

@@ -36,7 +36,7 @@ class Nearby:
     def facts(self, facts: Facts, traffic: Traffic, now: float) -> Facts:
         """Return what the guards have to know of those that reach what a class reaches, too."""
         reaches = traffic.topology.reaches
-        shared = [each for each in self.experiments if reaches(each.bystanders.systems)]
+        shared = [each for each in self.experiments if reaches(each.bystanders.shared)]
         ended = [(each, now - each.disarmed_at) for each in shared if each.disarmed_at is not None]
         felt = (each.bystanders.hurt for each, ago in ended if each.bystanders.felt(ago))
         return replace(
@@ -64,11 +64,13 @@ class Nearby:
         for experiment in self.experiments:
             bystanders = experiment.bystanders
             if not bystanders.knows(known.name):
-                if experiment.over or not topology.reaches(bystanders.systems):
+                if experiment.over or not topology.reaches(bystanders.shared):
                     continue
                 bystanders.note(known.name, known.traffic.spells.worst(now))
             called, outcome = observation.lineage.called, observation.outcome
-            reached = any(topology.callees.get(each, each) in bystanders.systems for each in called)
+            inner = topology.reaches(bystanders.systems)
+            shared = bystanders.systems if inner else bystanders.way
+            reached = any(topology.callees.get(each, each) in shared for each in called)
             bystanders.add(known.name, outcome.device, success=outcome.success, reached=reached)
             ended = experiment.disarmed_at
             if not experiment.over or (ended is not None and bystanders.felt(now - ended)):

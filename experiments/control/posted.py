@@ -177,16 +177,12 @@ class Posted:
         each = max(1, left // max(1, len(self.parts)))
         return [(name, each) for name, part in self.parts.items() if part.heard.wants]
 
-    def ask(self, edge: str, arm: Arm, number: int, now: float, *, above: bool = False) -> bool:
+    def ask(self, edge: str, arm: Arm, number: int, now: float) -> bool:
         """Let an edge enrol one more device, if there is room. Where there is none for a device
-        that would be treated, there is none for control: the arms end at the same moment.
-
-        ``above``: the leader has been asked, and there is; a device of control takes no room.
-        """
+        that would be treated, there is none for control: the arms end at the same moment."""
         self.on_demand = True
         part = self.parts.get(edge, Allotment())
-        room = self.room(now) > 0 or (above and arm == "control")
-        if not room or number in part.open:
+        if self.room(now) <= 0 or number in part.open:
             return False
         part.open[number] = arm
         part.granted += arm == "treatment"

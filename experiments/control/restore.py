@@ -72,7 +72,7 @@ def explored(
         key=lambda each: each.run,
     )
     for _, of_run in groupby(earlier, key=lambda each: each.run):
-        exploration.replay(map(lesson_in, of_run))
+        exploration.replay(map(lesson_in, of_run), told=False)
         exploration.begin_run(())
     return exploration
 

@@ -167,19 +167,16 @@ class RulesBoard:
             if told and posted.down is None and posted.deal(now):
                 self._announce()
 
-    def ask(
-        self, name: str, experiment: str, arm: Arm, number: int, now: float, *, above: bool = False
-    ) -> bool:
+    def ask(self, name: str, experiment: str, arm: Arm, number: int, now: float) -> bool:
         """Let an edge enrol one more device in an arm, by its ask of that ``number``; False where
-        there is no room, and where the ask comes too late. ``above``: the leader has said that
-        there is room."""
+        there is no room, and where the ask comes too late."""
         edge = self.fleet.meet(name, now)
         edge.asks = True
         posted = self._posted.get(experiment)
         if posted is None or posted.down is not None or number <= edge.settled:
             return False
         seconds = self.seconds(now)
-        if seconds <= 0 or not posted.ask(name, arm, number, now, above=above):
+        if seconds <= 0 or not posted.ask(name, arm, number, now):
             return False
         posted.taken = True
         edge.until = max(edge.until, now + seconds)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ldfi.experiments.control.above import Above
 from ldfi.experiments.control.arming import Arming
 from ldfi.experiments.control.certifier import Certifier
 from ldfi.experiments.control.commands import Commands
@@ -41,7 +42,7 @@ class Scheduler:
     """Runs campaigns over the classes of a catalogue: its parts, and the order of their steps.
 
     ``lease``: seconds for which an edge may act without news. ``traces``: seconds that a trace may
-    take until it is whole.
+    take until it is whole. ``above``: what is over the namespace that this is.
 
     The database may fail at any moment, and then nobody knows whether a transaction was done. So
     what is decided is kept until it is on record, and written again; what was about to be armed is
@@ -59,8 +60,11 @@ class Scheduler:
         now: float,
         lease: float = 10.0,
         traces: float = 0.0,
+        above: Above | None = None,
     ) -> None:
-        self.state = State(limits, injectors=injectors or Injectors(), traces=traces)
+        self.state = State(
+            limits, injectors=injectors or Injectors(), traces=traces, above=above or Above()
+        )
         self._board = board
         self._catalogue = catalogue
         self._record = Record(db, board, catalogue)
@@ -106,6 +110,7 @@ class Scheduler:
 
     def advance(self, now: float) -> None:
         """Move everything on by one step. Raises what the database raises."""
+        self.switch.look_up(now)
         if now >= self._next_sync:
             self._next_sync = now + SYNC_SECONDS
             self.switch.sync(now)

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from ldfi.experiments.control.above import Above
 from ldfi.experiments.control.nearby import Nearby
 from ldfi.experiments.control.steps import WatchedSteps
 from ldfi.experiments.domain.campaign.campaign import Campaign
@@ -21,15 +22,18 @@ from ldfi.experiments.domain.judging.online_fdr import OnlineFdr
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.domain.traffic.injectors import Injectors
 from ldfi.experiments.errors import NotFound
+from ldfi.experiments.store import switches
 
 
 @dataclass(slots=True)
 class State:
     """``campaigns``: those that are not over, by id (commands, switch).
 
-    ``halted``: why everything is halted (switch). ``breach``: the guardrail that does not hold
-    (whoever watches them). ``windows``: the maintenance windows that are open (switch). ``fdr``:
-    the stream of levels, one for the service's life (arming takes them; the switch reads how far).
+    ``halted_here``: why everything is halted in this namespace (switch). ``breach_here``: the
+    guardrail that does not hold (whoever watches them). ``above``: what is over this namespace;
+    both have to be asked, see :attr:`halted` and :attr:`breach`. ``windows``: the maintenance
+    windows that are open (switch). ``fdr``: the stream of levels, one for the namespace's life
+    (arming takes them; the switch reads how far).
     ``next_pass``: when the campaigns are asked next (scheduler; whoever has made room for more
     brings it forward). ``unread``: whether campaigns may be on record that are not here (commands;
     the switch reads them). ``late``: requests that came in when their experiment was over: they
@@ -41,8 +45,8 @@ class State:
 
     limits: Limits
     campaigns: dict[str, Campaign] = field(default_factory=dict)
-    halted: str | None = None
-    breach: str | None = None
+    halted_here: str | None = None
+    breach_here: str | None = None
     windows: list[Maintenance] = field(default_factory=list)
     fdr: OnlineFdr = field(default_factory=OnlineFdr)
     next_pass: float = 0.0
@@ -52,6 +56,22 @@ class State:
     steps: WatchedSteps = field(default_factory=WatchedSteps)
     injectors: Injectors = field(default_factory=Injectors)
     traces: float = 0.0
+    above: Above = field(default_factory=Above)
+
+    @property
+    def halted(self) -> str | None:
+        """Why everything is halted, here or in all namespaces; None when nothing is."""
+        above = self.above.halted()
+        return self.halted_here if above is None else switches.both(self.halted_here, above)
+
+    @property
+    def breach(self) -> str | None:
+        """The guardrail that does not hold, of this namespace or of all; None when all do."""
+        return self.above.breach() if self.breach_here is None else self.breach_here
+
+    @breach.setter
+    def breach(self, reason: str | None) -> None:
+        self.breach_here = reason
 
     def active(self) -> Iterator[tuple[Campaign, Experiment]]:
         """Every experiment that may still inject something, with its campaign."""

@@ -34,6 +34,7 @@ class Switch:
         self._arming = arming
         self._state = state
         self._told: str | None = None
+        self._above: str | None = None
 
     def halt(self, reason: str, who: str, now: float) -> None:
         """Disarm everything, at once, and let nothing start until :meth:`resume`.
@@ -41,7 +42,7 @@ class Switch:
         It holds in this process even when it cannot be put on record; that is tried again then.
         """
         self._board.clear()
-        self._state.halted = switches.both(self._state.halted, reason)
+        self._state.halted_here = switches.both(self._state.halted_here, reason)
         try:
             self._record.halt(reason, who, now)
         finally:
@@ -55,7 +56,7 @@ class Switch:
         """
         self._board.clear()
         self._told = switches.both(self._told, reason)
-        self._state.halted = switches.both(self._state.halted, reason)
+        self._state.halted_here = switches.both(self._state.halted_here, reason)
 
     def owe(self, reason: str, who: str) -> None:
         """Put a halt that was heeded on record: whoever wanted to could not."""
@@ -74,7 +75,15 @@ class Switch:
         self._record.resume(who, now)
         if self._told is not None:  # heeded, and resumed before the next sync
             self._abort_all(self._told, now)
-        self._state.halted = self._told = None
+        self._state.halted_here = self._told = None
+
+    def look_up(self, now: float) -> None:
+        """Disarm everything where all namespaces have been halted since this was asked last."""
+        above = self._state.above.halted()
+        if above is not None and above != self._above:
+            self._board.clear()
+            self._abort_all(above, now)
+        self._above = above
 
     def sync(self, now: float) -> None:
         """Follow what is on record: a halt, the windows, and campaigns that are not here yet.
@@ -89,12 +98,12 @@ class Switch:
                 self._read_campaigns(session)
         self._state.unread = False
         halted = self._told if on_record is None else on_record
-        if halted is not None and (self._told is not None or self._state.halted is None):
+        if halted is not None and (self._told is not None or self._state.halted_here is None):
             self._board.clear()
             self._abort_all(halted, now)
         if on_record is not None:
             self._told = None
-        self._state.halted = halted
+        self._state.halted_here = halted
         for campaign, experiment in self._state.active():
             self._arming.guard(campaign, experiment, now)
 

@@ -1,19 +1,21 @@
-"""A process that leads whenever nobody else does."""
+"""A process that leads whenever nobody else does: the default namespace, and with it all others.
+
+Whoever leads has entered every store before anything is armed in any: so what an old leader still
+does, there or elsewhere, is either done before or refused.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.control.above import Above
 from ldfi.experiments.process.election import Election
 from ldfi.experiments.process.leader import Leader
-from ldfi.experiments.process.service import Service
-from ldfi.experiments.store import findings, leaders, tallies
+from ldfi.experiments.process.post import Post
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.telemetry import clock
 
 _log = logging.getLogger("ldfi")
 
@@ -22,39 +24,45 @@ LOOK_SECONDS: Final = 1.0
 
 
 class Candidate:
-    """Stands for election again and again. ``changed`` is told the engine whenever this process
-    begins to lead, and None when it ends."""
+    """Stands for election again and again. ``default``: where the default namespace is led.
+    ``gather`` has every other namespace on record :meth:`join` that has not yet."""
 
     def __init__(
-        self,
-        service: Service,
-        database: Database,
-        election: Election,
-        changed: Callable[[Engine | None], None],
+        self, default: Post, election: Election, gather: Callable[[], Awaitable[None]]
     ) -> None:
-        self.leader: Leader | None = None
-        self._service = service
-        self._database = database
+        self._default = default
+        self._others: list[Post] = []
         self._election = election
-        self._changed = changed
-        self._epoch = 0
+        self._gather = gather
+
+    @property
+    def leader(self) -> Leader | None:
+        """What leads the default namespace, while this process leads."""
+        return self._default.leader
 
     async def stand(self) -> bool:
         """Lead, unless somebody else does; whether we do. Raises what the database raises."""
         if not await self._election.win():
             return False
         try:
-            with self._database.change(clock.now()) as change:
-                self._epoch = leaders.enter(change.session, self._service.advertise_url)
-                tallies.make_good(change.session)
-                findings.make_good(change.session)
-            self.leader = Leader(self._service, self._database.fenced(self._epoch))
+            await self._gather()
+            epoch, *_ = [each.enter() for each in self._posts()]
+            for each in self._posts():
+                each.lead(self._above(each))
         except BaseException:
+            await self._drop()
             await self._election.give_up()
             raise
-        self._changed(self.leader.engine)
-        _log.info("this process leads, in epoch %d", self._epoch)
+        _log.info("this process leads, in epoch %d", epoch)
         return True
+
+    def join(self, post: Post) -> None:
+        """Lead another namespace, too, whenever this process leads. Raises what the database
+        raises."""
+        if self.leader is not None:
+            post.enter()
+            post.lead(self._above(post))
+        self._others.append(post)
 
     async def run(self) -> None:
         """Look every second how things stand, until cancelled."""
@@ -64,25 +72,45 @@ class Candidate:
                 if self.leader is None:
                     await self.stand()
                 elif not await self._election.holds():
-                    await self._step_down()
+                    _log.error(
+                        "this process does not lead any more: it has lost the lock of leaders"
+                    )
+                    await self._drop()
             except Exception:  # noqa: BLE001 - the database may be away for a while
                 _log.exception("nobody could be made leader here; trying again")
 
     async def end(self) -> None:
         """Put everything on record as the service ends, and let somebody else lead at once."""
-        leader, self.leader = self.leader, None
-        if leader is not None:
-            self._changed(None)
-            await leader.end("the service was stopped")
-            with self._database.change(clock.now()) as change:
-                leaders.leave(change.session, self._epoch)
+        for each in reversed(self._posts()):
+            await each.end()
         await self._election.give_up()
 
-    async def _step_down(self) -> None:
+    async def _drop(self) -> None:
         """Stop leading: the lock is lost, so somebody else may lead already. What edges hold
         ends by itself, at the latest with the leases that are on record."""
-        leader, self.leader = self.leader, None
-        if leader is not None:
-            _log.error("this process does not lead any more: it has lost the lock of leaders")
-            self._changed(None)
-            await leader.drop()
+        led = [each.leader for each in self._posts() if each.leader is not None]
+        for leader in led:
+            leader.engine.board.close()
+        for each in self._posts():
+            await each.drop()
+
+    def _posts(self) -> list[Post]:
+        return [self._default, *self._others]
+
+    def _above(self, post: Post) -> Above:
+        """Make what is over the namespace that is led there."""
+
+        def others() -> Sequence[Database]:
+            return [each.database for each in self._posts() if each is not post]
+
+        limits, leader = self._default.service.limits, self.leader
+        if post is self._default or leader is None:
+            return Above(others=others, limits=limits)
+        state = leader.engine.scheduler.state
+        return Above(
+            halted=lambda: state.halted,
+            breach=lambda: state.breach,
+            default=leader.database,
+            others=others,
+            limits=limits,
+        )

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ldfi.experiments.control import counts
+from ldfi.experiments.control.above import Above
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.guardrails import Guardrails
 from ldfi.experiments.notify.outbox import Outbox
@@ -27,10 +28,12 @@ FEED_SECONDS: Final = 5.0
 class Leader:
     """The engine at work. Made anew each time a process begins to lead, from what is on record.
 
-    ``db`` is fenced: whatever is written after another leader has come is refused.
+    ``db`` is fenced: whatever is written after another leader has come is refused. ``above``: what
+    is over the namespace whose store it is.
     """
 
-    def __init__(self, service: Service, db: Database) -> None:
+    def __init__(self, service: Service, db: Database, above: Above) -> None:
+        self.database = db
         self.engine = Engine(
             db,
             now=clock.now(),
@@ -38,11 +41,19 @@ class Leader:
             waiting=service.waiting,
             limits=service.limits,
             outcomes=service.outcomes,
+            above=above,
         )
         self._feed: Feed | None = None
         self._feeding: asyncio.Task[None] | None = None
         if service.stream is not None:
-            self._feed = Feed(service.stream, service.topics, service.partitions, db, self.engine)
+            self._feed = Feed(
+                service.stream,
+                service.topics,
+                service.partitions,
+                db,
+                self.engine,
+                measured=not db.namespace,
+            )
             self._feeding = _begun(self._feed.run())
         self._tasks = [_begun(each) for each in _beside(service, db, self.engine)]
 

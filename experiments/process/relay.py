@@ -2,7 +2,10 @@
 
 To the leader a relay is one edge (:class:`ldfi.experiments.control.fleet.Behind`); to its edges it
 is the service. It mirrors the leader's rules on a board of its own, under leases that end with the
-one it holds. What an edge asks for it gives out of what it was granted itself, or asks the leader.
+one it holds. What an edge asks for it gives out of what it was granted itself. Once edges here ask
+about an experiment, it has one device *in hand*, and asks the leader for the next one as soon as
+that is given away: so an edge waits for no second answer, and control, which takes nothing, costs
+the leader nothing. Where the leader has no more, both arms end with the one in hand.
 
 It calls with the token of an edge that called it last, as everything that goes on to the leader
 bears the caller's own token; so it begins with the first edge that comes.
@@ -46,15 +49,26 @@ ANSWER_SECONDS: Final = 2.0
 FORWARDED: Final = "ldfi-forwarded"
 """A process that does not lead does not hand on what bears this header."""
 
+NAMESPACE: Final = "ldfi-namespace"
+"""In which namespace something is asked for, where the token does not say it."""
+
 SPARE_SECONDS: Final = 5.0
 """After which an allowance that no edge has asked for goes back to the leader."""
 
 
 class EdgeRelay:
     """Serves edges where this process does not lead. ``leader`` says where the leader is, empty for
-    nowhere; ``lease``: seconds, as the leader's."""
+    nowhere; ``lease``: seconds, as the leader's. ``namespace``: whose edges they are; empty: the
+    default one's.
 
-    def __init__(self, leader: Callable[[], Awaitable[str]], lease: float) -> None:
+    ``under``: what serves the edges of other namespaces here; they are halted with the default one.
+    """
+
+    def __init__(
+        self, leader: Callable[[], Awaitable[str]], lease: float, namespace: str = ""
+    ) -> None:
+        self.under: list[EdgeRelay] = []
+        self._namespace = {NAMESPACE: namespace} if namespace else {}
         self._leader = leader
         self._lease = lease
         self._client = httpx.AsyncClient(trust_env=False)
@@ -69,6 +83,8 @@ class EdgeRelay:
         self._until = 0.0
         self._numbers = Numbers()
         self._parts: dict[str, _Part] = {}
+        self._stocking: dict[str, asyncio.Task[bool]] = {}
+        """Experiments for which the leader is asked for the next device just now."""
         self._theirs: frozenset[str] = frozenset()
         """What the leader had armed when it was asked last."""
         self._dropping: dict[str, str] = {}
@@ -83,11 +99,15 @@ class EdgeRelay:
     def halt(self) -> None:
         """Disarm everything here, at once; what the leader has armed now stays out of force."""
         self.board.clear()
+        for each in self.under:
+            each.halt()
 
     def rest(self) -> None:
         """Serve nobody until an edge calls again: this process leads now, or ends."""
         self._called.clear()
         self.board.close()
+        for task in self._stocking.values():
+            task.cancel()
         self._begin()
 
     async def close(self) -> None:
@@ -116,14 +136,13 @@ class EdgeRelay:
         board, posted = self.board, self.board.all().get(experiment)
         if posted is None or posted.down is not None:
             return False
-        above = False
-        if posted.room(now) <= 0:
-            above = await self._granted(experiment, arm)
-            if not above:
-                return False
-        else:
-            self._part(experiment).asked_at = now
-        return board.ask(name, experiment, arm, number, clock.now(), above=above)
+        self._part(experiment).asked_at = now
+        if posted.room(now) <= 0 and not await self._granted(experiment):
+            return False
+        granted = board.ask(name, experiment, arm, number, clock.now())
+        if granted and posted.room(clock.now()) <= 0:
+            self._stock(experiment)
+        return granted
 
     async def _subscribe(self) -> None:
         """Report, and wait for rules."""
@@ -192,10 +211,18 @@ class EdgeRelay:
         """Ask for those edges that cannot ask and had to turn a device away."""
         for experiment in self.board.armed():
             if any(part.heard.wants for part in self.board[experiment].parts.values()):
-                await self._granted(experiment, "treatment")
+                await self._granted(experiment)
 
-    async def _granted(self, experiment: str, arm: Arm) -> bool:
-        """Ask the leader for one more device. One that would be treated is ours from then on."""
+    def _stock(self, experiment: str) -> None:
+        """Ask for the next device before an edge does."""
+        stocking = self._stocking
+        if experiment not in stocking:
+            task = asyncio.create_task(self._granted(experiment))
+            stocking[experiment] = task
+            task.add_done_callback(lambda _: stocking.pop(experiment, None))
+
+    async def _granted(self, experiment: str) -> bool:
+        """Ask the leader for one more device that would be treated: it is ours from then on."""
         board, part, now = self.board, self._part(experiment), clock.now()
         part.asked_at = now
         if now < part.refused_until:
@@ -205,7 +232,7 @@ class EdgeRelay:
             question = {
                 "edge": self._name,
                 "experiment": experiment,
-                "arm": arm,
+                "arm": "treatment",
                 "ask": number,
                 "version": self._version,
             }
@@ -219,7 +246,7 @@ class EdgeRelay:
             return False
         if not granted:
             part.refused_until = clock.now() + REFUSED_SECONDS
-        elif arm == "treatment":
+        else:
             part.extra += 1
             self._widen(experiment)
         return granted
@@ -241,7 +268,11 @@ class EdgeRelay:
         answer = await self._client.request(
             method,
             f"{url.rstrip('/')}/api/v1/edge/{what}",
-            headers={"Authorization": f"Bearer {self._token}", FORWARDED: "1"},
+            headers={
+                "Authorization": f"Bearer {self._token}",
+                FORWARDED: "1",
+                **self._namespace,
+            },
             timeout=wait + ANSWER_SECONDS,
             **more,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ldfi.experiments.control.engine import OutcomeSource
 from ldfi.experiments.domain.settings import Limits
@@ -13,6 +13,8 @@ from ldfi.experiments.process.role import ProcessRole
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.repairs.owners import Owners
+from ldfi.experiments.store.database import Database
+from ldfi.experiments.store.namespaces import Namespace
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.proof.head import SigningKey
@@ -55,6 +57,19 @@ class Service:
     topics: Topics = field(default_factory=Topics)
     partitions: int = 12
     halt_at: tuple[str, int] | None = None
+
+    def of_namespace(self, namespace: Namespace, store: Database) -> Service:
+        """Return the service as it is for another namespace than the default one: with limits,
+        tokens and topics of its own, and without what is only the default one's."""
+        return replace(
+            self,
+            tokens=self.tokens.within(store),
+            limits=namespace.limits(self.limits),
+            topics=self.topics.of_namespace(namespace.name),
+            prometheus=None,
+            targets=(),
+            halt_at=None,
+        )
 
     @property
     def waiting(self) -> Waiting:

@@ -4,12 +4,16 @@ Several schedulers may race for the same class, the same slot or the last of a b
 pass through one lock here, so whoever comes second sees what the first has taken. Budgets are sums
 over the experiments themselves: an experiment is charged with every member it may expose before
 any edge hears of it, and with less only when the edges have said so.
+
+Where there are other namespaces, arming in any of them first takes the lock of the default one: so
+whoever looks at what the others have armed knows that it stays so until it is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
@@ -28,6 +32,7 @@ from ldfi.fit.allocation import Claim
 
 HOUR, DAY = 3_600.0, 86_400.0
 OF_THE_RUN = "campaign's budget"
+OF_ALL = "budget of all namespaces"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,23 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """It is on record as armed, with so many members, beside these other experiments."""
+    """It is on record as armed, with so many members, beside these other experiments. ``salt``:
+    which devices are drawn."""
 
     members: int
     yields_to: tuple[Claim, ...]
+    salt: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherNamespaces:
+    """What is armed in the other namespaces, and what they have charged of the budgets of all;
+    ``limits``: what all namespaces together may."""
+
+    limits: Limits
+    claims: tuple[Claim, ...] = ()
+    hour: int = 0
+    day: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +83,70 @@ class Order:
     exploration: Exploration | None = None
 
 
-def arm(db: Database, change: Change, order: Order, limits: Limits) -> Armed | Refused:
-    """Put an experiment on record as armed, or say why that may not be."""
+def arm(
+    db: Database,
+    change: Change,
+    order: Order,
+    limits: Limits,
+    beside: Iterable[Database] | None = None,
+    of_all: Limits | None = None,
+) -> Armed | Refused:
+    """Put an experiment on record as armed, or say why that may not be.
+
+    ``beside``: the stores of the other namespaces, in none of which anything is armed before this
+    has ended; None where there are none. ``of_all``: what all namespaces together may.
+    """
     db.lock(change)
     session = change.session
-    others = session.scalars(select(ExperimentRow).where(ExperimentRow.state.in_(ACTIVE))).all()
-    budget = _tightest(session, order, limits, change.now)
-    facts = _on_record(session, order, others, change.now)
-    against = objection(replace(facts, may_run=limits.max_concurrent, budget=budget), "arming")
+    rows = session.scalars(select(ExperimentRow).where(ExperimentRow.state.in_(ACTIVE))).all()
+    others = None if beside is None else _others(beside, of_all or limits, change.now)
+    budget = _tightest(session, order, limits, others, change.now)
+    facts = _on_record(session, order, rows, change.now)
+    facts = replace(facts, may_run=limits.max_concurrent, budget=budget)
+    if others is not None:
+        facts = _among_all(facts, others)
+    against = objection(facts, "arming")
     if against is not None:
         spent = against.guard is BUDGET
         return Refused(against.reason, spent, for_good=spent and budget.name == OF_THE_RUN)
     members = min(budget.left, order.experiment.settings.members)
-    _put(change, order, members)
-    return Armed(members, tuple(Claim(**row.allocation) for row in others))
+    salt = _salt(order.experiment.id, apart=beside is not None)
+    _put(change, order, members, salt)
+    claims = () if others is None else others.claims
+    return Armed(members, (*map(_claim, rows), *claims), salt)
+
+
+def _others(stores: Iterable[Database], limits: Limits, now: float) -> OtherNamespaces:
+    """Look up what the other namespaces have armed and charged."""
+    found = OtherNamespaces(limits)
+    since = now - clock.CLOCK.jumped()
+    for store in stores:
+        with store.read() as session:
+            armed = select(ExperimentRow).where(ExperimentRow.state.in_(ACTIVE))
+            found = OtherNamespaces(
+                limits,
+                (*found.claims, *map(_claim, session.scalars(armed))),
+                found.hour + charged(session, within(since - HOUR)),
+                found.day + charged(session, within(since - DAY)),
+            )
+    return found
+
+
+def _among_all(facts: Facts, others: OtherNamespaces) -> Facts:
+    """Let the experiments of all namespaces count, where fewer of those may run than of ours."""
+    running, may_run = facts.running + len(others.claims), others.limits.max_concurrent
+    if may_run - running >= facts.may_run - facts.running:
+        return facts
+    return replace(facts, running=running, may_run=may_run)
+
+
+def _claim(row: ExperimentRow) -> Claim:
+    return Claim(**row.allocation)
+
+
+def _salt(experiment_id: str, *, apart: bool) -> str:
+    """Name what devices are drawn by. Other namespaces are told the salt, and no id."""
+    return hashlib.sha256(experiment_id.encode()).hexdigest()[:12] if apart else experiment_id
 
 
 def least_members(settings: Settings) -> int:
@@ -116,21 +184,33 @@ def _on_record(
     )
 
 
-def _tightest(session: Session, order: Order, limits: Limits, now: float) -> BudgetLeft:
+def _tightest(
+    session: Session,
+    order: Order,
+    limits: Limits,
+    others: OtherNamespaces | None,
+    now: float,
+) -> BudgetLeft:
     """Find the budget of which the fewest members are left."""
     settings = order.experiment.settings
     run = (ExperimentRow.campaign_id == order.campaign_id, ExperimentRow.run == order.run)
     back = now - clock.CLOCK.jumped()  # time that has not passed renews nothing
     hour, day = charged(session, within(back - HOUR)), charged(session, within(back - DAY))
-    left, name = min(
+    budgets = [
         (settings.member_budget - charged(session, *run), OF_THE_RUN),
         (limits.members_per_hour - hour, "budget of the last hour"),
         (limits.members_per_day - day, "budget of the last day"),
-    )
+    ]
+    if others is not None:
+        budgets += [
+            (others.limits.members_per_hour - hour - others.hour, f"{OF_ALL} of the last hour"),
+            (others.limits.members_per_day - day - others.day, f"{OF_ALL} of the last day"),
+        ]
+    left, name = min(budgets)
     return BudgetLeft(name, left, least_members(settings))
 
 
-def _put(change: Change, order: Order, members: int) -> None:
+def _put(change: Change, order: Order, members: int, salt: str) -> None:
     experiment = order.experiment
     row = change.session.get(ExperimentRow, experiment.id)
     if row is None:
@@ -143,7 +223,7 @@ def _put(change: Change, order: Order, members: int) -> None:
     row.approved_by = experiment.approved_by
     row.draft = draft_of(experiment, change.now)
     row.allocation = {
-        "salt": experiment.id,
+        "salt": salt,
         "treatment": settings.treatment,
         "control": settings.control,
     }

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Select, and_, delete, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session, load_only
 
 from ldfi.experiments.domain.campaign.balance import Balance
 from ldfi.experiments.domain.campaign.experience import Experience
@@ -47,15 +47,19 @@ class Taught:
     lessons: Sequence[Mapping[str, Any]]
 
 
-def of_campaign(session: Session, campaign_id: str) -> tuple[dict[str, Stood], list[ExperimentRow]]:
+def of_campaign(
+    session: Session, campaign_id: str, columns: Sequence[InstrumentedAttribute[Any]] = ()
+) -> tuple[dict[str, Stood], list[ExperimentRow]]:
     """Read what each class stood at in a campaign, and the experiments since that taught something,
-    in their order; rejected ones did."""
+    in their order; rejected ones did. ``columns``: of these nothing else; all of them if empty."""
     stood = _stood(session, BalanceRow.campaign_id == campaign_id)
     query = select(ExperimentRow).where(
         ExperimentRow.campaign_id == campaign_id,
         ExperimentRow.run >= max((each.run for each in stood.values()), default=0),
         ExperimentRow.lesson.is_not(None),
     )
+    if columns:
+        query = query.options(load_only(*columns))
     rows = session.scalars(query.order_by(ExperimentRow.ended_at, ExperimentRow.id))
     return {name: each for (_, name), each in stood.items()}, list(rows)
 

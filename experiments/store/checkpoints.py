@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from sqlalchemy import Table, delete, func, insert, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
+from ldfi.experiments.store.anew import put_anew
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.retention import LOT, Pruned, Told
 from ldfi.experiments.store.schema import (
@@ -300,18 +301,8 @@ def _drop(change: Change, dropping: _Dropping) -> int:
     written = {each.index: _written(each) for each in dropping.left}
     for key, said in set(written.values()):
         session.merge(RemainsRow(key=key, document=said))
-    _put_anew(session, {leaf: key for leaf, (key, _) in written.items()})
+    small = {leaf: {"remains": key, "document": ""} for leaf, (key, _) in written.items()}
+    put_anew(session, RunRow.leaf, small)
     document = json.dumps(made.to_json())
     session.merge(CheckpointRow(request_class=name, version=version, document=document))
     return len(dropping.left)
-
-
-def _put_anew(session: Session, remains: Mapping[int, str]) -> None:
-    """Put rows in the place of others that were many times as large. SQLite never joins pages that
-    an update leaves almost empty; it does where a row is deleted."""
-    table = cast(Table, RunRow.__table__)
-    mine = table.c.leaf.in_(remains)
-    rows = session.execute(select(table).where(mine)).mappings().all()
-    session.execute(delete(table).where(mine))
-    small = [{**row, "remains": remains[row["leaf"]], "document": ""} for row in rows]
-    session.execute(insert(table), small)

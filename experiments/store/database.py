@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -37,6 +37,9 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _REASON = 500
 """Characters of why a record was dropped that are kept."""
 
+_PAGES = 2_000
+"""So many pages of SQLite are given back at a time: nobody can write meanwhile."""
+
 _PATIENCE = 5
 """Seconds to wait for a lock or an answer: the leases end soon after, so waiting longer is vain."""
 
@@ -50,6 +53,8 @@ class Change:
     now: float
     keys: tuple[SigningKey, ...] = ()
     """What the head of the chain of runs is signed with."""
+    namespace: str = ""
+    """Whose store it is; empty: the default one's."""
 
     def audit(self, what: str, subject: str = "", why: str = "") -> None:
         """Write down what is done here, in the same transaction."""
@@ -86,12 +91,22 @@ class Database:
     """``url`` is SQLAlchemy's: ``sqlite:///ldfi.sqlite3``, ``postgresql+psycopg://user@host/db``.
 
     Opening it brings its tables up to date (Alembic). ``keys``: what the head of the chain of runs
-    is signed with.
+    is signed with. ``namespace``: whose it is; ``schema``: where its tables are on PostgreSQL, and
+    no others are seen.
     """
 
-    def __init__(self, url: str, keys: tuple[SigningKey, ...] = ()) -> None:
+    def __init__(
+        self,
+        url: str,
+        keys: tuple[SigningKey, ...] = (),
+        *,
+        namespace: str = "",
+        schema: str | None = None,
+    ) -> None:
         parsed = make_url(url)
         self.keys = keys
+        self.namespace = namespace
+        self._schema = schema
         self._sqlite = parsed.get_backend_name() == "sqlite"
         self._turns = turns.Turns()
         if self._sqlite and parsed.database not in {None, "", ":memory:"}:
@@ -123,6 +138,20 @@ class Database:
         """Close the connections."""
         self.engine.dispose()
 
+    def shrink(self) -> None:
+        """Give what is free within an SQLite file back to the disk, a little at a time. A file of
+        before version 0.2 gives nothing back until somebody has run ``VACUUM`` in it."""
+        free = 1 if self._sqlite else 0
+        while free:
+            with self._turn(), closing(self.engine.raw_connection()) as connection:
+                before = _free(connection)
+                cast(sqlite3.Connection, connection.driver_connection).executescript(
+                    f"PRAGMA incremental_vacuum({_PAGES})"
+                )
+                free = _free(connection)
+            if free == before:
+                break
+
     @contextmanager
     def read(self) -> Iterator[Session]:
         """Open a session for looking things up. All that it sees is of one moment."""
@@ -135,7 +164,7 @@ class Database:
         with self._turn(), Session(self._writing) as session, session.begin():
             if self._epoch is not None:
                 leaders.check(session, self._epoch)
-            yield Change(session, who, now, self.keys)
+            yield Change(session, who, now, self.keys, self.namespace)
 
     def lock(self, change: Change) -> None:
         """Let no other transaction that locks go on before this one has ended.
@@ -154,8 +183,8 @@ class Database:
         self.engine = create_engine(
             url,
             pool_pre_ping=not self._sqlite,
-            connect_args={} if self._sqlite else _POSTGRESQL,
-            **pool,
+            connect_args={} if self._sqlite else _postgresql(self._schema),
+            **{**_OF_NAMESPACES, **pool} if self._schema is not None else pool,
         )
         if self._sqlite:
             event.listen(self.engine, "connect", _tune_sqlite)
@@ -187,14 +216,21 @@ def migrate(engine: Any) -> None:
         _log.info("the database was brought from revision %s to %s", before, after)
 
 
-_POSTGRESQL = {
-    "connect_timeout": _PATIENCE,
-    "options": " ".join(
-        f"-c {name}={_PATIENCE * 1000}"
+_OF_NAMESPACES = {"pool_size": 1, "max_overflow": 4}
+"""There are many of them, and PostgreSQL has a hundred connections by default."""
+
+
+def _postgresql(schema: str | None) -> dict[str, Any]:
+    """Say how to connect; ``schema``: the only one whose tables are found, None: as by default."""
+    settings = {
+        name: str(_PATIENCE * 1000)
         # the last: whoever is cut off within a transaction must not hold up the next leader
         for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
-    ),
-}
+    }
+    if schema is not None:
+        settings["search_path"] = schema
+    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    return {"connect_timeout": _PATIENCE, "options": options}
 
 
 def _make_ours(file: Path) -> None:
@@ -206,10 +242,16 @@ def _make_ours(file: Path) -> None:
 def _tune_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # we say BEGIN ourselves, see below
     cursor = connection.cursor()
+    cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts only where there is no table yet
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000}")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _free(connection: Any) -> int:
+    """Count the pages that hold nothing."""
+    return int(connection.cursor().execute("PRAGMA freelist_count").fetchone()[0])
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -26,11 +26,12 @@ def must_be_there(url: str) -> None:
 
 
 @contextmanager
-def as_it_is(url: str) -> Iterator[Session]:
-    """Open a session for looking things up, which cannot write. Raises Invalid where no database is
-    there, or one with tables of another version."""
+def as_it_is(url: str, schema: str | None = None) -> Iterator[Session]:
+    """Open a session for looking things up, which cannot write; ``schema``: where the tables are,
+    on PostgreSQL. Raises Invalid where no database is there, or one with tables of another
+    version."""
     must_be_there(url)
-    engine = _read_only(url)
+    engine = _read_only(url, schema)
     try:
         with engine.connect().execution_options(**_WRITES_NOTHING) as connection:
             _check(connection)
@@ -40,9 +41,10 @@ def as_it_is(url: str) -> Iterator[Session]:
         engine.dispose()
 
 
-def _read_only(url: str) -> Engine:
+def _read_only(url: str, schema: str | None) -> Engine:
     if make_url(url).get_backend_name() != "sqlite":
-        return create_engine(url)
+        searched = {} if schema is None else {"options": f"-c search_path={schema}"}
+        return create_engine(url, connect_args=searched)
 
     def opened() -> sqlite3.Connection:
         uri = f"{_file(url).absolute().as_uri()}?mode=rw"  # and not ro: it would leave its log

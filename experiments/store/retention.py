@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from sqlalchemy import ColumnElement, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, Table, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ldfi.experiments.store import findings, positions
@@ -214,11 +214,19 @@ def _notifications(session: Session, keys: Sequence[Any]) -> None:
 
 
 def _details(session: Session, keys: Sequence[Any]) -> None:
-    for row in session.scalars(select(ExperimentRow).where(ExperimentRow.id.in_(keys))):
-        if row.lesson is not None and "runs" in row.lesson:
-            row.lesson = {name: each for name, each in row.lesson.items() if name != "runs"}
-        if row.comparison.get("curve"):
-            row.comparison = {**row.comparison, "curve": []}
+    table = cast(Table, ExperimentRow.__table__)
+    query = select(table.c.id, table.c.lesson, table.c.comparison).where(table.c.id.in_(keys))
+    lessons, comparisons = list[dict[str, Any]](), list[dict[str, Any]]()
+    for identity, lesson, comparison in session.execute(query):
+        if lesson is not None and "runs" in lesson:
+            left = {name: each for name, each in lesson.items() if name != "runs"}
+            lessons.append({"its": identity, "left": left})
+        if comparison.get("curve"):
+            comparisons.append({"its": identity, "left": {**comparison, "curve": []}})
+    mine = update(table).where(table.c.id == bindparam("its"))
+    for column, changed in ((table.c.lesson, lessons), (table.c.comparison, comparisons)):
+        if changed:
+            session.execute(mine.values({column: bindparam("left", type_=column.type)}), changed)
 
 
 def _note(change: Change, until: float) -> None:

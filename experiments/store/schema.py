@@ -210,6 +210,21 @@ class TokenRow(Base):
     revoked: Mapped[bool] = mapped_column(Boolean, default=False)
 
 
+class NamespaceRow(Base):
+    """A namespace beside the default one; what belongs to it is in a store of its own.
+
+    The limits: what it may take of those of all; NULL: as much as there is.
+    """
+
+    __tablename__ = "namespace"
+    name: Mapped[str] = mapped_column(String(30), primary_key=True)
+    created_by: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[float] = mapped_column(Float)
+    max_concurrent: Mapped[int | None] = mapped_column(Integer)
+    members_per_hour: Mapped[int | None] = mapped_column(Integer)
+    members_per_day: Mapped[int | None] = mapped_column(Integer)
+
+
 class IdempotencyRow(Base):
     """The answer to a request that carried an idempotency key, so that a repetition gets the same.
 

@@ -7,6 +7,7 @@ a slow hash would only make every request slow.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from dataclasses import dataclass
 
@@ -15,10 +16,14 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import NotFound
 from ldfi.experiments.store.database import Change
+from ldfi.experiments.store.namespaces import PATTERN
 from ldfi.experiments.store.schema import TokenRow
 
 PREFIX = "ldfi_"
 """What every token begins with, so that scanners for leaked secrets can recognise one."""
+
+
+_OF_NAMESPACE = re.compile(rf"{PREFIX}({PATTERN})\.[A-Za-z0-9_-]{{43}}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,13 @@ class TokenEntry:
 def create(
     change: Change, name: str, role: str, expires_at: float | None = None
 ) -> tuple[TokenEntry, str]:
-    """Make a token. The token itself is returned here and can never be had again."""
-    token = PREFIX + secrets.token_urlsafe(32)
+    """Make a token. The token itself is returned here and can never be had again.
+
+    It names the namespace that it is of, if that is not the default one, so that whoever is asked
+    knows where to look it up. Only there is it known.
+    """
+    of_namespace = f"{change.namespace}." if change.namespace else ""
+    token = PREFIX + of_namespace + secrets.token_urlsafe(32)
     row = TokenRow(
         id=secrets.token_hex(8),
         name=name,
@@ -81,6 +91,12 @@ def by_id(session: Session, token_id: str, now: float) -> TokenEntry | None:
     row = session.get(TokenRow, token_id)
     entry = entry_of(row) if row is not None else None
     return entry if entry is not None and entry.valid(now) else None
+
+
+def namespace_in(token: str) -> str | None:
+    """Read which namespace a token says it is of; None for the default one. It proves nothing."""
+    found = _OF_NAMESPACE.fullmatch(token)
+    return None if found is None else found[1]
 
 
 def digest(token: str) -> str:

@@ -24,11 +24,20 @@ AT_ONCE: Final = 250
 
 
 class Feed:
-    """``intake`` is None until the brokers have answered for the first time."""
+    """``intake`` is None until the brokers have answered for the first time. ``measured``: how far
+    it is behind is the process's to tell; that of other namespaces is nobody else's business."""
 
     def __init__(
-        self, stream: Stream, topics: Topics, partitions: int, db: Database, engine: Engine
+        self,
+        stream: Stream,
+        topics: Topics,
+        partitions: int,
+        db: Database,
+        engine: Engine,
+        *,
+        measured: bool = True,
     ) -> None:
+        self._measured = measured
         self.intake: Intake | None = None
         self._stream = stream
         self._topics = topics
@@ -63,7 +72,7 @@ class Feed:
 
     async def close(self) -> None:
         """Give up the connection, when :meth:`run` has ended."""
-        INTAKE_LAG.set(0)  # of no concern here any more
+        self._measure(0)  # of no concern here any more
         if self.intake is not None:
             try:
                 await asyncio.to_thread(self.intake.close)
@@ -84,11 +93,15 @@ class Feed:
             except Exception:  # noqa: BLE001 - the database may be away for a while
                 _log.exception("what was learned is not on record yet; trying again")
             await asyncio.sleep(0)
-        INTAKE_LAG.set(self.intake.lag)
+        self._measure(self.intake.lag)
         self._engine.dropped.update(self.intake.dropped - self._told)
         self._told = self.intake.dropped.copy()
         if not messages:
             await asyncio.sleep(0.01)  # a stream in memory never waits
+
+    def _measure(self, lag: float) -> None:
+        if self._measured:
+            INTAKE_LAG.set(lag)
 
     async def _pause(self) -> None:
         try:

@@ -61,6 +61,10 @@ class Topics:
         """What could not be read, with the reason as a header."""
         return f"{self.prefix}.dead-letters"
 
+    def of_namespace(self, name: str) -> Topics:
+        """Return those of a namespace; these here are the default one's, which has no name."""
+        return Topics(f"{self.prefix}.{name}") if name else self
+
     def group(self, name: str) -> str:
         """Name a group of readers."""
         return f"{self.prefix}.{name}"

@@ -43,8 +43,11 @@ class Families(Collector):
         return self._families
 
 
-def text(families: Iterable[Family]) -> bytes:
-    """Write these families, the instruments and the process itself in Prometheus's text format."""
+def text(families: Iterable[Family], *, whole: bool = True) -> bytes:
+    """Write these families in Prometheus's text format, and with ``whole`` the instruments and the
+    process itself, which count what all namespaces do."""
+    if not whole:
+        return generate_latest(Families(families))
     process = ProcessCollector(registry=None).collect()
     return generate_latest(Families([*families, *instruments.REGISTRY.collect(), *process]))
 

@@ -220,10 +220,11 @@ def the_service_halts_it(host: Host) -> Problems:
 
 def it_fails_open(host: Host) -> Problems:
     """Answer at once where the control plane hangs, refuses, or sends the edge elsewhere."""
+    loading = _first_request(host)
     with _edge(host) as (plane, front), ControlPlane() as other:
         plane.arm(FAULT)
         plane.answer_slowly(30)
-        yield from _passes(plane, front, "a control plane that hangs")
+        yield from _passes(plane, front, "a control plane that hangs", loading)
         plane.go_away()
         yield from _passes(plane, front, "a control plane that is gone")
         plane.answer_slowly(0)
@@ -292,13 +293,22 @@ def _is_sent(device: str) -> bool:
     return device != "" and all(ord(letter) < 256 for letter in device)
 
 
-def _passes(plane: ControlPlane, front: Front, what: str) -> Problems:
+def _first_request(host: Host) -> float:
+    """Seconds that an edge's first request takes where the control plane answers: a host may load
+    half of itself with it, before and after it begins to ask."""
+    with _edge(host) as (_, front):
+        began = time.monotonic()
+        front.onward("d1", "/", f"a=b,fit={_signed('e9')}")
+        return time.monotonic() - began
+
+
+def _passes(plane: ControlPlane, front: Front, what: str, loading: float = 0.0) -> Problems:
     """Send requests, which may take no longer for the control plane. What passes before it is first
-    asked is not on its account: a host may load half of itself with its first request."""
-    for _ in range(3):
+    asked is not on its account, nor are the seconds that a first request takes anyhow."""
+    for anyhow in (loading, 0.0, 0.0):
         began = time.monotonic()
         found = front.onward("d1", "/", f"a=b,fit={_signed('e9')}")
         ended = time.monotonic()
         took = ended - max(began, plane.polls[0].at if plane.polls else ended)
-        if found != "a=b" or took > 2:
+        if found != "a=b" or took > 2 + anyhow:
             yield f"with {what} a request goes on with {found!r} after {took:.1f} s"

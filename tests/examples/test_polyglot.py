@@ -20,13 +20,14 @@ from ldfi.experiments.elsewhere.environment import variables
 from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.elsewhere.stamp import SharedKeys
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "polyglot"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLE = EXAMPLES / "polyglot"
 KEYS = SharedKeys("test:0123456789abcdef0123456789abcdef")
 MOST_RUNS = 40
 
 
-def loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("polyglot", EXAMPLE / "polyglot.py")
+def loaded(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -34,7 +35,8 @@ def loaded() -> ModuleType:
     return module
 
 
-POLYGLOT = loaded()
+TOGETHER = loaded(EXAMPLES / "together.py")
+POLYGLOT = loaded(EXAMPLE / "polyglot.py")
 
 pytestmark = [
     pytest.mark.long,
@@ -49,7 +51,7 @@ class Shop:
     """The running shop, and what whoever explores it must be told."""
 
     def __init__(self, logs: Path, stored: Path) -> None:
-        first: int = POLYGLOT.free(len(POLYGLOT.LISTENING) + 1)
+        first: int = TOGETHER.free(len(POLYGLOT.LISTENING) + 1)
         self.receiving = f"127.0.0.1:{first + len(POLYGLOT.LISTENING)}"
         self.told = variables(KEYS, f"http://{self.receiving}")
         self.running = Services(self.told | {"TMPDIR": str(stored)}, logs, seconds=120)
@@ -94,7 +96,7 @@ def test_killing_the_processes_says_the_same(shop: Shop) -> None:
     stand_ins = [{name} for names in shop.planted if len(names) > 1 for name in names]
     for names in map(frozenset, [*stand_ins, *shop.planted]):
         assert names <= there
-        with POLYGLOT.killed(shop.running, shop.every, names):
+        with TOGETHER.killed(shop.running, shop.every, names):
             assert POLYGLOT.shows(shop.every) is not (names in shop.planted), names
     assert POLYGLOT.shows(shop.every)
 

@@ -41,7 +41,8 @@ def program(name: str, *arguments: str, agent: str = NEWEST) -> list[str]:
     beside = os.pathsep.join(str(target / each) for each in ("classes", "test-classes", "beside/*"))
     extensions = ",".join(str(target / f"{each}.jar") for each in ("ldfi-fit", "ldfi-fit-tests"))
     return [
-        *("java", f"-javaagent:{target}/agents/opentelemetry-javaagent-{agent}.jar"),
+        *("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),  # it ends before more is worth it
+        f"-javaagent:{target}/agents/opentelemetry-javaagent-{agent}.jar",
         f"-Dotel.javaagent.extensions={extensions}",
         *(f"-Dotel.{each}.exporter=none" for each in ("traces", "metrics", "logs")),
         *("-cp", beside, f"dev.ldfi.fit.conformance.{name}", *arguments),

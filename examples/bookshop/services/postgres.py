@@ -1,6 +1,7 @@
 """The shop's PostgreSQL, on loopback at ``PORT``: made anew, with copies of a book in it.
 
-It lives in this process's group, so whoever kills that kills all of it.
+With a file of SQL named behind it, a statement a line, what that says is in it instead. It lives in
+this process's group, so whoever kills that kills all of it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,17 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def wanted() -> str:
+    """Say what is put in."""
+    return Path(sys.argv[1]).read_text(encoding="utf-8") if sys.argv[1:] else STOCK
+
+
 def serve(server: Server) -> None:
     """Fill it by its single-user mode, so that nobody can ask before there is an answer."""
     server.prepare()
     alone = [server.binaries / "postgres", "--single", "-D", server.folder / "data", "postgres"]
     as_other = {"cwd": server.folder, "user": unprivileged()}
-    subprocess.run(alone, input=STOCK, text=True, check=True, **as_other)
+    subprocess.run(alone, input=wanted(), text=True, check=True, **as_other)
     reached = ("listen_addresses=127.0.0.1", f"port={os.environ['PORT']}")
     process = subprocess.Popen(server.command(*reached), **as_other)
     try:

@@ -197,11 +197,12 @@ class Exploration:
             if before.get(faults) != state or (faults in confirmed and state == "open")
         ]
 
-    def replay(self, lessons: Iterable[Lesson]) -> None:
-        """Learn again what was learned before a restart."""
+    def replay(self, lessons: Iterable[Lesson], *, told: bool = True) -> None:
+        """Learn again what was learned before. ``told``: none of it is news when it goes on."""
         for lesson in lessons:
             self._take(lesson)
-        self._told = self.states
+        if told:  # which takes as long as all of it together
+            self._told = self.states
 
     @property
     def states(self) -> dict[Hypothesis, FindingNews]:

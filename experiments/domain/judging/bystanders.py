@@ -1,9 +1,10 @@
 """Who is hurt beside an experiment: requests that nobody injects into, and that share something.
 
 When a circuit breaker opens or a pool runs empty, those fail who have nothing to do with the
-experiment, in its own class and in any other that reaches the same service or system. So as long
-as it may inject, the outcomes of all of them are watched: of bystanders, of the control group, and
-of treated devices whose requests did not reach the point.
+experiment, in its own class and in any other that reaches the same service or system, or one on the
+way there: a call that fails further in makes the calls around it fail as well, and any of them may
+have a breaker around it. So as long as it may inject, the outcomes of all of them are watched: of
+bystanders, of the control group, and of treated devices whose requests did not reach the point.
 
 Each outcome is weighed by how much likelier it is if failures are more frequent by δ than they
 were in the worst spell of its class before (Page, "Continuous inspection schemes", Biometrika 41,
@@ -72,11 +73,12 @@ class _Before:
 @dataclass(slots=True)
 class Bystanders:
     """Of one experiment. ``systems``: what its points reach. ``delta``: see ``Thresholds``.
-    ``enough``: evidence at which they count as hurt."""
+    ``enough``: evidence at which they count as hurt. ``way``: what is called on the way there."""
 
     systems: frozenset[str] = frozenset()
     delta: float = 0.25
     enough: float = ENOUGH
+    way: frozenset[str] = frozenset()
     harmed: set[str] = field(default_factory=set)
     """Devices that saw a failure."""
     requests: int = 0
@@ -88,6 +90,11 @@ class Bystanders:
     _before: dict[str, _Before] = field(default_factory=dict)
     newest: deque[bool] = field(default_factory=lambda: deque(maxlen=NEWEST))
     _evidence: float = 0.0
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """All that others may share with it."""
+        return self.systems | self.way
 
     def knows(self, request_class: str) -> bool:
         """Whether it is known how this class fared before."""
@@ -137,7 +144,10 @@ class Bystanders:
     def _words(self) -> str:
         failed = sum(each.worst.failed for each in self._before.values())
         total = sum(each.worst.total for each in self._before.values())
+        reached = ", ".join(sorted(self.systems))
+        if on_the_way := ", ".join(sorted(self.way - self.systems)):
+            reached += f" or, on the way there, {on_the_way}"
         return (
             f"{self.failures} of {self.requests} requests that nobody injected into failed, which "
-            f"reach {', '.join(sorted(self.systems))} too; {failed} of {total} had before, at worst"
+            f"reach {reached} too; {failed} of {total} had before, at worst"
         )

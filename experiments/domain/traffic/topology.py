@@ -8,7 +8,7 @@ holds until a trace shows the inner point elsewhere.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +79,12 @@ class Topology:
     def reaches(self, systems: frozenset[str]) -> bool:
         """Whether a point is one of these, or reaches one."""
         return not systems.isdisjoint(self.callees.values()) or not systems.isdisjoint(self.paths)
+
+    def above(self, points: Iterable[str]) -> frozenset[str]:
+        """Name what is called on the way to these points: the services whose answers turn bad, or
+        may, where a call further in fails."""
+        way = frozenset[str]().union(*(path for p in points for path in self.paths.get(p, ())))
+        return frozenset(self.callees.get(point, point) for point in way)
 
     def behind(self, points: frozenset[str]) -> set[str]:
         """Every point that cannot be reached but through one of these."""

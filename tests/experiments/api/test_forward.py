@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from ldfi.experiments.store import namespaces
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import FlagRow
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
@@ -25,9 +26,12 @@ def leader(url: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def says_where_it_is(url: str, at: str) -> None:
+def says_where_it_is(url: str, at: str, namespace: str = "") -> None:
     """The server has chosen its port only after the application had begun."""
-    database = Database(url)
+    database = default = Database(url)
+    if namespace:
+        database = namespaces.opened(url, default, namespace)
+        default.close()
     with database.change(0.0) as change:
         row = change.session.get_one(FlagRow, "leader")
         row.value = {**row.value, "url": at.rstrip("/")}
@@ -105,3 +109,36 @@ def test_a_leader_that_does_not_answer_is_none(api: httpx.Client, postgresql_url
     # Edges are told that there is nothing to do, and ask again
     headers = bearer(GIVEN["edge"])
     assert api.get("/api/v1/edge/rules?edge=e", headers=headers).json()["rules"] == []
+
+
+def test_another_namespace_is_answered_by_any_process_and_led_with_the_default_one(
+    api: httpx.Client, postgresql_url: str
+) -> None:
+    admin, team = bearer(GIVEN["admin"]), {"Ldfi-Namespace": "checkout"}
+    with leader(postgresql_url) as here:
+        # Given a namespace that was made in the process that does not lead
+        made = api.post("/api/v1/namespaces", json={"name": "checkout"}, headers=admin)
+        assert made.is_success, made.text
+        new = {"name": "kim", "role": "admin"}
+        told = api.post("/api/v1/tokens", json=new, headers={**admin, **team})
+        token = bearer(told.json()["token"])
+        until(lambda: here.get("/api/v1/status", headers=token).is_success)
+        says_where_it_is(postgresql_url, str(here.base_url), "checkout")
+        # Then the one that leads has its engine, and both answer
+        until(lambda: api.get("/api/v1/status", headers=token).is_success)
+        assert api.get("/api/v1/classes", headers=token).json() == []
+        # Its halt is its own, wherever somebody halts, and that of the default one is everybody's
+        for client, who, reason in ((api, token, "mine"), (here, token, "mine as well")):
+            assert client.post("/api/v1/halt", json={"reason": reason}, headers=who).is_success
+        until(lambda: here.get("/api/v1/status", headers=token).json()["halted"] is not None)
+        assert here.get("/api/v1/status").json()["halted"] is None
+        assert api.post("/api/v1/resume", headers=token).json() == {"halted": None}
+        assert api.post("/api/v1/halt", json={"reason": "all"}).is_success
+        until(lambda: here.get("/api/v1/status", headers=token).json()["halted"] == "all", 5)
+        assert api.post("/api/v1/resume", headers=token).json() == {"halted": "all"}
+    # Whoever leads next finds it on record, and what it had
+    with leader(postgresql_url) as next_:
+        assert next_.get("/api/v1/status", headers=token).json()["halted"] == "all"
+        assert [row["what"] for row in next_.get("/api/v1/audit", headers=token).json()["items"]]
+        assert next_.post("/api/v1/resume").json() == {"halted": None}
+        until(lambda: next_.get("/api/v1/status", headers=token).json()["halted"] is None, 5)

@@ -216,7 +216,8 @@ def test_silence_does_not_close_the_door(door: str) -> None:
 @pytest.mark.skipif(
     sys.platform != "linux", reason="only there has another process's limit a setter"
 )
-def test_halt_goes_through_while_no_descriptor_is_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_the_door", [0, 3 * ROOM])
+def test_halt_goes_through_while_no_descriptor_is_left(tmp_path: Path, at_the_door: int) -> None:
     # Given a service with few descriptors
     with running_service(tmp_path, descriptors=150) as (url, door):
         silent: list[socket.socket] = []
@@ -226,6 +227,9 @@ def test_halt_goes_through_while_no_descriptor_is_left(tmp_path: Path) -> None:
             silent += [socket.create_connection(where) for _ in range(300)]
             with pytest.raises(httpx.TransportError), httpx.Client(trust_env=False) as client:
                 client.get(f"{url}/healthz", timeout=1.0)
+            # And others stand at the door itself, and say nothing either
+            where = ("127.0.0.1", int(door.rpartition(":")[2]))
+            silent += [socket.create_connection(where) for _ in range(at_the_door)]
             # Then halting goes through all the same
             began = time.monotonic()
             assert halted(door).json() == {"halted": "release"}

@@ -75,6 +75,8 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("POST", "/api/v1/tokens"): RULE,
     ("GET", "/api/v1/tokens"): RULE,
     ("DELETE", "/api/v1/tokens/{token_id}"): RULE,
+    ("GET", "/api/v1/namespaces"): RULE,
+    ("POST", "/api/v1/namespaces"): RULE,
 }
 OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
 ENDLESS = ("GET", "/api/v1/events")

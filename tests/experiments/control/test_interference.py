@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from ldfi.experiments.domain.judging.bystanders import COOL
-from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.spells import LENGTH
 from ldfi.experiments.store.schema import ExperimentRow
 from ldfi.testing.programs import Caller, CallFailed
@@ -92,6 +92,43 @@ def test_it_stops_as_soon_as_bystanders_are_hurt(
         seen = int(row.reason.split()[3])
         assert 0 < seen <= 2 * treated
         assert seen <= harmed  # more fail before their devices have reported
+
+
+PRICES = "orders>http:GET:prices/one"
+ORDERS = "front>http:GET:orders/one"
+
+
+def test_a_breaker_before_a_service_on_the_way_hurts_those_who_never_reach_the_point() -> None:
+    """Orders are shown with prices and taken without; one breaker is before them in either case.
+    Where calls fail further in, it is waited for whoever may have served them."""
+    breaker = Breaker(failures=4, seconds=5, fatal=False)
+
+    def show(request: Caller) -> None:
+        with suppress(CallFailed):
+            breaker.call(request, ORDERS, lambda inner: inner.call(PRICES))
+
+    def take(request: Caller) -> None:
+        breaker.call(request, "front>http:POST:orders")
+
+    limits = Limits(protected_points=("front>*",))
+    with World.in_memory({"/show": show, "/take": take}, limits=limits) as world:
+        world.start(replace(SETTINGS, settle=20.0), classes=("GET /show",))
+        row = first_ended(world)
+
+    assert row.hypothesis == [f"refused@{PRICES}"]
+    assert row.verdict == "inconclusive"
+    assert row.lesson is not None
+    assert row.lesson["spread"] == "turned away"
+    assert "which reach prices or, on the way there, orders too" in row.reason
+
+
+def test_a_breaker_that_wants_more_failures_than_are_treated_is_not_opened_nor_found() -> None:
+    """The limit: a verdict is about the share that was treated, and an outage is larger."""
+    breaker = Breaker(failures=30, seconds=5)
+    with World.in_memory({"/boot": optional(breaker)}) as world:
+        world.start(SETTINGS)
+        assert first_ended(world).verdict == "tolerated"
+    assert breaker.opened == 0
 
 
 def test_other_classes_are_left_alone_where_they_share_nothing() -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ import httpx
 from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.cli.processes import ATTACHED
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 LEASE = 3.0
 TOKENS = {role: f"{role}-of-the-crash-test" for role in ("operator", "edge", "ingest", "devices")}
 
@@ -25,13 +26,14 @@ TOKENS = {role: f"{role}-of-the-crash-test" for role in ("operator", "edge", "in
 class Service:
     """``ldfi serve`` on one database and one port, so that the edges find it again.
 
-    ``hour``: the budget of members in any hour.
+    ``hour``: the budget of members in any hour. ``besides``: more of its variables.
     """
 
     database: str
     folder: Path
     hour: int = 1_000_000
     quiet: float = 0.1
+    besides: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     started_in: list[float] = field(default_factory=list)
     _process: subprocess.Popen[bytes] | None = None
@@ -40,6 +42,12 @@ class Service:
     def url(self) -> str:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Of its process, which must be running."""
+        assert self._process is not None
+        return self._process.pid
 
     @property
     def log(self) -> str:
@@ -56,6 +64,7 @@ class Service:
             "LDFI_MEMBERS_PER_HOUR": f"{self.hour}",
             "LDFI_MEMBERS_PER_DAY": f"{2 * self.hour}",
             ATTACHED: "1",  # it ends when we do, however that comes about
+            **self.besides,
         }
         serve = [sys.executable, "-m", "ldfi.experiments.cli", "serve"]
         with (self.folder / "service.log").open("ab") as log:

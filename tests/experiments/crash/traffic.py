@@ -308,6 +308,7 @@ def main() -> None:
     parser.add_argument("--notes", required=True, type=Path)
     parser.add_argument("--paths", default=",".join(PROGRAMS))
     parser.add_argument("--rate", type=float, default=320.0, help="requests a second, in all")
+    parser.add_argument("--edges", type=int, default=EDGES)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     stopping = threading.Event()
@@ -322,11 +323,11 @@ def main() -> None:
         notes = files.enter_context(options.notes.open("a"))
         account = files.enter_context(options.account.open("a")) if options.account else None
         threads = []
-        for number in range(EDGES):
+        for number in range(options.edges):
             senders = {half: Sender(half, url, account) for half, url in places.items()}
             every = SELDOM_SECONDS if account else EVERY_SECONDS
             gate = Gate(options.url, keys, notes, senders, every, options.seed + number)
-            made = (options.rate / EDGES, options.paths.split(","), stopping)
+            made = (options.rate / options.edges, options.paths.split(","), stopping)
             threads.append(threading.Thread(target=gate.run, args=made))
             threads += [
                 threading.Thread(target=sender.run, args=(stopping, gate.complete))

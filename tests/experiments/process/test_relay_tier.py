@@ -35,6 +35,7 @@ class Line:
     leader: RulesBoard
     clock: SimpleNamespace
     lost: str = ""
+    asks: int = 0
 
     def call(self, what: str, params: dict[str, Any] | None, json: dict[str, Any] | None) -> Any:
         lost, self.lost = self.lost, ""
@@ -47,6 +48,7 @@ class Line:
             answer: dict[str, Any] = self.leader.lease(params["edge"], now)
         else:
             assert json is not None
+            self.asks += 1
             granted = self.leader.ask(
                 json["edge"], json["experiment"], json["arm"], json["ask"], now
             )
@@ -144,7 +146,14 @@ class Tier(RuleBasedStateMachine):
     def asked(self, at: int, name: str, experiment: str, arm: Arm, number: int) -> bool:
         if at == 2:
             return self.leader.ask(name, experiment, arm, number, self.now)
-        return asyncio.run(self.relays[at].ask(name, experiment, arm, number, self.now))
+
+        async def ask() -> bool:
+            relay = self.relays[at]
+            granted = await relay.ask(name, experiment, arm, number, self.now)
+            await asyncio.gather(*relay._stocking.values())
+            return granted
+
+        return asyncio.run(ask())
 
     @initialize()
     def begin(self) -> None:
@@ -328,7 +337,7 @@ def test_what_edges_of_a_relay_do_not_use_comes_back(tier: Tier) -> None:
     tier.poll(0, answered=True)
     for device in range(1, 20):
         tier.serve(1, {device}, answered=True, lost="")  # at the other relay
-    assert tier.really("e0") == 4
+    assert tier.really("e0") == 3  # the first one has another in hand
     tier.pass_time(6)  # the first relay gives back what no edge there has asked for
     tier.leader.renew(tier.now + LEASE)
     tier.subscribe(0, "")
@@ -337,3 +346,21 @@ def test_what_edges_of_a_relay_do_not_use_comes_back(tier: Tier) -> None:
     for device in range(20, 30):
         tier.serve(1, {device}, answered=True, lost="")
     assert tier.really("e0") == 5
+
+
+def test_the_next_device_is_in_hand_and_control_costs_the_leader_nothing(tier: Tier) -> None:
+    for device in range(0, 60, 3):
+        tier.serve(0, {device}, answered=True, lost="")
+    assert len(tier.edges[0].control["e0"]) == 20
+    assert tier.line.asks == 1
+    tier.serve(0, {1}, answered=True, lost="")
+    assert tier.line.asks == 2  # for the one after it
+    tier.serve(0, {2}, answered=True, lost="question")  # of the one after that
+    assert tier.really("e0") == 2
+
+
+def test_both_arms_end_with_what_a_relay_has_in_hand(tier: Tier) -> None:
+    for device in (1, 2, 4, 5, 3, 7, 6, 8):  # multiples of three are control
+        tier.serve(0, {device}, answered=True, lost="")
+    assert tier.edges[0].treated["e0"] == {1, 2, 4, 5, 7}
+    assert tier.edges[0].control["e0"] == {3}

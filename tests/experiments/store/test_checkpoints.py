@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.control.engine import Engine
@@ -288,34 +288,3 @@ def test_without_the_key_of_a_signed_chain_none_goes(lived: tuple[World, Campaig
     assert checkpoints.prune(world.database, world.now + 1, world.now, "ann").rows == 0
     with world.database.read() as session:
         assert chain.head_of(session).signatures
-
-
-def test_sqlite_has_the_room_of_records_that_went_for_what_comes() -> None:
-    """It never joins pages that updates have left almost empty."""
-    database = Database("sqlite://")
-    hashed = "0" * checkpoints.HASH
-
-    def pages() -> int:
-        with database.read() as session:
-            every, free = (
-                int(session.scalar(text(f"PRAGMA {name}")) or 0)
-                for name in ("page_count", "freelist_count")
-            )
-        return every - free
-
-    empty = pages()
-    with database.change(1.0) as change:
-        change.session.add_all(
-            RunRow(leaf=leaf, experiment_id=f"e{leaf}", request_class="GET /", version=1,
-                   number=leaf + 1, document="x" * 1_500, nodes=hashed)
-            for leaf in range(300)
-        )  # fmt: skip
-    before = pages() - empty
-    with database.change(2.0) as change:
-        checkpoints._put_anew(change.session, dict.fromkeys(range(300), "k" * 32))
-    with database.read() as session:
-        rows = session.scalars(select(RunRow).order_by(RunRow.leaf)).all()
-        assert {(row.document, row.remains, row.nodes) for row in rows} == {("", "k" * 32, hashed)}
-        assert [row.number for row in rows] == list(range(1, 301))
-    assert pages() - empty < before / 4
-    database.close()

@@ -18,12 +18,14 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.memory import MemoryStream
 from ldfi.experiments.streams.stream import Stream, Topics
-from tests.experiments.applications import GIVEN, client_of, problem, service
+from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.members import Member, until
+from tests.experiments.scenarios.replayed import TRACE, replayed
 from tests.experiments.streams.traffic import request
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 KEY = b"the same in every life"
+VIEWER = bearer(GIVEN["viewer"])
 
 
 @dataclass
@@ -124,6 +126,20 @@ def test_traces_as_json_become_messages_by_trace(topics_in_memory: Site) -> None
         messages = site.stream.messages(site.topics.spans)
     keys = [message.key for message in messages]
     assert sorted(key.decode() for key in keys if key) == [f"{1:032x}", f"{2:032x}"]
+
+
+def test_a_request_that_was_replayed_is_found_behind_the_stream(topics_in_memory: Site) -> None:
+    # Given a request that an engineer replayed: no device will ever tell how it went
+    with topics_in_memory.life() as (app, client):
+        client.post("/v1/traces", json=replayed("api>http:GET:layout/")).raise_for_status()
+        # When its spans have passed through a worker
+        until(lambda: client.get(f"/api/v1/replays/{TRACE}", headers=VIEWER).is_success)
+        # Then there is what became of it
+        found = client.get(f"/api/v1/replays/{TRACE}", headers=VIEWER).json()
+        assert found["fired"] == ["error@api>http:GET:layout/"]
+        # And it is evidence of nothing
+        engine: Engine = app.state.engine
+        assert (engine.outcomes, counted(app), sum(engine.drops().values())) == (0, 0, 0)
 
 
 @pytest.mark.timeout(200)

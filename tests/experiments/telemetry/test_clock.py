@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes.util
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deploy.stack.missing import Missing
 from ldfi.experiments.control.rules_board import FRESH_SECONDS, RulesBoard
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store import audit
@@ -21,6 +21,7 @@ from ldfi.experiments.telemetry.clock import SLEW, STEP, Clock
 from ldfi.fit.predicate import Predicate
 from ldfi.fit.rules import Rule
 from ldfi.testing.world import World
+from tests.experiments.crash import faked
 
 
 class Machine:
@@ -150,16 +151,13 @@ print(CLOCK.steps, round(CLOCK.last_step), least > 0)
 
 
 def test_a_real_process_whose_clock_is_set_back_and_forward(tmp_path: Path) -> None:
-    library = _faketime()
     offset = tmp_path / "offset"
-    offset.write_text("+0")
-    env = {
-        **os.environ,
-        "LD_PRELOAD": library,
-        "FAKETIME_TIMESTAMP_FILE": str(offset),
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "FAKETIME_NO_CACHE": "1",
-    }
+    try:
+        env = {**os.environ, **faked.variables(offset)}
+    except Missing as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
     with subprocess.Popen(
         [sys.executable, "-c", SEES], env=env, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -169,13 +167,3 @@ def test_a_real_process_whose_clock_is_set_back_and_forward(tmp_path: Path) -> N
             time.sleep(0.5)
             offset.write_text(said)
         assert process.stdout.read() == "2 60 True\n"
-
-
-def _faketime() -> str:
-    given = os.environ.get("FAKETIME_LIBRARY") or ctypes.util.find_library("faketime")
-    for found in [given, *Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]:
-        if found:
-            return str(found)
-    if os.environ.get("CI"):
-        pytest.fail("libfaketime is missing")
-    return pytest.skip("libfaketime is missing")

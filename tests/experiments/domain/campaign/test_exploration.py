@@ -548,6 +548,18 @@ def test_a_shared_database_learned_again() -> None:
     assert isinstance(again.knowledge.traffic, Traffic)
 
 
+def test_what_nobody_is_told_of_is_the_same_and_nothing_is_worked_out_for_it() -> None:
+    lab = Lab(shared_database)
+    lab.plans()
+    replayed, recalled = lab.fresh(), lab.fresh()
+    replayed.replay(lab.lessons)
+    recalled.replay(lab.lessons, told=False)
+
+    assert recalled.knowledge._fold is None
+    assert recalled.balance() == replayed.balance()
+    same(recalled, replayed)
+
+
 DB = frozenset({"down@db"})
 SURVIVED = [Lesson(DB, succeeded=True, purpose="verify")] * 2
 

@@ -13,7 +13,9 @@ import java.util.regex.Pattern;
 /** Names of injection points, by the rules of docs/failure-context.md. */
 public final class Points {
   private static final int MAX_NAME = 240; // code points
+  private static final int USUAL_NAME = 96; // characters that few names are longer than
   private static final int MAX_SEGMENT = 40; // beyond it a digit makes an identifier
+  private static final int SHORTEST_WITHOUT_DIGIT = 26; // of what is an identifier all the same
   private static final int HASHED = 6; // bytes
 
   /** What stays of the characters beyond ASCII: ranges, for each language has a Unicode of its own. */
@@ -114,15 +116,12 @@ public final class Points {
 
   private static String point(String caller, String kind, String operation, String peer, String template) {
     String name = clean(caller);
-    StringBuilder made = new StringBuilder(name.isEmpty() ? "unknown" : name);
+    StringBuilder made = new StringBuilder(USUAL_NAME);
+    made.append(name.isEmpty() ? "unknown" : name);
     made.append('>').append(kind).append(':').append(clean(operation));
-    String path = UNSAFE_TEMPLATE.matcher(template).replaceAll("_");
+    String path = isPlain(template, "/:") ? template : UNSAFE_TEMPLATE.matcher(template).replaceAll("_");
     if (!peer.isEmpty() || !path.isEmpty()) {
-      String[] parts = peer.split(":", -1);
-      for (int i = 0; i < parts.length; i++) {
-        parts[i] = clean(parts[i]);
-      }
-      made.append(':').append(String.join(":", parts));
+      made.append(':').append(isPlain(peer, ":") ? peer : cleanParts(peer));
       made.append(path.isEmpty() || path.startsWith("/") ? "" : "/").append(path);
     }
     if (made.codePointCount(0, made.length()) > MAX_NAME) {
@@ -131,8 +130,31 @@ public final class Points {
     return made.toString();
   }
 
+  private static String cleanParts(String peer) {
+    String[] parts = peer.split(":", -1);
+    for (int i = 0; i < parts.length; i++) {
+      parts[i] = clean(parts[i]);
+    }
+    return String.join(":", parts);
+  }
+
   private static String clean(String text) {
-    return UNSAFE.matcher(text).replaceAll("_");
+    return isPlain(text, "") ? text : UNSAFE.matcher(text).replaceAll("_");
+  }
+
+  /** Whether all of a text is what stays of ASCII in any name: patterns need not be asked then, which take longer. */
+  private static boolean isPlain(String text, String besides) {
+    for (int i = 0; i < text.length(); i++) {
+      char c = text.charAt(i);
+      if (!isLetter(c) && !Words.isDigit(c) && "-._~*".indexOf(c) < 0 && besides.indexOf(c) < 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean isLetter(char c) {
+    return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z';
   }
 
   /**
@@ -140,6 +162,22 @@ public final class Points {
    * a detail of deployment, on loopback it is all that tells servers apart.
    */
   public static String address(String host, int port) {
+    String bare = stripped(isLower(host) ? host : lower(host), "[]");
+    boolean numeric = bare.equals("localhost") || bare.indexOf(':') >= 0 || isIpv4(bare);
+    return numeric && port != 0 ? bare + ":" + port : bare;
+  }
+
+  private static boolean isLower(String host) {
+    for (int i = 0; i < host.length(); i++) {
+      if ('A' <= host.charAt(i) && host.charAt(i) <= 'Z') {
+        return false;
+      }
+    }
+    return !host.endsWith(".");
+  }
+
+  /** In lower case, as far as it is ASCII, and without dots at its end. */
+  private static String lower(String host) {
     StringBuilder lower = new StringBuilder(host);
     for (int i = 0; i < lower.length(); i++) {
       char c = lower.charAt(i);
@@ -148,9 +186,11 @@ public final class Points {
     while (lower.length() > 0 && lower.charAt(lower.length() - 1) == '.') {
       lower.setLength(lower.length() - 1);
     }
-    String bare = stripped(lower.toString(), "[]");
-    boolean numeric = bare.equals("localhost") || bare.indexOf(':') >= 0 || IPV4.matcher(bare).matches();
-    return numeric && port != 0 ? bare + ":" + port : bare;
+    return lower.toString();
+  }
+
+  private static boolean isIpv4(String host) {
+    return !host.isEmpty() && Words.isDigit(host.charAt(0)) && IPV4.matcher(host).matches();
   }
 
   private static String authority(String peer) {
@@ -205,6 +245,21 @@ public final class Points {
   }
 
   private static boolean isIdentifier(String segment) {
+    return !isWord(segment) && (Words.isDigits(segment) && !segment.isEmpty() || isIdentifierByPattern(segment));
+  }
+
+  /** Whether it is short and of letters and dashes alone: every pattern of those below wants more. */
+  static boolean isWord(String segment) {
+    for (int i = 0; i < segment.length(); i++) {
+      char c = segment.charAt(i);
+      if (!isLetter(c) && c != '-' && c != '_' && c != '.') {
+        return false;
+      }
+    }
+    return segment.length() < SHORTEST_WITHOUT_DIGIT;
+  }
+
+  static boolean isIdentifierByPattern(String segment) {
     return ESCAPE.matcher(segment).find()
         || IDENTIFIER.matcher(segment).matches()
         || segment.codePointCount(0, segment.length()) > MAX_SEGMENT
@@ -212,7 +267,12 @@ public final class Points {
   }
 
   private static boolean isAscii(String text) {
-    return text.chars().allMatch(c -> c < 0x80);
+    for (int i = 0; i < text.length(); i++) {
+      if (text.charAt(i) >= 0x80) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Brings a framework's route ("/users/{id}", "/users/&lt;int:id>", "/users/:id") to our form. */

@@ -4,11 +4,13 @@ import static dev.ldfi.fit.Vectors.list;
 import static dev.ldfi.fit.Vectors.number;
 import static dev.ldfi.fit.Vectors.text;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import java.io.IOException;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class PointsTest {
@@ -62,6 +64,29 @@ class PointsTest {
   void hashesAreThoseOfTheVectors() throws IOException {
     for (JsonElement each : list(Vectors.of("points.json"), "hashes")) {
       assertEquals(text(each, "hash"), Points.hash(text(each, "name")));
+    }
+  }
+
+  /** Of words nobody asks the patterns: they would say the same. */
+  @Test
+  void whatIsNoIdentifierAtFirstSightIsNone() {
+    Random drawn = new Random(17);
+    String letters = "abcdefgABZ-_.";
+    for (int i = 0; i < 20_000; i++) {
+      StringBuilder segment = new StringBuilder();
+      for (int length = 1 + drawn.nextInt(36); segment.length() < length; ) {
+        segment.append(letters.charAt(drawn.nextInt(drawn.nextBoolean() ? letters.length() : 6)));
+      }
+      String text = segment.toString();
+      if (Points.isWord(text)) {
+        assertFalse(Points.isIdentifierByPattern(text), text);
+      }
+    }
+    assertTrue(Points.isWord("a".repeat(25)));
+    assertFalse(Points.isWord("A".repeat(26)));
+    assertTrue(Points.isIdentifierByPattern("A".repeat(26)));
+    for (String number : new String[] {"0", "17", "0".repeat(60)}) {
+      assertTrue(Points.isIdentifierByPattern(number), number);
     }
   }
 }

@@ -34,7 +34,7 @@ public final class Arrivals implements InstrumenterCustomizerProvider {
     if (!"true".equalsIgnoreCase(said)) {
       return null;
     }
-    Gate gate = Gate.installed();
+    Gate gate = Start.gate();
     return new Edge(gate == null ? null : gate.keys(), System.getenv(), Arrivals::unseen);
   }
 
@@ -84,7 +84,7 @@ public final class Arrivals implements InstrumenterCustomizerProvider {
     if (!inbound.isEmpty() || done.context != null) {
       onward = EdgePropagator.with(context, without(Baggage.fromContext(context), done.context), done.header);
     }
-    return Gate.installed() == null
+    return Start.gate() == null
         ? onward
         : Word.leave(onward, EDGE.told(() -> arriving.request(began)), done.again);
   }

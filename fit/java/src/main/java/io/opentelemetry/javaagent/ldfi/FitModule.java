@@ -32,7 +32,7 @@ public abstract class FitModule extends InstrumentationModule implements Experim
 
   @Override
   public List<TypeInstrumentation> typeInstrumentations() {
-    boolean on = Gate.installed() != null && Agent.isSupported(Agent.version());
+    boolean on = Start.gate() != null && Agent.isSupported(Agent.version());
     if (!on) {
       return Collections.emptyList();
     }

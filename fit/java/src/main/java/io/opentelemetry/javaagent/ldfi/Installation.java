@@ -17,7 +17,7 @@ public final class Installation implements AutoConfigurationCustomizerProvider {
 
   @Override
   public void customize(AutoConfigurationCustomizer configuration) {
-    Gate gate = Gate.installed();
+    Gate gate = Start.gate();
     Edge edge = Arrivals.edge();
     if (gate == null && edge == null) {
       return;

@@ -12,6 +12,8 @@ import io.opentelemetry.sdk.trace.samplers.Sampler;
 import io.opentelemetry.sdk.trace.samplers.SamplingDecision;
 import io.opentelemetry.sdk.trace.samplers.SamplingResult;
 import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * Keeps every request under experiment, whatever the sampler within says: an experiment whose traces were sampled
@@ -20,6 +22,8 @@ import java.util.List;
  * inside it, so that a trace in which one of them is missing is known to have a hole.
  */
 final class KeepingSampler implements Sampler {
+  private static final Logger LOGGER = Logger.getLogger(KeepingSampler.class.getName());
+
   private final Sampler inner;
   private final Gate gate;
 
@@ -28,8 +32,19 @@ final class KeepingSampler implements Sampler {
     this.gate = gate;
   }
 
+  /** What goes wrong in here must not reach who begins a span, which the application may do itself. */
   @Override
   public SamplingResult shouldSample(
+      Context parent, String trace, String name, SpanKind kind, Attributes attributes, List<LinkData> links) {
+    try {
+      return keeping(parent, trace, name, kind, attributes, links);
+    } catch (RuntimeException | LinkageError ours) {
+      LOGGER.log(Level.FINE, "ldfi-fit leaves a span to the sampler within, for a fault of its own", ours);
+      return inner.shouldSample(parent, trace, name, kind, attributes, links);
+    }
+  }
+
+  private SamplingResult keeping(
       Context parent, String trace, String name, SpanKind kind, Attributes attributes, List<LinkData> links) {
     FailureContext found = gate.contextOf(parent);
     Span around = Span.fromContext(parent);

@@ -1,13 +1,15 @@
 package io.opentelemetry.javaagent.ldfi;
 
 import static io.opentelemetry.api.common.AttributeKey.longKey;
-import static io.opentelemetry.api.common.AttributeKey.stringKey;
 
 import dev.ldfi.fit.Points;
+import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.sdk.trace.ReadableSpan;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
 /**
@@ -19,6 +21,8 @@ final class Names {
   private static final String HTTP = "http";
   private static final String STATEMENT = "statement";
   private static final String RPC = "rpc";
+
+  private static final Map<String, AttributeKey<String>> KEYS = new ConcurrentHashMap<>(); // costly to make
 
   private Names() {}
 
@@ -146,11 +150,16 @@ final class Names {
 
   private static String first(ReadableSpan span, String... names) {
     for (String name : names) {
-      String found = span.getAttribute(stringKey(name));
+      AttributeKey<String> key = KEYS.get(name);
+      String found = span.getAttribute(key == null ? keyOf(name) : key);
       if (found != null) {
         return found;
       }
     }
     return "";
+  }
+
+  private static AttributeKey<String> keyOf(String name) {
+    return KEYS.computeIfAbsent(name, AttributeKey::stringKey);
   }
 }

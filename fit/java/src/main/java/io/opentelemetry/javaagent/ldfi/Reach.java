@@ -44,7 +44,7 @@ public final class Reach implements AgentListener {
 
   @Override
   public void afterAgent(AutoConfiguredOpenTelemetrySdk configured) {
-    if (Gate.installed() == null || !Agent.isSupported(Agent.version())) {
+    if (Start.gate() == null || !Agent.isSupported(Agent.version())) {
       return;
     }
     Tracer tracer = configured.getOpenTelemetrySdk().getTracer("fit");

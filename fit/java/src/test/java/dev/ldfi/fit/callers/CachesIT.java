@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** What callers of a cache see of each kind of fault is what they see when it really happens to Redis. */
 class CachesIT {
@@ -25,11 +25,11 @@ class CachesIT {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"2.31.1", "2.33.1"})
-  void whatIsInjectedIsWhatReallyHappens(String agent) throws Exception {
+  @MethodSource("dev.ldfi.fit.callers.Cell#all")
+  void whatIsInjectedIsWhatReallyHappens(Cell cell) throws Exception {
     Map<String, String> environment = Map.of("FIT_KEYS", UnderAgent.KEYS);
-    UnderAgent.Written written = UnderAgent.run(agent, Caches.class, String.join(" ", KINDS), environment);
-    assertEquals(PROGRAMS * KINDS.size(), written.lines().size(), written.log());
+    UnderAgent.Written written = UnderAgent.run(cell, Caches.class, String.join(" ", cell.of(KINDS)), environment);
+    assertEquals(PROGRAMS * cell.of(KINDS).size(), written.lines().size(), written.log());
     for (String line : written.lines()) {
       Told each = new Gson().fromJson(line, Told.class);
       String which = each.caller() + ", " + each.kind();

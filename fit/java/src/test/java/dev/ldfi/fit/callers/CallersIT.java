@@ -8,18 +8,14 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** What callers see of each kind of fault is what they see when it really happens, to types and words. */
 class CallersIT {
-  private static final String OLDEST = "2.31.1";
-  private static final String NEWEST = "2.33.1";
-  private static final String TOO_OLD = "2.28.1";
-
-  private static final int PROGRAMS = 21;
-  private static final int RETRIED = 2;
-  private static final String ALL =
-      "refused reset timeout delay error status:404 status:503 empty truncated corrupt";
+  static final int PROGRAMS = 21;
+  static final int RETRIED = 2;
+  private static final List<String> ALL =
+      List.of("refused", "reset", "timeout", "delay", "error", "status:404", "status:503", "empty", "truncated", "corrupt");
   private static final String REPORTED =
       "reported: [1 java/0.2.0 callers>http:*|corrupt,delay,empty,error,refused,reset,status,timeout,truncated]\n";
   private static final String SOME = "refused status:503";
@@ -29,13 +25,14 @@ class CallersIT {
   }
 
   @ParameterizedTest
-  @CsvSource({OLDEST + ",parentbased_always_on", NEWEST + ",always_off"})
-  void whatIsInjectedIsWhatReallyHappens(String agent, String sampler) throws Exception {
+  @MethodSource("dev.ldfi.fit.callers.Cell#all")
+  void whatIsInjectedIsWhatReallyHappens(Cell cell) throws Exception {
+    String sampler = cell.agent().equals(Cell.OLDEST) ? "parentbased_always_on" : "always_off";
     Map<String, String> environment = Map.of("FIT_KEYS", UnderAgent.KEYS, "OTEL_TRACES_SAMPLER", sampler);
-    UnderAgent.Written written = UnderAgent.run(agent, Callers.class, ALL, environment);
-    assertTrue(written.log().contains("ldfi-fit is on: Keys[k1], agent " + agent + "\n"), written.log());
+    UnderAgent.Written written = UnderAgent.run(cell, Callers.class, String.join(" ", cell.of(ALL)), environment);
+    assertTrue(written.log().contains("ldfi-fit is on: Keys[k1], agent " + cell.agent() + "\n"), written.log());
     assertTrue(written.log().contains(REPORTED), written.log());
-    assertEquals(PROGRAMS * ALL.split(" ").length + RETRIED, written.lines().size());
+    assertEquals(PROGRAMS * cell.of(ALL).size() + RETRIED, written.lines().size());
     for (Told each : told(written.lines())) {
       String which = each.caller() + ", " + each.kind();
       assertEquals(lessChance(each, each.really()), lessChance(each, each.injected()), which);
@@ -62,21 +59,21 @@ class CallersIT {
 
   @Test
   void withoutKeysNothingHappens() throws Exception {
-    assertNothingHappens(UnderAgent.run(NEWEST, Callers.class, SOME, Map.of()));
+    assertNothingHappens(UnderAgent.run(Cell.of(Cell.NEWEST), Callers.class, SOME, Map.of()));
   }
 
   @Test
   void withKeysThatCannotBeReadNothingHappens() throws Exception {
-    UnderAgent.Written written = UnderAgent.run(NEWEST, Callers.class, SOME, Map.of("FIT_KEYS", "k1:short"));
+    UnderAgent.Written written = UnderAgent.run(Cell.of(Cell.NEWEST), Callers.class, SOME, Map.of("FIT_KEYS", "k1:short"));
     assertNothingHappens(written);
     assertTrue(written.log().contains("FIT_KEYS cannot be read"), written.log());
   }
 
   @Test
   void underAnAgentThatIsTooOldNothingHappens() throws Exception {
-    UnderAgent.Written written = UnderAgent.run(TOO_OLD, Callers.class, SOME, Map.of("FIT_KEYS", UnderAgent.KEYS));
+    UnderAgent.Written written = UnderAgent.run(Cell.of(Cell.TOO_OLD), Callers.class, SOME, Map.of("FIT_KEYS", UnderAgent.KEYS));
     assertNothingHappens(written);
-    assertTrue(written.log().contains("ldfi-fit is off: agent " + TOO_OLD + " is too old"), written.log());
+    assertTrue(written.log().contains("ldfi-fit is off: agent " + Cell.TOO_OLD + " is too old"), written.log());
   }
 
   private static void assertNothingHappens(UnderAgent.Written written) {
@@ -84,9 +81,14 @@ class CallersIT {
     assertEquals(PROGRAMS * SOME.split(" ").length + RETRIED, written.lines().size());
     for (Told each : told(written.lines())) {
       String which = each.caller() + ", " + each.kind();
-      assertTrue(each.injected().startsWith("200") || each.injected().startsWith("[102"), which + each.injected());
+      assertTrue(isWell(each), which + each.injected());
       assertEquals("null", each.fired(), which);
       assertEquals("null null null", each.root(), which);
     }
+  }
+
+  /** Whether it saw what a dependency says that is well. */
+  static boolean isWell(Told each) {
+    return each.injected().startsWith("200") || each.injected().startsWith("[102");
   }
 }

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** What callers of a database see of each kind of fault is what they see when it really happens to PostgreSQL. */
 class DatabasesIT {
@@ -26,11 +26,11 @@ class DatabasesIT {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"2.31.1", "2.33.1"})
-  void whatIsInjectedIsWhatReallyHappens(String agent) throws Exception {
+  @MethodSource("dev.ldfi.fit.callers.Cell#all")
+  void whatIsInjectedIsWhatReallyHappens(Cell cell) throws Exception {
     Map<String, String> environment = Map.of("FIT_KEYS", UnderAgent.KEYS);
-    UnderAgent.Written written = UnderAgent.run(agent, Databases.class, String.join(" ", KINDS), environment);
-    assertEquals(PROGRAMS * KINDS.size() + OF_ANOTHER, written.lines().size(), written.log());
+    UnderAgent.Written written = UnderAgent.run(cell, Databases.class, String.join(" ", cell.of(KINDS)), environment);
+    assertEquals(PROGRAMS * cell.of(KINDS).size() + OF_ANOTHER, written.lines().size(), written.log());
     for (String line : written.lines()) {
       Told each = new Gson().fromJson(line, Told.class);
       String which = each.caller() + ", " + each.kind();

@@ -1,5 +1,8 @@
 package dev.ldfi.fit.callers;
 
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -20,10 +23,18 @@ final class UnderAgent {
 
   private UnderAgent() {}
 
-  static Written run(String agent, Class<?> program, String argument, Map<String, String> environment) throws Exception {
+  static Written run(Cell cell, Class<?> program, String argument, Map<String, String> environment) throws Exception {
+    return run(cell, TARGET.resolve("ldfi-fit.jar"), program, argument, environment);
+  }
+
+  /** Runs it with another jar in the extension's place. */
+  static Written run(
+      Cell cell, Path extension, Class<?> program, String argument, Map<String, String> environment) throws Exception {
+    assertTrue(cell.program().isPresent() || System.getenv("CI") == null, cell.lacking() + ", and CI has to run this");
+    assumeTrue(cell.program().isPresent(), cell.lacking());
     Path out = Files.createTempFile("written", ".out");
     Path log = Files.createTempFile("written", ".log");
-    ProcessBuilder starting = new ProcessBuilder(words(agent, program, argument));
+    ProcessBuilder starting = new ProcessBuilder(words(cell, extension, program, argument));
     Map<String, String> told = starting.environment();
     told.keySet().removeIf(name -> name.startsWith("OTEL_") || name.startsWith("FIT_") || name.startsWith("JAVA_"));
     told.putAll(environment);
@@ -46,12 +57,12 @@ final class UnderAgent {
     }
   }
 
-  private static List<String> words(String agent, Class<?> program, String argument) {
+  private static List<String> words(Cell cell, Path extension, Class<?> program, String argument) {
     List<String> words = new ArrayList<>();
-    words.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    words.add("-javaagent:" + TARGET.resolve("agents/opentelemetry-javaagent-" + agent + ".jar"));
-    words.add(
-        "-Dotel.javaagent.extensions=" + TARGET.resolve("ldfi-fit.jar") + "," + TARGET.resolve("ldfi-fit-tests.jar"));
+    words.add(cell.program().orElseThrow());
+    words.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")); // they end before more is worth it
+    words.add("-javaagent:" + TARGET.resolve("agents/opentelemetry-javaagent-" + cell.agent() + ".jar"));
+    words.add("-Dotel.javaagent.extensions=" + extension + "," + TARGET.resolve("ldfi-fit-tests.jar"));
     words.add("-cp");
     words.add(
         String.join(

@@ -27,6 +27,11 @@ class KnownTest {
   }
 
   @Test
+  void callsOfOneNameAreOnePoint() {
+    assertSame(points.of("shop", get("http://ratings/titles/17")), points.of("shop", get("http://ratings/titles/18")));
+  }
+
+  @Test
   void whatNamesNothingIsRememberedToo() {
     assertNull(points.of("shop", get("nowhere")));
     assertNull(points.of("shop", get("nowhere")));
