@@ -46,7 +46,7 @@
 
   // What only draws pictures waits until there is something to read. In the order of the page.
   const later = () =>
-    document.querySelectorAll("script[data-later]").forEach((waiting) => {
+    document.querySelectorAll("template[data-later]").forEach((waiting) => {
       const script = document.createElement("script");
       script.async = false;
       script.src = waiting.dataset.later;

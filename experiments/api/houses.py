@@ -199,7 +199,8 @@ def _like(app: FastAPI) -> FastAPI:
     alike = copy.copy(app)
     alike.state = State()
     alike.state.allowed = app.state.allowed
-    alike.user_middleware = [each for each in app.user_middleware if each.cls is not ByNamespace]
+    above: object = ByNamespace  # which chooses among these, and is none of them
+    alike.user_middleware = [each for each in app.user_middleware if each.cls is not above]
     alike.middleware_stack = None
     return alike
 

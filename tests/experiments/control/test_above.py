@@ -167,8 +167,8 @@ def test_neither_the_limits_of_all_nor_those_of_one_are_ever_exceeded(
         now += seconds
         if len(going) == limits.max_concurrent:
             _end(stores, *going.pop(0), now)
-    for each in going:
-        _end(stores, *each, now)
+    for left in going:
+        _end(stores, *left, now)
 
 
 def test_what_is_left_of_the_limits_of_all_may_be_used_and_no_more(
