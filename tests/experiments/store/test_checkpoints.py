@@ -17,6 +17,7 @@ from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, chain, checkpoints
+from ldfi.experiments.store.anew import put_anew
 from ldfi.experiments.store.evidence_file import Certified, evidence_file
 from ldfi.experiments.store.retention import Pruned
 from ldfi.experiments.store.schema import CheckpointRow, RemainsRow, RunRow
@@ -312,7 +313,8 @@ def test_sqlite_has_the_room_of_records_that_went_for_what_comes() -> None:
         )  # fmt: skip
     before = pages() - empty
     with database.change(2.0) as change:
-        checkpoints._put_anew(change.session, dict.fromkeys(range(300), "k" * 32))
+        small = {"remains": "k" * 32, "document": ""}
+        put_anew(change.session, RunRow.leaf, dict.fromkeys(range(300), small))
     with database.read() as session:
         rows = session.scalars(select(RunRow).order_by(RunRow.leaf)).all()
         assert {(row.document, row.remains, row.nodes) for row in rows} == {("", "k" * 32, hashed)}
