@@ -59,7 +59,7 @@ from ldfi.proof.canonical import canonical, read
 from ldfi.proof.head import Head
 
 DAY: Final = 86_400.0
-SEASON: Final = 180
+SEASON: Final = 90
 """Days from one change of classes to the next; half of them change."""
 WIDE: Final = Limits(max_concurrent=10**6, members_per_hour=10**9, members_per_day=10**9)
 BETWEEN: Final = 20.0
