@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from ldfi.experiments.api.auth import Admin
-from ldfi.experiments.api.documents import Document
+from ldfi.experiments.api.documents import AsRead
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.service import Db
 from ldfi.experiments.errors import Conflict, NotFound
@@ -23,9 +23,13 @@ router = APIRouter(prefix="/api/v1/namespaces", tags=["namespaces"], route_class
 Least = Annotated[int, Field(ge=0, le=10**9)]
 
 
-class NewNamespace(Document):
-    """What a namespace is called, and what it may take of the limits of all. Null: all of it."""
+class NewNamespace(AsRead):
+    """What a namespace is called, and what it may take of the limits of all. Null: all of it.
 
+    One as it is listed is taken as well, and stays what it is.
+    """
+
+    filled_in: ClassVar = frozenset({"created_by", "created_at"})
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "checkout", "members_per_day": 500}]}
     )

@@ -242,9 +242,11 @@ def _make_ours(file: Path) -> None:
 def _tune_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # we say BEGIN ourselves, see below
     cursor = connection.cursor()
-    cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts only where there is no table yet
-    cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000}")
+    if not cursor.execute("PRAGMA page_count").fetchone()[0]:
+        # counts only where there is no table yet, and asks for the lock of writers even elsewhere
+        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
 

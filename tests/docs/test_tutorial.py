@@ -120,7 +120,8 @@ def test_what_wants_a_past_and_traffic_works_as_printed(shell: Shell) -> None:
         typed(shell, TRY, codes=frozenset({0, 1, 3}))
 
         shell.type(f"{CAMPAIGN.strip()} > watched 2>&1 &\nwatching=$!")
-        until(lambda: "Campaign" in (shell.folder / "watched").read_text("utf-8"))
+        watched = shell.folder / "watched"
+        until(lambda: watched.exists() and "Campaign" in watched.read_text("utf-8"))
         running = json.loads(shell.type("ldfi campaign list --state running --json")[1])
         for each in running["items"]:
             assert shell.type(f"ldfi campaign stop --reason enough {each['id']}")[0] == 0

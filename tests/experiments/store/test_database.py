@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,16 @@ def test_one_lock_at_a_time(database: Database) -> None:
 
     with database.read() as session:
         assert session.get_one(FlagRow, "halted").value == {"n": 20}
+
+
+def test_whoever_connects_waits_for_nobody_who_writes(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
+    database.engine.dispose()  # so that the next to read connects
+    with closing(sqlite3.connect(tmp_path / "x.sqlite3", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with database.read() as session:
+            assert not session.scalars(select(AuditRow)).all()
+    database.close()
 
 
 def test_several_processes_may_make_the_tables_at_once(
