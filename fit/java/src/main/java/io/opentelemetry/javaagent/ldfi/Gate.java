@@ -91,6 +91,11 @@ public final class Gate {
     return pass(Names::rpc, can);
   }
 
+  /** Decides the same for a message that is produced. */
+  public static Fault passMessage(Predicate<Fault> can) {
+    return pass(Names::message, can);
+  }
+
   /** Decides the same for a statement that a database is to execute, or a command. */
   public static Fault passStatement(Predicate<Fault> can) {
     return pass(Names::statement, can);

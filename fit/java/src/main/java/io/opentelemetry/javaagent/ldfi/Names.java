@@ -21,6 +21,7 @@ final class Names {
   private static final String HTTP = "http";
   private static final String STATEMENT = "statement";
   private static final String RPC = "rpc";
+  private static final String MESSAGE = "message";
 
   /** What the name of a call of a method begins with, before the method and its class. */
   static final String METHOD = "method";
@@ -45,6 +46,15 @@ final class Names {
     return Arrays.asList(RPC, first(span, "rpc.method"), first(span, "rpc.service"), peer(span), address(span));
   }
 
+  /** What the name of a message that is produced is made of. */
+  static List<String> message(ReadableSpan span) {
+    return Arrays.asList(
+        MESSAGE,
+        first(span, "messaging.system"),
+        first(span, "messaging.operation.type", "messaging.operation"),
+        first(span, "messaging.destination.template", "messaging.destination.name", "messaging.destination"));
+  }
+
   /** What the name of a statement, or a command, is made of. */
   static List<String> statement(ReadableSpan span) {
     return Arrays.asList(
@@ -67,6 +77,8 @@ final class Names {
         return of.get(1).isEmpty() ? null : http(service, of.get(1), of.get(2), of.get(3));
       case RPC:
         return of.get(1).isEmpty() ? null : rpc(service, of.get(1), of.get(2), of.get(3), of.get(4));
+      case MESSAGE:
+        return of.get(1).isEmpty() ? null : message(service, of.get(1), of.get(2), of.get(3));
       case METHOD:
         return Points.method(service, of.get(1), of.get(2));
       default:
@@ -78,6 +90,10 @@ final class Names {
     String called = within.isEmpty() ? method : within + "/" + method.substring(method.lastIndexOf('/') + 1);
     String peer = Points.templateWords(named);
     return Points.rpc(service, called, peer.isEmpty() ? address : peer);
+  }
+
+  private static String message(String service, String system, String operation, String destination) {
+    return Points.message(service, operation.isEmpty() ? "send" : operation, system, destination);
   }
 
   private static String statement(String service, List<String> of) {
