@@ -29,6 +29,7 @@ def page_file(request: Request, template: str, name: str, **shown: Any) -> HTMLR
             at=time.time(),
             base=base,
             trace_url=request.app.state.trace_url,
+            called=request.app.state.called,
             **shown,
         )
     )

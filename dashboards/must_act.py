@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ldfi.dashboards.links import to_campaign, to_experiment, to_finding
 from ldfi.experiments.analyze.phrases import said_together
 from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.store.schema import AuditRow, FindingRow
 
 NOBODY, OPERATOR = "Nobody yet", "An operator"
@@ -34,9 +35,10 @@ def acts(
     breach: str | None,
     edges: int,
     callees_of: Callable[[str], Mapping[str, str]],
+    called: Called = BY_THEIR_NAMES,
 ) -> list[Act]:
     """List what waits for somebody. ``halt``: the row of the audit that tells who halted."""
-    found = [*_of_findings(findings)]
+    found = [*_of_findings(findings, called)]
     if halted is not None:
         by = f" by {halt.who}" if halt is not None else ""
         to = "/audit?kind=halt"
@@ -52,11 +54,11 @@ def acts(
             Act(OPERATOR, "has to look: no edge asks for rules, nothing can be tried", "/audit")
         )
     for campaign in live:
-        found += _of_campaign(campaign, callees_of)
+        found += _of_campaign(campaign, callees_of, called)
     return found
 
 
-def _of_findings(findings: Sequence[FindingRow]) -> Iterator[Act]:
+def _of_findings(findings: Sequence[FindingRow], called: Called) -> Iterator[Act]:
     for state, one, many in (
         (
             "regressed",
@@ -73,7 +75,7 @@ def _of_findings(findings: Sequence[FindingRow]) -> Iterator[Act]:
         some = [row for row in findings if row.state == state]
         if len(some) == 1:
             row = some[0]
-            what = one.format(row.request_class)
+            what = one.format(called.name(row.request_class))
             yield Act(NOBODY, what, to_finding(row.id), row.found_at)
         elif some:
             oldest = min(row.found_at for row in some)
@@ -81,7 +83,7 @@ def _of_findings(findings: Sequence[FindingRow]) -> Iterator[Act]:
 
 
 def _of_campaign(
-    campaign: Campaign, callees_of: Callable[[str], Mapping[str, str]]
+    campaign: Campaign, callees_of: Callable[[str], Mapping[str, str]], called: Called
 ) -> Iterator[Act]:
     name = campaign.definition.name or campaign.id
     to = to_campaign(campaign.id)
@@ -91,7 +93,10 @@ def _of_campaign(
     for each in campaign.running.values():
         if each.state == "waiting" and each.approved_by is None:
             said = said_together(sorted(each.hypothesis), callees_of(each.request_class))
-            what = f"has to approve or reject, for “{name}”, on {each.request_class}: {said}"
+            what = f"{called.name(each.request_class)}: {said}"
+            what = f"has to approve or reject, for “{name}”, on {what}"
             yield Act(OPERATOR, what, to_experiment(each.id), each.created_at)
     for held in sorted(campaign.held):
-        yield Act(OPERATOR, f"has to release {held} for “{name}”: its lineage changed", to)
+        yield Act(
+            OPERATOR, f"has to release {called.name(held)} for “{name}”: its lineage changed", to
+        )

@@ -109,7 +109,7 @@ def now_story(
     edges = engine.board.edges(now)
     must = acts(
         findings, campaigns, state.halted, _halt(session, state.halted), state.breach, edges,
-        callees_of,
+        callees_of, called,
     )  # fmt: skip
     rates = {name: known.rate(now) for name, known in engine.catalogue.classes.items()}
     weak = ranked(findings, rates)

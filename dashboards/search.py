@@ -12,6 +12,7 @@ from ldfi.dashboards.render import PLACES
 from ldfi.experiments.analyze.phrases import said_shortly
 from ldfi.experiments.analyze.words import happens
 from ldfi.experiments.process.tokens import Caller, Role
+from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 from ldfi.experiments.store.named import Named, Term
 from ldfi.kinds import FAMILIES
 
@@ -77,12 +78,15 @@ class Group:
     more: bool = False
 
 
-def words_of(text: str, callees: Mapping[str, str]) -> list[Term]:
+def words_of(text: str, callees: Mapping[str, str], called: Called = BY_THEIR_NAMES) -> list[Term]:
     """Take apart what somebody types. ``callees``: what points reach."""
     typed = [_bare(each) for each in text.casefold().split()]
     names = [each for each in typed if each and each not in _SENTENCE]
     chosen = dict.fromkeys(names or filter(None, typed))
-    return [Term(each, _kinds(each), _points(each, callees)) for each in [*chosen][:MOST_WORDS]]
+    return [
+        Term(each, _kinds(each), _points(each, callees), _classes(each, called))
+        for each in [*chosen][:MOST_WORDS]
+    ]
 
 
 def groups(
@@ -92,15 +96,19 @@ def groups(
     classes: Iterable[str],
     stored: Iterable[Named],
     callees: Mapping[str, str],
+    called: Called = BY_THEIR_NAMES,
 ) -> list[Group]:
     """Tell what was found, kind by kind; without a word, the pages that there are."""
     rows = list(stored)
     of = {what: [each for each in rows if each.what == what] for what in _TOLD}
     told = [
         Group("Pages", _pages(words, caller)),
-        _group("Services", [_service(name) for name in _called(words, services)]),
-        _group("Request classes", [Hit(name, to_class(name)) for name in _called(words, classes)]),
-        *(_group(name, [_hit(each, callees) for each in of[what]]) for what, name in _TOLD.items()),
+        _group("Services", [_service(name) for name in _having(words, services)]),
+        _group("Request classes", [_class(n, called) for n in _having(words, classes, called)]),
+        *(
+            _group(name, [_hit(each, callees, called) for each in of[what]])
+            for what, name in _TOLD.items()
+        ),
     ]
     return [each for each in told if each.hits]
 
@@ -135,12 +143,28 @@ def _points(word: str, callees: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(reaching)[:MOST_POINTS])
 
 
-def _called(words: Sequence[Term], names: Iterable[str]) -> list[str]:
-    """Choose the names in which every word stands; those that begin with the first come first."""
+def _classes(word: str, called: Called) -> tuple[str, ...]:
+    """List the request classes of which people say the word: their name, or what is lost."""
+    said = (*called.names.items(), *called.losses.items())
+    return tuple(dict.fromkeys(name for name, words in said if word in words.casefold()))
+
+
+def _having(
+    words: Sequence[Term], names: Iterable[str], called: Called = BY_THEIR_NAMES
+) -> list[str]:
+    """Choose the names in which every word stands, or for which people say it; those that begin
+    with the first come first."""
     if not words:
         return []
-    found = [name for name in names if all(each.text in name.casefold() for each in words)]
-    found.sort(key=lambda name: (not name.casefold().startswith(words[0].text), len(name), name))
+    found = [
+        name
+        for name in names
+        if all(each.text in name.casefold() or name in each.classes for each in words)
+    ]
+    first = words[0].text
+    found.sort(
+        key=lambda name: (not called.name(name).casefold().startswith(first), len(name), name)
+    )
     return found[: SHOWN + 1]
 
 
@@ -158,11 +182,16 @@ def _service(name: str) -> Hit:
     return Hit(name, f"/map?{urlencode({'down': name})}", "what if it goes down")
 
 
-def _hit(row: Named, callees: Mapping[str, str]) -> Hit:
+def _class(name: str, called: Called) -> Hit:
+    said = called.name(name)
+    return Hit(said, to_class(name), name if said != name else "")
+
+
+def _hit(row: Named, callees: Mapping[str, str], called: Called) -> Hit:
     if row.what == "campaign":
         return Hit(row.name or row.id, to_campaign(row.id), row.id, row.state, row.at)
     to = to_finding(row.id) if row.what == "finding" else to_experiment(row.id)
-    said = f"{row.name}: {said_shortly(row.faults, _of(row, callees))}"
+    said = f"{called.name(row.name)}: {said_shortly(row.faults, _of(row, callees))}"
     return Hit(said, to, row.id, row.state, row.at)
 
 

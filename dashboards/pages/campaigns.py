@@ -29,6 +29,7 @@ from ldfi.experiments.api import campaigns
 from ldfi.experiments.api.auth import Operator, Viewer
 from ldfi.experiments.api.documents import Id, Reason
 from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running, live_campaign, live_experiments
 from ldfi.experiments.api.views import CampaignView, ClassProgress, ExperimentView
 from ldfi.experiments.domain.campaign.campaign import Campaign, CampaignState
@@ -72,7 +73,9 @@ async def listing(
         ]
     every = list(scheduler.campaigns.values())
     edges = engine.board.edges(now)
-    must = acts([], every, scheduler.halted, None, scheduler.breach, edges, callees_of)
+    must = acts(
+        [], every, scheduler.halted, None, scheduler.breach, edges, callees_of, called_of(request)
+    )
     return rendered(
         request,
         "campaigns.html",

@@ -11,9 +11,11 @@ from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.search import SHOWN, Group, groups, words_of
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE
+from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.process.tokens import Caller
+from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.named import named
 
@@ -27,7 +29,7 @@ async def search(
     request: Request, engine: Running, db: Db, caller: Viewer, q: Typed = ""
 ) -> Response:
     """Show everything that is called so, and a field to look for something else."""
-    found = _found(q, engine, db, caller)
+    found = _found(q, engine, db, caller, called_of(request))
     return rendered(request, "search.html", typed=q, groups=found)
 
 
@@ -36,11 +38,11 @@ async def found(
     request: Request, engine: Running, db: Db, caller: Viewer, q: Typed = ""
 ) -> Response:
     """Show the same as options of the palette."""
-    found = _found(q, engine, db, caller)
+    found = _found(q, engine, db, caller, called_of(request))
     return rendered(request, "palette_found.html", typed=q, groups=found)
 
 
-def _found(typed: str, engine: Engine, db: Database, caller: Caller) -> list[Group]:
+def _found(typed: str, engine: Engine, db: Database, caller: Caller, called: Called) -> list[Group]:
     known = engine.catalogue.classes
     callees = {
         point: callee
@@ -49,7 +51,7 @@ def _found(typed: str, engine: Engine, db: Database, caller: Caller) -> list[Gro
     }
     points = {point for each in known.values() for point in each.traffic.topology.paths}
     callers = {point.partition(">")[0] for point in points if ">" in point}
-    words = words_of(typed, callees)
+    words = words_of(typed, callees, called)
     with db.read() as session:
         stored = named(session, words, SHOWN + 1)
-    return groups(words, caller, {*callees.values(), *callers}, known, stored, callees)
+    return groups(words, caller, {*callees.values(), *callers}, known, stored, callees, called)

@@ -29,7 +29,7 @@ from ldfi.experiments.store.schema import FindingRow
 router = APIRouter(route_class=PageRoute)
 
 FOLDED: Final = 60
-"""Services above which the map opens on what hurts."""
+"""Services above which the map opens on what hurts, where anything is known to."""
 
 Show = Literal["all", "hurts"]
 
@@ -87,7 +87,9 @@ async def show(
     whole = service_map(
         looked, findings, engine.scheduler.state.injectors, named, called_of(request)
     )
-    only_hurting = show == "hurts" or (show is None and len(whole.services) > FOLDED)
+    hurting_known = any(whole.by_standing.get(each) for each in ("hurts", "together"))
+    many = len(whole.services) > FOLDED and hurting_known
+    only_hurting = show == "hurts" or (show is None and many)
     drawn = whole.only_hurting() if only_hurting else whole
     return rendered(
         request,

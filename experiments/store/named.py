@@ -30,11 +30,13 @@ _NOTHING: Final = "[]"
 @dataclass(frozen=True, slots=True)
 class Term:
     """A word of what somebody looks for, in small letters. ``kinds``: of faults that are said
-    with it. ``points``: those that reach something of that name, which theirs does not say."""
+    with it. ``points``: those that reach something of that name, which theirs does not say.
+    ``classes``: request classes that people call so."""
 
     text: str
     kinds: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +117,5 @@ def _stands(word: Term, id_: Any, name: Any, state: Any, faults: Any | None) -> 
         looked_for += [f'"{kind}{after}' for kind in word.kinds for after in "@:"]
         looked_for += [f"{json.dumps('@' + point)[1:]}" for point in word.points]
         places += [faults.icontains(each, autoescape=True) for each in looked_for]
+        places += [name.in_(word.classes)] if word.classes else []
     return or_(*places)

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import select
 
 from ldfi.dashboards import strip
 from ldfi.dashboards.day_kept import EVERY
@@ -23,7 +24,7 @@ from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store import Database
-from ldfi.experiments.store.schema import FindingRow
+from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import World
 from tests.dashboards.browsing import Markup, Site, counting, site, text_of
@@ -196,6 +197,33 @@ def test_everywhere_requests_are_called_as_people_do(harbour: tuple[FastAPI, Sit
     for path, said in {**pages, **beside}.items():
         assert "The lock" in said, (path, said)
     assert "means that no ship gets in" in pages["/map"]
+    assert "Nobody yet knows of a finding on The lock" in pages["/"]
+
+
+def test_no_page_has_the_exact_name_as_its_only_form(harbour: tuple[FastAPI, Site]) -> None:
+    app, here = harbour
+    viewer, before = here.logged_in("viewer"), app.state.called
+    with app.state.database.read() as session:
+        finding = session.scalars(select(FindingRow)).first()
+        tried = session.scalars(select(ExperimentRow)).first()
+    assert finding is not None and tried is not None
+    paths = [
+        *("/classes", "/experiments", f"/experiments/{tried.id}", "/audit", "/certificates"),
+        *(f"/findings/{finding.id}", f"/findings/{finding.id}/file", "/what-if"),
+        *(f"/{room}/{tried.campaign_id}" for room in ("campaigns", "certificates")),
+        *(f"/certificates/{tried.campaign_id}/file", "/search?q=the+lock", "/search?q=ship"),
+    ]
+    app.state.called = LOCKS
+    try:
+        pages = {path: text_of(viewer.get(path)) for path in paths}
+        chosen = viewer.get("/experiments?request_class=GET%20%2Flocks").text
+    finally:
+        app.state.called = before
+    for path, said in pages.items():
+        assert "The lock" in said, (path, said)
+    assert "The lock: " in pages["/search?q=ship"]  # findings and experiments, too
+    assert "The lock GET /locks" in pages["/search?q=the+lock"]  # the exact one beside it
+    assert 'title="GET /locks"' in chosen
 
 
 def test_every_mark_leads_to_a_page_and_the_list_says_the_same(

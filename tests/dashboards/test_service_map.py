@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ldfi.dashboards.map_layout import BOX, Placed, layout
+from ldfi.dashboards.map_layout import BOX, Layout, Placed, layout
 from ldfi.dashboards.service_map import Looked, ServiceMap, service_map
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.settings import Settings
@@ -173,23 +174,53 @@ def test_nothing_is_drawn_over_anything_else() -> None:
         knowledge = Knowledge("GET /", BOUNDS, traffic)
         again = Knowledge("GET /again", BOUNDS, traffic)
         drawn = service_map([Looked(knowledge, 0.6), Looked(again, 0.4)], [], NO_INJECTORS)
-        placed = layout(drawn)
-
-        boxes: list[Placed[Any]] = [*placed.classes, *placed.bars, *placed.services]
-        assert {each.what.name for each in boxes} >= {each.name for each in drawn.services}
+        placed = legible(drawn)
         assert len(placed.lines) == len(drawn.calls)
-        for one, other in itertools.combinations(boxes, 2):
-            apart = (
-                one.x + one.width <= other.x
-                or other.x + other.width <= one.x
-                or one.y + one.height <= other.y
-                or other.y + other.height <= one.y
-            )
-            assert apart, (one, other)
-        for each in boxes:
-            assert each.height >= BOX
-            assert each.x > 0 and each.x + each.width <= placed.width
-            assert each.y > 0 and each.y + each.height <= placed.height
+
+
+def legible(drawn: ServiceMap) -> Layout:
+    """Draw it: every service has its place, within the picture and over nothing else."""
+    placed = layout(drawn)
+    boxes: list[Placed[Any]] = [*placed.classes, *placed.bars, *placed.services]
+    assert {each.what.name for each in boxes} >= {each.name for each in drawn.services}
+    for one, other in itertools.combinations(boxes, 2):
+        apart = (
+            one.x + one.width <= other.x
+            or other.x + other.width <= one.x
+            or one.y + one.height <= other.y
+            or other.y + other.height <= one.y
+        )
+        assert apart, (one, other)
+    for each in boxes:
+        assert each.height >= BOX
+        assert each.x > 0 and each.x + each.width <= placed.width
+        assert each.y > 0 and each.y + each.height <= placed.height
+    return placed
+
+
+@pytest.mark.parametrize("services", [60, 90])
+def test_sixty_services_and_more_are_drawn_in_layers(services: int) -> None:
+    program = large.program(services, 2 * services)
+    knowledge = Knowledge("GET /", BOUNDS, traffic_of(Application(serving(program)), 3))
+    deepest = f"service-{services - 2:02}"
+    (caller,) = (p for p in knowledge.points if f"GET:{deepest}/" in p)
+    hurts = finding([f"error@{caller}"])
+    drawn = service_map([Looked(knowledge, 1.0)], [hurts], NO_INJECTORS)
+    assert len([each for each in drawn.services if each.name.startswith("service-")]) == services
+
+    placed = legible(drawn)
+    assert len(placed.lines) == len(drawn.calls)
+    left = {each.what.name: each.x for each in [*placed.bars, *placed.services]}
+    for call in drawn.calls:
+        assert left[call.above] < left[call.below], call
+
+    folded = drawn.only_hurting()
+    names = {each.name for each in folded.services}
+    assert deepest in names and "edge" in names
+    assert len(names) < services / 4
+    closed = legible(folded)
+    assert closed.height < placed.height / 2
+    assert {each.call.below for each in closed.lines} >= {deepest}
 
 
 def test_services_that_call_one_another_in_a_circle_are_drawn() -> None:

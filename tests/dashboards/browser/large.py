@@ -32,11 +32,11 @@ def program(services: int = SERVICES, points: int = POINTS) -> Call:
     return Call("root", (Step("critical", (Call("edge>http:GET:service-00/parts/*", calls(0)),)),))
 
 
-def store(url: str, requests: int = 80) -> None:
+def store(url: str, requests: int = 80, services: int = SERVICES, points: int = POINTS) -> None:
     """Have the database at ``url`` know the class."""
     database, now = Database(url), time.time() - 600
     engine = Engine(database, now=now, lease=10.0)
-    world = World(database, {PATH: program()}, engine=engine)
+    world = World(database, {PATH: program(services, points)}, engine=engine)
     world.now = now
     for _ in range(requests // 10):
         world.step(requests=10)

@@ -61,17 +61,18 @@ def test_an_experiment_is_watched_and_called_off(browser: Browser, seeded_url: s
         visitor.check()
 
 
-def armed(url: str) -> str:
-    """Begin an experiment, and wait until faults are injected for it."""
+def armed(url: str, **other: Any) -> str:
+    """Begin an experiment, and wait until faults are injected for it. ``other``: than usual."""
+    tried = {**TRIED, **other}
     headers = bearer(GIVEN["operator"])
     with httpx.Client(
         base_url=f"{url}/api/v1", headers=headers, trust_env=False, timeout=20
     ) as api:
-        assert api.post("/experiments", json=TRIED).status_code == 202
+        assert api.post("/experiments", json=tried).status_code == 202
         ends = time.monotonic() + ARMED_SECONDS
         while time.monotonic() < ends:
             for each in api.get("/experiments?limit=5").json()["items"]:
-                if each["state"] == "observing":
+                if (each["request_class"], each["state"]) == (tried["request_class"], "observing"):
                     return str(each["id"])
             time.sleep(0.2)
     raise AssertionError("nothing was armed")
