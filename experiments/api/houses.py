@@ -154,7 +154,15 @@ class Houses:
 
     async def _build(self, namespace: Namespace) -> None:
         url = self._service.database
-        store = await asyncio.to_thread(namespaces.opened, url, self._database, namespace.name)
+        name = namespace.name
+        opening = asyncio.ensure_future(
+            asyncio.to_thread(namespaces.opened, url, self._database, name)
+        )
+        try:
+            store = await asyncio.shield(opening)
+        except asyncio.CancelledError:  # the thread goes on, and what it opens is closed by nobody
+            (await opening).close()
+            raise
         async with AsyncExitStack() as stack:
             stack.callback(store.close)
             service = self._service.of_namespace(namespace, store)
