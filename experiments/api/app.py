@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from starlette.types import Scope
 
 from ldfi.experiments.api import (
+    application_state,
     auth,
     campaigns,
     classes,
@@ -23,7 +24,6 @@ from ldfi.experiments.api import (
     findings,
     forecast,
     heads,
-    houses,
     ids,
     ingest,
     metrics,
@@ -39,7 +39,7 @@ from ldfi.experiments.api import (
 from ldfi.experiments.api.by_namespace import ByNamespace
 from ldfi.experiments.api.forward import Forwarder
 from ldfi.experiments.api.halt_door import HaltDoor
-from ldfi.experiments.api.houses import Houses
+from ldfi.experiments.api.namespace_applications import NamespaceApplications
 from ldfi.experiments.api.request_ids import NameRequests
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.control.engine import Engine
@@ -109,11 +109,11 @@ def create_app(service: Service) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},  # ours: tracing.py
     )
     app.add_middleware(metrics.CountRequests)
-    houses.begin(app, service)
-    app.state.houses, app.state.of_each = None, []
+    application_state.begin(app, service)
+    app.state.namespaces, app.state.of_each = None, []
     problems.install(app)
     app.add_middleware(NameRequests)
-    app.add_middleware(ByNamespace, find=partial(_house, app))
+    app.add_middleware(ByNamespace, find=partial(_of_namespace, app))
     openapi.install(app, (*ROUTERS, *_about(app)))
     for pages in entry_points(group=PAGES):
         pages.load()(app)
@@ -128,9 +128,9 @@ def _make_routes(app: FastAPI) -> None:
         route.matches({**asked})
 
 
-def _house(app: FastAPI, name: str) -> FastAPI | None:
+def _of_namespace(app: FastAPI, name: str) -> FastAPI | None:
     """Find the application of another namespace than the default one."""
-    known: Houses | None = app.state.houses
+    known: NamespaceApplications | None = app.state.namespaces
     return None if known is None else known.get(name)
 
 
@@ -139,9 +139,9 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     database = Database(service.database, service.keys)
     stack.callback(database.close)
     service.tokens.database = database
-    known = app.state.houses = Houses(app, service, database)
+    known = app.state.namespaces = NamespaceApplications(app, service, database)
     stack.push_async_callback(known.close)
-    houses.furnish(app, service, database, stack)
+    application_state.furnish(app, service, database, stack)
     if service.halt_at is not None:
         known.door = HaltDoor(
             service.halt_at, service.tokens, database, lambda: app.state.engine, app.state.relay
@@ -151,19 +151,19 @@ async def _open(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     if service.role != "api":
         await _stand(app, service, stack)
     await known.look()
-    houses.take_in(app, service, stack)
-    houses.beside(stack, known.run())
+    application_state.take_in(app, service, stack)
+    application_state.beside(stack, known.run())
 
 
 async def _stand(app: FastAPI, service: Service, stack: AsyncExitStack) -> None:
     """Lead, now or when nobody else does any more."""
-    election, known = election_of(service.database), app.state.houses
-    post = Post(service, app.state.database, houses.told(app))
+    election, known = election_of(service.database), app.state.namespaces
+    post = Post(service, app.state.database, application_state.told(app))
     candidate = known.candidate = Candidate(post, election, known.look)
     if not await candidate.stand() and isinstance(election, FileLock):
         raise Conflict(f"{election}: stop it, or use PostgreSQL, which several processes can share")
     stack.push_async_callback(candidate.end)
-    houses.beside(stack, candidate.run())
+    application_state.beside(stack, candidate.run())
 
 
 def _about(app: FastAPI) -> tuple[APIRouter, APIRouter]:

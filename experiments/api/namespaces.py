@@ -67,10 +67,10 @@ class NamespaceView(BaseModel):
 async def put(new: NewNamespace, request: Request, db: Db, caller: Admin) -> NamespaceView:
     """Make a namespace, or change what one may take. Tokens for it are made in it."""
     _check_above(db)
-    if not request.app.state.houses.apart:
+    if not request.app.state.namespaces.apart:
         raise Conflict("a database in memory has one namespace only: use a file, or PostgreSQL")
     made = await run_in_threadpool(_put, db, new, caller.name)
-    await request.app.state.houses.look()
+    await request.app.state.namespaces.look()
     return NamespaceView.of(made)
 
 

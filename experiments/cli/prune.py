@@ -55,17 +55,11 @@ def prune(
     )
     _need_driver(config)
     now = clock.now()
-    bounds = _Bounds(
-        now,
-        *(
-            now - days * DAY
-            for days in (
-                config.keep_lessons_days,
-                config.keep_runs_days,
-                config.keep_experiments_days,
-            )
-        ),
+    lessons, runs, experiments = (
+        now - days * DAY
+        for days in (config.keep_lessons_days, config.keep_runs_days, config.keep_experiments_days)
     )
+    bounds = _Bounds(now, lessons, runs, experiments)
     found = _foreseen(config, bounds) if dry_run else _done(config, bounds)
     _show(_summed(found), dry_run=dry_run, as_json=as_json)
 

@@ -106,7 +106,7 @@ def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teams]:
     ids = seeded(store, "/boot-of-b", PROGRAM)
     app = service(url)
     with client_of(app, None) as client:
-        for each in (app, *(app.state.houses.get(name) for name in ("team-a", "team-b"))):
+        for each in (app, *(app.state.namespaces.get(name) for name in ("team-a", "team-b"))):
             each.state.rate_limiter = Unlimited()
         made = {}
         for name in ("team-a", "team-b"):
