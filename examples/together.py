@@ -1,13 +1,15 @@
 """What the examples that run a campaign on real processes share: ports, the service that watches,
-one campaign to its end, and killing for real.
+visitors, one campaign to its end, and killing for real.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +25,42 @@ LIMIT_SECONDS: Final = 600.0
 Names = frozenset[str]
 """Of services that fail together."""
 Say = Callable[[str], None]
+
+
+class Visitors:
+    """So many at a time until the block is left, each with a next request ``apart`` seconds after
+    the last one was answered. ``visit`` is called by all of them, with the request's number."""
+
+    def __init__(self, visit: Callable[[int], object], many: int, apart: float) -> None:
+        self._visit = visit
+        self._many, self._apart = many, apart
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._go_on, args=(i,)) for i in range(many)]
+
+    def __enter__(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _go_on(self, first: int) -> None:
+        for number in itertools.count(first, self._many):
+            self._visit(number)
+            if self._over.wait(self._apart):
+                return
+
+
+def until_interrupted(running: Services, every: Sequence[Service], says: str) -> None:
+    """Start services, say what there is to see, and stop them when somebody wants that."""
+    try:
+        running.start(*every)
+        print(says, flush=True)
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    finally:
+        running.close()
 
 
 def free(many: int) -> int:

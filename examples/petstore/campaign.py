@@ -28,7 +28,7 @@ import httpx
 import petstore
 from deaths import Death, died, recovered
 from together import Say, explored, free, watching
-from visitors import Gateway, Visitors
+from visitors import Devices, Gateway
 
 from ldfi.experiments.cli.client import Client
 from ldfi.experiments.cli.words import BYSTANDERS_HURT
@@ -144,7 +144,7 @@ def contradicted(own: Pairs, others: Pairs, deaths: Sequence[Death]) -> dict[str
 def explore(store: Petstore, say: Say) -> dict[str, Any]:
     """Let visitors in, run one campaign, and say what came of it beside what is planted."""
     recovered(store.gateway)  # the first requests of a JVM are slow
-    with Visitors(store.gateway, store.reports):
+    with Devices(store.gateway, *store.reports).visiting():
         began = time.monotonic()
         campaign = explored(store.client, CAMPAIGN, say)
         seconds = time.monotonic() - began

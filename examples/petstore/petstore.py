@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -106,15 +105,12 @@ def broken(first_port: int, fault: str) -> str:
 
 
 def main() -> None:
+    from together import until_interrupted
+
     build()
+    every = services()
     running = Services({}, HERE / ".ldfi" / "logs", seconds=180)
-    try:
-        every = services()
-        running.start(*every)
-        print(f"a pet: {every[0].url}/pets/17", flush=True)
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
-    finally:
-        running.close()
+    until_interrupted(running, every, f"a pet: {every[0].url}/pets/17")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,7 @@ else a failure. Root spans would not do, for 405 is no error of a server.
 
 from __future__ import annotations
 
-import itertools
 import secrets
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import Any, Final
 
 import httpx
 import petstore
+from together import Visitors
 
 VISITORS: Final = 6
 APART: Final = 0.1
@@ -51,44 +50,30 @@ class Gateway:
         return self.http.get(f"{self.url}/breaker").text
 
 
-class Visitors:
-    """Devices that use the petstore, some at a time, until the block is left.
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """They use the petstore. ``reports``, ``token``: where ldfi takes what they saw."""
 
-    ``told``: where ldfi takes their reports, and with which token.
-    """
+    gateway: Gateway
+    reports: str
+    token: str
 
-    def __init__(self, gateway: Gateway, told: tuple[str, str]) -> None:
-        self._gateway = gateway
-        self._reports, self._token = told
-        self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._visit, args=(i,)) for i in range(VISITORS)]
+    def visiting(self) -> Visitors:
+        """Let some at a time in, until the block is left."""
+        return Visitors(self._visit, VISITORS, APART)
 
-    def __enter__(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _visit(self, first: int) -> None:
-        for number in itertools.count(first, VISITORS):
-            self._one(TURNS[(number // VISITORS + first) % len(TURNS)], number)
-            if self._over.wait(APART):
-                return
-
-    def _one(self, kind: str, number: int) -> None:
+    def _visit(self, number: int) -> None:
+        kind = TURNS[(number // VISITORS + number % VISITORS) % len(TURNS)]
         device, trace = f"device-{number % DEVICES:04}", secrets.token_hex(16)
         headers = {
             "x-device-id": device,
             "traceparent": f"00-{trace}-{secrets.token_hex(8)}-01",
         }
-        outcome = self._gateway.ask(kind, 1 + number % petstore.PETS, headers)
+        outcome = self.gateway.ask(kind, 1 + number % petstore.PETS, headers)
         metric: dict[str, Any] = {"device": device, "trace_id": trace, "outcome": outcome}
         with suppress(httpx.HTTPError):  # a report may be lost
-            self._gateway.http.post(
-                f"{self._reports}/api/v1/device-metrics",
+            self.gateway.http.post(
+                f"{self.reports}/api/v1/device-metrics",
                 json={"metrics": [metric]},
-                headers={"authorization": f"Bearer {self._token}"},
+                headers={"authorization": f"Bearer {self.token}"},
             )

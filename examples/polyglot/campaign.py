@@ -10,12 +10,10 @@ Exit code: 0 where all of that holds, 1 where it does not, 2 where Go or Node is
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import secrets
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +24,7 @@ from typing import Any, Final
 
 import httpx
 import polyglot
-from together import Names, Say, explored, free, in_order, killed, watching
+from together import Names, Say, Visitors, explored, free, in_order, killed, watching
 
 from ldfi.experiments.cli.checked import Demand, check_all
 from ldfi.experiments.cli.client import Client
@@ -57,29 +55,16 @@ CAMPAIGN: Final = {
 }
 
 
-class Visitors:
-    """Devices that look at the page, some at a time, until the block is left."""
+@contextmanager
+def visited(page: str) -> Iterator[None]:
+    """Have devices look at the page."""
+    with httpx.Client(trust_env=False, timeout=30) as client:
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._visit, args=(i,)) for i in range(VISITORS)]
+        def look(number: int) -> None:
+            client.get(page, headers={"x-device-id": f"device-{number % DEVICES:04}"})
 
-    def __enter__(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _visit(self, first: int) -> None:
-        with httpx.Client(trust_env=False, timeout=30) as client:
-            for number in itertools.count(first, VISITORS):
-                client.get(self.url, headers={"x-device-id": f"device-{number % DEVICES:04}"})
-                if self._over.wait(APART):
-                    return
+        with Visitors(look, VISITORS, APART):
+            yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +131,7 @@ def deaths(shop: Shop, say: Say) -> dict[Names, bool]:
 
 def result(shop: Shop, folder: Path, say: Say) -> dict[str, Any]:
     """Explore the page, check what came of it, and hold it against killing services for real."""
-    with Visitors(shop.page):
+    with visited(shop.page):
         began = time.monotonic()
         campaign = explored(shop.client, CAMPAIGN, say)
         seconds = time.monotonic() - began

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Sequence
@@ -201,15 +200,12 @@ def broken(every: Sequence[Service], faults: Iterable[str]) -> frozenset[str]:
 
 
 def main() -> None:
+    from together import until_interrupted
+
     build()
+    every = services()
     running = Services({}, KEPT / "logs", seconds=120)
-    try:
-        every = services()
-        running.start(*every)
-        print(f"the page: {every[0].url}{PATH}", flush=True)
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
-    finally:
-        running.close()
+    until_interrupted(running, every, f"the page: {every[0].url}{PATH}")
 
 
 if __name__ == "__main__":
