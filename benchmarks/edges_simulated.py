@@ -22,7 +22,7 @@ from ldfi.fit.context import Arm
 from ldfi.fit.rules import Rule
 
 ASK_SECONDS: Final = 0.020
-ASK_PAUSE, LONGEST_PAUSE = 0.5, 10.0
+ASK_PAUSE, LONGEST_PAUSE = 0.25, 1.0
 REFUSED_SECONDS: Final = 0.2
 """For how long nobody is asked for after a device was refused."""
 
@@ -299,10 +299,11 @@ class SimulatedEdge:
         return arm
 
     def _give_up(self, why: str) -> str:
-        self._failures += 1
         self._late += 1
-        pause = min(LONGEST_PAUSE, ASK_PAUSE * 2 ** min(self._failures - 1, 10))
-        self._pause_until = asyncio.get_running_loop().time() + pause
+        now = asyncio.get_running_loop().time()
+        if now >= self._pause_until:
+            self._pause_until = now + min(LONGEST_PAUSE, ASK_PAUSE * 2 ** min(self._failures, 10))
+            self._failures += 1
         return why
 
     # The long poll

@@ -198,7 +198,8 @@ class RulesPoll:
             try:
                 work()
             except Exception as error:
-                failures += 1
+                # a stream that was held for long and breaks is the first failure, not one more
+                failures = 1 if steady() - began > LONGEST_RETRY_SECONDS else failures + 1
                 self._complain(error, failures)
             else:
                 failures = 0

@@ -35,7 +35,7 @@ class Shelf:
     def number(self, spans: Sequence[Span]) -> int | None:
         """Find the number of a trace's shape; None for one that is not simple. Spans are sorted."""
         index: dict[str | None, int] = {span[1]: i for i, span in enumerate(spans)}
-        if len(index) < len(spans):
+        if not spans or len(index) < len(spans):
             return None
         if self._next > MEMORY:
             self._forget()

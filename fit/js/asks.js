@@ -18,8 +18,8 @@ const STRAY_MS = 2000
 /** Asks at once, each over a connection that is kept, but not for so long that the server might close it. */
 const CONNECTIONS = { keepAlive: true, maxSockets: 4, timeout: 4000 }
 
-const FAILED_MS = 500 // nobody is asked after a failure; doubles
-const LONGEST_FAILED_MS = 10_000
+const FAILED_MS = 250 // nobody is asked after a failure; doubles
+const LONGEST_FAILED_MS = 1000
 const REFUSED_MS = 200 // no device of an experiment is asked for after one was refused
 const MAX_ANSWER = 4096
 const MAX_REFUSED = 1000

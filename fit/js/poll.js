@@ -95,11 +95,13 @@ export class RulesPoll {
     let failures = 0
     while (!this.#stopped) {
       let wait = SHORTEST_SECONDS
+      const began = steady()
       try {
         await question()
         failures = 0
       } catch (error) {
-        failures += 1
+        // a stream that was held for long and breaks is the first failure, not one more
+        failures = steady() - began > LONGEST_RETRY_SECONDS ? 1 : failures + 1
         if (failures === 1 && !this.#stopped) process.emitWarning(`fit: no rules from ${this.url}: ${error.message}`)
         wait = backoff(failures)
       }

@@ -15,7 +15,7 @@ import pytest
 
 from ldfi.fit import asking
 from ldfi.fit.asgi import EdgeMiddleware
-from ldfi.fit.asking import ASK_SECONDS, Asks
+from ldfi.fit.asking import ASK_SECONDS, LONGEST_PAUSE_SECONDS, Asks, Question
 from ldfi.fit.clock import steady
 from ldfi.fit.context import Arm
 from ldfi.fit.edge import Edge
@@ -190,6 +190,29 @@ def test_an_answer_that_is_late_counts_for_nothing_and_then_nobody_asks_for_a_wh
     assert poll.allowances.report() == {}, "the answer has come"
     assert not poll.lease().ends
     assert poll.asks.settled == poll.asks._numbers.last
+    poll.stop()
+
+
+def test_after_failures_it_is_asked_again_within_a_second(plane: Plane) -> None:
+    rule = a_rule("e1", 1.0, 0.0, members=0)
+    poll = Offered(plane.url, rule)
+    # Given asks that failed again and again, some of them together
+    for number in range(20):
+        again = poll.asks._pause_until
+        poll.asks.give_up(
+            Question("e1", "treatment", "e-1", number, asked_at=steady() + 60 * number)
+        )
+        poll.asks.give_up(Question("e1", "treatment", "e-1", number, asked_at=steady()))
+        assert again != poll.asks._pause_until
+        # Then the next one is due within a second
+        assert 0 < poll.asks._pause_until - steady() <= LONGEST_PAUSE_SECONDS == 1.0
+    assert poll.asks.late() == 40
+    # And once one is answered, failures count from nought
+    poll.asks._pause_until = 0.0
+    assert stamped(poll, "d1")
+    plane.slow = 10 * ASK_SECONDS
+    assert not stamped(poll, "d2")
+    assert 0 < poll.asks._pause_until - steady() <= 0.25
     poll.stop()
 
 

@@ -208,6 +208,24 @@ class TestControlPlaneGone:
         assert len([r for r in caplog.records if "no rules" in r.message]) == 1
         assert plane.token not in caplog.text
 
+    def test_a_stream_that_breaks_after_long_is_the_first_failure_again(
+        self, poll: RulesPoll, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        # Given streams that are held for longer than any pause, and break
+        monkeypatch.setattr(polling, "LONGEST_RETRY_SECONDS", 0.02)
+        broken: list[float] = []
+
+        def held() -> None:
+            time.sleep(0.03)
+            broken.append(time.monotonic())
+            raise ConnectionResetError("the service was killed")
+
+        monkeypatch.setattr(poll, "_listen", held)
+        poll.start()
+        eventually(lambda: len(broken) >= 5)
+        # Then each is news
+        assert len([r for r in caplog.records if "no rules" in r.message]) >= 4
+
     def test_a_log_handler_that_fails_does_not_end_the_polling(
         self, poll: RulesPoll, plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
     ) -> None:

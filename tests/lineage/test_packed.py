@@ -219,3 +219,7 @@ def test_packed_spans_are_a_sequence_like_any_other() -> None:
     assert (found[0], found[-2:]) == (expected[0], tuple(expected[-2:]))
     assert hash(found) == hash(tuple(expected))
     assert repr(found) == repr(tuple(expected))
+
+
+def test_a_trace_of_which_nothing_is_left_teaches_nothing() -> None:
+    assert learn(Trace.of("a" * 32, [])) is None

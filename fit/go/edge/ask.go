@@ -23,8 +23,8 @@ const (
 	atOnce   = 4 // asks, each over a connection that is kept
 	maxGrant = 4096
 
-	failedFor        = 500 * time.Millisecond // nobody is asked after a failure; doubles
-	longestFailedFor = 10 * time.Second
+	failedFor        = 250 * time.Millisecond // nobody is asked after a failure; doubles
+	longestFailedFor = time.Second
 	refusedFor       = 200 * time.Millisecond // no device of an experiment is asked for after one was refused
 )
 

@@ -96,10 +96,13 @@ type line struct {
 func (l *line) repeat(question func() error) {
 	failures := 0
 	for l.ctx.Err() == nil {
-		pause := shortestPause
+		pause, began := shortestPause, steady()
 		if err := question(); err == nil {
 			failures = 0
 		} else if l.ctx.Err() == nil {
+			if steady()-began > longestRetry { // a stream that was held for long and breaks is the first failure
+				failures = 0
+			}
 			if failures++; failures == 1 {
 				slog.Warn("fit: no rules", "url", l.url, "error", err)
 			}

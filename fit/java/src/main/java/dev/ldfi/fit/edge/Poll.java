@@ -76,10 +76,14 @@ final class Poll {
     int failures = 0;
     try {
       while (true) {
+        Moment held = Moment.now().after(LONGEST_RETRY / 1000.0);
         try {
           question.ask();
           failures = 0;
         } catch (IOException | RuntimeException | StackOverflowError down) {
+          if (held.left() <= 0) {
+            failures = 0; // a stream that was held for long and breaks is the first failure, not one more
+          }
           if (++failures == 1) {
             LOGGER.log(Level.WARNING, "fit: no rules from {0}: {1}", new Object[] {service, down});
           }

@@ -5,8 +5,8 @@ import java.util.Map;
 
 /** Until when nobody is to be asked for: after asks that failed, and after devices that were refused. */
 final class Rests {
-  private static final double FAILED = 0.5; // seconds; doubles
-  private static final double LONGEST = 10;
+  private static final double FAILED = 0.25; // seconds; doubles
+  private static final double LONGEST = 1;
   private static final double REFUSED = 0.2; // for devices of the same experiment
 
   private final int remembered;
