@@ -36,6 +36,11 @@ def missing(why: str) -> NoReturn:
     pytest.skip(why)
 
 
+LEFT = ("htmx:sendAbort", "htmx:afterRequest")
+"""What htmx says of a request that was under way when the page was left. One that fails says
+``htmx:sendError`` or ``htmx:responseError`` as well."""
+
+
 @contextmanager
 def chromium(program: str | None = None) -> Iterator[Browser]:
     """The browser that the machine has; ``program`` where it is, if not on the path."""
@@ -89,6 +94,8 @@ class Watched:
         assert not self.wrong, f"{self.page.url}: " + "\n".join(self.wrong)
 
     def _said(self, message: ConsoleMessage) -> None:
+        if message.text.startswith(LEFT):
+            return
         failed_to_load = "Failed to load resource" in message.text
         if message.type == "error" and not (failed_to_load and self.expected):
             self.wrong.append(f"console: {message.text} ({message.location})")
