@@ -100,6 +100,8 @@ def explored(client: Client, settings: Mapping[str, Any], say: Say) -> dict[str,
         for each in tried:
             if each["ended_at"] and each["id"] not in said:
                 say(f"{each['verdict'] or each['state']:12} {', '.join(each['hypothesis'])}")
+                if each["verdict"] == "inconclusive":
+                    say(f"{'':12} {each['reason']}")
                 said.add(each["id"])
     return campaign
 

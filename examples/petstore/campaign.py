@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import httpx
 import petstore
-from deaths import Death, died, recovered
+from deaths import KINDS, Death, died, recovered
 from together import Say, explored, free, watching
 from visitors import Devices, Gateway
 
@@ -39,7 +39,7 @@ from ldfi.experiments.elsewhere.stamp import SharedKeys
 CAMPAIGN: Final = {
     "max_size": 1,
     "kinds": ["error"],
-    "treatment": 0.6,  # of the breaker's calls two in three look at orders: more of them have to
+    "treatment": 0.5,  # of the breaker's calls three in four look at orders: more of them have to
     "control": 0.3,  # fail than it bears, or it opens by chance alone
     "window": 60.0,
     "apart": 1.0,  # a minute on live traffic
@@ -53,6 +53,11 @@ CAMPAIGN: Final = {
     "settle": 1.0,
     "rechecks": 0,  # what is planted is certain; on live traffic much is tried twice
 }
+
+KNOWN: Final = 200
+"""Requests of each kind that went well before anything is injected."""
+PATIENCE: Final = 180.0
+"""Seconds that this may take."""
 
 Pair = tuple[str, str]
 """A kind of request, and a service that it fails without."""
@@ -103,7 +108,7 @@ def standing(folder: Path) -> Iterator[Petstore]:
 def found(client: Client, campaign: Mapping[str, Any], first_port: int) -> tuple[Pairs, Pairs]:
     """Sort findings: those that hurt whoever was injected into, and those that hurt others."""
     own, others = set[Pair](), set[Pair]()
-    for finding in client.page("/findings", None)["items"]:
+    for finding in client.page("/findings", None, state="open")["items"]:
         shown = client.get(f"/experiments/{finding['experiment_id']}")
         about = {petstore.broken(first_port, fault) for fault in finding["faults"]}
         hurt = others if shown["reason"].startswith(BYSTANDERS_HURT) else own
@@ -141,10 +146,25 @@ def contradicted(own: Pairs, others: Pairs, deaths: Sequence[Death]) -> dict[str
     }
 
 
+def well_known(client: Client) -> None:
+    """Wait until it is known how each kind of request fares by itself: what fails beside the first
+    experiments could pass for its nature otherwise. Raises TimeoutError."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        good = {each["name"]: each["good"] for each in client.get("/classes")}
+        if all(good.get(kind, 0) >= KNOWN for kind in KINDS):
+            return
+        time.sleep(0.5)
+    raise TimeoutError(
+        f"after {PATIENCE:.0f} s not {KNOWN} requests of each kind went well: {good}"
+    )
+
+
 def explore(store: Petstore, say: Say) -> dict[str, Any]:
     """Let visitors in, run one campaign, and say what came of it beside what is planted."""
     recovered(store.gateway)  # the first requests of a JVM are slow
     with Devices(store.gateway, *store.reports).visiting():
+        well_known(store.client)
         began = time.monotonic()
         campaign = explored(store.client, CAMPAIGN, say)
         seconds = time.monotonic() - began

@@ -20,7 +20,7 @@ VISITORS: Final = 6
 APART: Final = 0.1
 """Seconds between an answer and the same visitor's next request."""
 DEVICES: Final = 2000
-TURNS: Final = ("GET /pets/*", "GET /orders/*", "POST /orders", "GET /orders/*")
+TURNS: Final = ("GET /pets/*", *2 * ("GET /orders/*",), "POST /orders", "GET /orders/*")
 """What a visitor does, one after the other: orders are looked at more often than made."""
 
 
