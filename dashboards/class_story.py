@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ldfi.dashboards.lineage_graph import LineageGraph, class_graph
 from ldfi.dashboards.phrases import said_difference, said_predicate
@@ -88,6 +88,15 @@ class ClassStory:
     """How calls failed by themselves, by point: tried there without being asked."""
     stand: Stand
     looks: tuple[Look, ...]
+
+
+DONE: Final[Mapping[str, str]] = {
+    "class created": "It was seen for the first time",
+    "class changed": "What it relies on has changed",
+    "class expired": "It had no traffic for too long, and was forgotten",
+    "class released": "An operator let it be explored again",
+}
+"""What has happened to a class, as the audit log has it, for people."""
 
 
 def class_story(known: KnownClass, knowledge: Knowledge, certificate: dict[str, Any]) -> ClassStory:

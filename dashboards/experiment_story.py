@@ -39,7 +39,7 @@ STATES = {
 REASONS = {
     "evidence": "The evidence was enough.",
     "window over": "Its time was up.",
-    "members used up": "All members that it might treat had been treated.",
+    "members used up": "All devices that it might treat had been treated.",
     "no fault fired": "None of the failures was met by any request that counted.",
 }
 

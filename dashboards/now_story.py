@@ -129,7 +129,7 @@ def now_story(
         recently=now - LAST,
         recent=Exposure.of(recent),
         armed=[told(each, callees_of) for each in recent[::-1]],
-        worst=_worst(session, weak[:SHOWN], callees_of, called),
+        worst=hurting(session, weak[:SHOWN], callees_of, called),
         hurting=len(weak),
         acts=must,
     )
@@ -216,9 +216,10 @@ def _running(engine: Engine, callees_of: CalleesOf) -> list[Running]:
     ]
 
 
-def _worst(
+def hurting(
     session: Session, weak: Sequence[Weakness], callees_of: CalleesOf, called: Called
 ) -> list[Hurting]:
+    """Say what hurts, and of how many devices when it was tried. One question to the database."""
     shown = proofs(session, [each.finding for each in weak])
     found = []
     for each in weak:

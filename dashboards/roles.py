@@ -26,6 +26,15 @@ ROLES: Final[Mapping[Role, str]] = {
 """The roles, the gravest first, and what each means."""
 
 
+SAID: Final[Mapping[str, str]] = {
+    "critical": "hurts alone",
+    "optional": "survived alone",
+    "fallback": "stands in",
+    "untested": "never tried",
+}
+"""How a role is said on pages; the roles themselves are for programs."""
+
+
 def roles_of(knowledge: Knowledge) -> dict[str, Role]:
     """Give every point that good requests of the class were ever seen to reach its role."""
     usual = knowledge.traffic.usually_called()

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from ldfi.dashboards.roles import SAID
 from ldfi.experiments.analyze.words import happens
 
 _PARTS: Final = re.compile(r"[^@>:/]*[@>:/]+|[^@>:/]+")
@@ -120,6 +121,16 @@ def failures_at_once(size: int) -> str:
     return f"with {words.get(size, size)} failures at once"
 
 
+def standing(text: str) -> str:
+    """Say what part a point plays, or what became of it in a run."""
+    return SAID.get(text) or text.replace("-", " ")
+
+
+def capitalised(text: str) -> str:
+    """Begin a sentence: the first letter is a capital, the others stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def listed(words: Iterable[str]) -> str:
     """Join words as ``a``, ``a and b``, ``a, b and c``."""
     *first, last = [*words] or ["nothing"]
@@ -141,4 +152,6 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "breakable": breakable,
     "failures_at_once": failures_at_once,
     "listed": listed,
+    "standing": standing,
+    "capitalised": capitalised,
 }

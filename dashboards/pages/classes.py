@@ -9,16 +9,21 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import defer
 
-from ldfi.dashboards.class_story import class_story, point_story
+from ldfi.dashboards.class_story import DONE, class_story, point_story
 from ldfi.dashboards.curves import looks_picture
 from ldfi.dashboards.evidence_kept import evidence_kept
-from ldfi.dashboards.now_story import callees
+from ldfi.dashboards.now_story import callees, hurting
+from ldfi.dashboards.proved import Proved
 from ldfi.dashboards.render import rendered
 from ldfi.dashboards.roles import ROLES
 from ldfi.dashboards.route import PageRoute
 from ldfi.dashboards.tried import tried_of
+from ldfi.dashboards.weaknesses import STATES
+from ldfi.dashboards.worst import Weakness, severity
+from ldfi.experiments.analyze.phrases import said_point
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Filter, Line
+from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.api.views import ClassView, ExperimentView
 from ldfi.experiments.control.engine import Engine
@@ -84,19 +89,27 @@ async def show(name: str, request: Request, engine: Running, db: Db, _caller: Vi
     done = select(AuditRow).where(AuditRow.subject == name[:64], AuditRow.what.startswith("class "))
     with db.read() as session:
         evidence = evidence_kept(request).of(session, known)
-        findings = list(session.scalars(found.order_by(FindingRow.found_at.desc()).limit(NEWEST)))
+        newest = session.scalars(found.order_by(FindingRow.found_at.desc()).limit(NEWEST))
+        weak = [Weakness(row, None) for row in newest]
+        weak.sort(key=lambda each: (each.finding.state not in HURTING, severity(each.finding, 0)))
+        findings = hurting(session, weak, callees(engine), called_of(request))
         experiments = [ExperimentView.of(row) for row in session.scalars(tried.limit(NEWEST))]
         changes = list(session.scalars(done.order_by(AuditRow.id.desc()).limit(NEWEST)))
     story = class_story(known, evidence.knowledge, evidence.certificate)
+    view = ClassView.of(known, time.time(), engine.scheduler.state.injectors)
+    reached = known.traffic.topology.callees
     return rendered(
         request,
         "class.html",
         story=story,
-        view=ClassView.of(known, time.time(), engine.scheduler.state.injectors),
+        stands=Proved(name, 0.0, story.stand).sentence,
+        view=view,
+        unreached=[(said_point(at, reached), at, do) for at, do in view.no_injector.items()],
         looks=looks_picture(story.looks) if len(story.looks) > 1 else None,
         findings=findings,
         experiments=tried_of(experiments, callees(engine)),
-        changes=changes,
+        changes=[(DONE.get(row.what, row.what), row) for row in changes],
+        states=STATES,
         roles=ROLES,
         trace_url=request.app.state.trace_url,
     )

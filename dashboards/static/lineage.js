@@ -19,7 +19,10 @@
   };
   const SOFT = { red: "red-soft", accent: "blue-soft", green: "green-soft", muted: "surface", edge: "surface" };
   const DASHED = new Set(["untested", "not-reached"]);
-  const WORDS = { "stood-in": "stood in", "not-reached": "not reached", injected: "made to fail", same: "" };
+  const WORDS = {
+    critical: "hurts alone", optional: "survived alone", fallback: "stands in", untested: "never tried",
+    "stood-in": "stood in", "not-reached": "not reached", injected: "made to fail", same: "",
+  };
   const WIDE = { letters: 30, width: 224, gap: 60, service: 190 };
   const NARROW = { letters: 21, width: 164, gap: 28, service: 164 };
   const HEIGHT = 44;

@@ -75,9 +75,9 @@
     });
   }
 
-  // On a phone the pages' names are a strip: show where we are.
-  const current = document.querySelector(".side nav a[aria-current]");
-  const strip = document.querySelector(".side nav");
+  // On a phone the names of a place's pages are a strip: show where we are.
+  const strip = document.querySelector(".within");
+  const current = strip?.querySelector("a[aria-current]");
   if (current && strip) strip.scrollLeft = current.offsetLeft - (strip.clientWidth - current.clientWidth) / 2;
 
   // A form is sent once, however often its button is pressed.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Filter
+from ldfi.experiments.api.repairs import called_of
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Running
 from ldfi.experiments.api.views import ClassView
@@ -34,3 +35,10 @@ async def listing(
     wanted.sort(key=lambda known: (-known.rate(now), known.name))
     injectors = engine.scheduler.state.injectors
     return [ClassView.of(known, now, injectors) for known in wanted[:limit]]
+
+
+@router.get("/called")
+async def called(request: Request, engine: Running, _caller: Viewer) -> dict[str, str]:
+    """Tell how people call request classes, by their exact names: those for which somebody said."""
+    names = called_of(request).names
+    return {name: names[name] for name in sorted(engine.catalogue.classes) if name in names}

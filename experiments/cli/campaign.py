@@ -31,6 +31,7 @@ from ldfi.experiments.cli.control import (
 )
 from ldfi.experiments.cli.experiment_view import experiment_table
 from ldfi.experiments.cli.ids import HELP, path_of, posted_to
+from ldfi.experiments.cli.people import Exact, called_by_people
 from ldfi.experiments.cli.setting_options import with_settings
 from ldfi.experiments.cli.settings import Set, checked, pairs, read
 from ldfi.experiments.cli.terminal import columns, console, show, show_page
@@ -142,11 +143,18 @@ def list_campaigns(
 
 
 @app.command("show")
-def show_campaign(campaign_id: Id, token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
+def show_campaign(
+    campaign_id: Id,
+    token: Token,
+    exact: Exact = False,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
     """Show how far a campaign is, class by class."""
     with connected(url, token) as client:
         campaign = client.get(path_of(client, "campaign", campaign_id))
-    show(campaign, overview(campaign), as_json=as_json)
+    called = called_by_people(url, token, exact=exact, as_json=as_json)
+    show(campaign, overview(campaign, called), as_json=as_json)
 
 
 @app.command("watch")
@@ -201,6 +209,7 @@ def experiments(
     token: Token,
     limit: Limit = 50,
     everything: All = False,
+    exact: Exact = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -208,7 +217,8 @@ def experiments(
     with connected(url, token) as client:
         path = f"{path_of(client, 'campaign', campaign_id)}/experiments"
         page = client.page(path, None if everything else limit)
-    table = experiment_table(page["items"])
+    called = called_by_people(url, token, exact=exact, as_json=as_json)
+    table = experiment_table(page["items"], called)
     show_page(page, table, "It has tried nothing yet.", as_json=as_json)
 
 

@@ -20,6 +20,7 @@ from ldfi.experiments.cli.words import (
     styled,
     when,
 )
+from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 
 if TYPE_CHECKING:
     from ldfi.experiments.cli.stream import Event
@@ -33,7 +34,7 @@ HEAD: Final = 5
 """Lines around the table of classes."""
 
 
-def overview(campaign: dict[str, Any]) -> RenderableType:
+def overview(campaign: dict[str, Any], called: Called = BY_THEIR_NAMES) -> RenderableType:
     """One campaign: what it is, where it stands, and each of its classes."""
     facts = Card()
     state = styled(campaign["state"])
@@ -50,12 +51,12 @@ def overview(campaign: dict[str, Any]) -> RenderableType:
         facts.add_row("next run", f"{when(campaign['next_run_at'])} UTC, run {campaign['run']}")
     facts.add_row("this run", _totals(campaign))
     for left in (campaign["ending"] or {}).get("left", ()):
-        said = f"{left['request_class']}: {left['words']}"
+        said = f"{called.name(left['request_class'])}: {left['words']}"
         facts.add_row("left open", Text(said, "yellow"))
     for name, why in campaign["not_yet"].items():
-        facts.add_row("not yet", f"{name}: {why}")
+        facts.add_row("not yet", f"{called.name(name)}: {why}")
     classes = campaign["classes"]
-    return Group(facts, "", class_table(classes, cards=True)) if classes else facts
+    return Group(facts, "", class_table(classes, called, cards=True)) if classes else facts
 
 
 def forecast_shown(forecast: dict[str, Any]) -> RenderableType:
@@ -84,7 +85,9 @@ def undecided(estimate: dict[str, Any]) -> Text:
     return Text(f"{_DECIDES[estimate['decides']][0]}: {estimate['words']}", "yellow")
 
 
-def class_table(classes: list[dict[str, Any]], *, cards: bool = False) -> Table:
+def class_table(
+    classes: list[dict[str, Any]], called: Called = BY_THEIR_NAMES, *, cards: bool = False
+) -> Table:
     """Make a row for each request class, with what is tried on it now."""
     table = columns(
         "request class", "now", "control", "treatment", "open", "found", whole=0, cards=cards
@@ -95,7 +98,7 @@ def class_table(classes: list[dict[str, Any]], *, cards: bool = False) -> Table:
     for each in classes:
         counts = (each["running"] or {}).get("counts")
         table.add_row(
-            each["name"],
+            called.name(each["name"]),
             _now(each),
             *(failures(counts[arm], "\n") if counts else "" for arm in ("control", "treatment")),
             str(each["open"]),
@@ -180,13 +183,14 @@ def left_open(campaign: dict[str, Any]) -> bool:
     return bool(campaign["ending"]["kind"] != "complete")
 
 
-def finding_table(findings: list[dict[str, Any]]) -> Table:
+def finding_table(findings: list[dict[str, Any]], called: Called = BY_THEIR_NAMES) -> Table:
     """List findings, each with its faults below one another."""
     table = columns("finding", "state", "found (UTC)", "request class", "faults together", whole=3)
     for each in findings:
         faults = "\n".join(each["faults"])
         found = when(each["found_at"])
-        table.add_row(each["id"], styled(each["state"]), found, each["request_class"], faults)
+        name = called.name(each["request_class"])
+        table.add_row(each["id"], styled(each["state"]), found, name, faults)
     return table
 
 

@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from ldfi.experiments.cli.control import HERE, All, AsJson, Limit, Token, Url, connected
+from ldfi.experiments.cli.people import Exact, called_by_people
 from ldfi.experiments.cli.terminal import columns, show
 from ldfi.experiments.cli.words import percent
 
@@ -22,15 +23,19 @@ def classes(
     ] = None,
     limit: Limit = 200,
     everything: All = False,
+    exact: Exact = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """List the request classes, the busiest first: their traffic, and what they rely on."""
     with connected(url, token) as client:
         found = client.get("/classes", name=pattern, limit=MOST if everything else min(limit, MOST))
+    called = called_by_people(url, token, exact=exact, as_json=as_json)
     table = columns("request class", "per min", "good", "alike", "relies on", whole=0)
     for each in found:
-        name = Text(each["name"])
+        name = Text(called.name(each["name"]))
+        if name.plain != each["name"]:
+            name.append(f"\n{each['name']}", "dim")
         if each["unfit"]:
             name.append(f"\nnot explored: {each['unfit']}", "yellow")
         for point, kinds in each.get("shown", {}).items():

@@ -20,6 +20,7 @@ from ldfi.experiments.cli.control import (
 )
 from ldfi.experiments.cli.experiment_view import experiment_table, side_by_side
 from ldfi.experiments.cli.ids import HELP, path_of, posted_to
+from ldfi.experiments.cli.people import Exact, called_by_people
 from ldfi.experiments.cli.settings import Set, checked, pairs
 from ldfi.experiments.cli.terminal import show, show_page
 from ldfi.experiments.cli.trying import code_of, tried
@@ -69,13 +70,16 @@ def list_experiments(
     request_class: Annotated[str | None, typer.Option("--class", help="Of this class.")] = None,
     limit: Limit = 50,
     everything: All = False,
+    exact: Exact = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
     """List experiments, newest first, with control against treatment."""
     wanted = {"state": state, "verdict": verdict, "request_class": request_class}
     page = listed(url, token, "/experiments", limit, everything, **wanted)
-    show_page(page, experiment_table(page["items"]), "No such experiment yet.", as_json=as_json)
+    called = called_by_people(url, token, exact=exact, as_json=as_json)
+    table = experiment_table(page["items"], called)
+    show_page(page, table, "No such experiment yet.", as_json=as_json)
 
 
 @app.command("show")

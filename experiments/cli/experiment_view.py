@@ -19,13 +19,14 @@ from ldfi.experiments.cli.words import (
     styled,
     when,
 )
+from ldfi.experiments.repairs.called import BY_THEIR_NAMES, Called
 
 ARMS = ("control", "treatment")
 FAULTS = 4
 """Faults of one experiment that a list shows."""
 
 
-def experiment_table(experiments: list[dict[str, Any]]) -> Table:
+def experiment_table(experiments: list[dict[str, Any]], called: Called = BY_THEIR_NAMES) -> Table:
     """Make a row for each experiment: failures of devices in either arm."""
     table = columns("experiment", "verdict", *ARMS, "request class", "faults", whole=4)
     for each in experiments:
@@ -35,7 +36,7 @@ def experiment_table(experiments: list[dict[str, Any]]) -> Table:
             each["id"],
             styled(outcome(each)),
             *(_failed(counts[arm]) if counts else NOTHING for arm in ARMS),
-            each["request_class"],
+            called.name(each["request_class"]),
             "\n".join([*faults[:FAULTS], *shown]),
         )
     return table

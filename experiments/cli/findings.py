@@ -25,6 +25,7 @@ from ldfi.experiments.cli.control import (
 )
 from ldfi.experiments.cli.durations import seconds
 from ldfi.experiments.cli.ids import HELP, path_of, posted_to, whole
+from ldfi.experiments.cli.people import Exact, called_by_people
 from ldfi.experiments.cli.settings import Set, checked, pairs
 from ldfi.experiments.cli.terminal import Card, show, show_page
 from ldfi.experiments.cli.trying import code_of, tried
@@ -61,6 +62,7 @@ def list_findings(
     ] = None,
     limit: Limit = 50,
     everything: All = False,
+    exact: Exact = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -75,7 +77,8 @@ def list_findings(
         if any(wanted.values())
         else "Nothing found yet. `ldfi campaign start` looks for failures."
     )
-    show_page(page, finding_table(page["items"]), empty, as_json=as_json)
+    called = called_by_people(url, token, exact=exact, as_json=as_json)
+    show_page(page, finding_table(page["items"], called), empty, as_json=as_json)
 
 
 @app.command("show")

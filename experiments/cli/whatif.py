@@ -9,6 +9,7 @@ from rich.text import Text
 
 from ldfi.experiments.cli import exits
 from ldfi.experiments.cli.control import HERE, AsJson, Token, Url, connected
+from ldfi.experiments.cli.people import Exact, called_by_people
 from ldfi.experiments.cli.terminal import columns, show
 
 
@@ -21,6 +22,7 @@ def whatif(
         str | None, typer.Option("--class", help="Only this class, or a pattern with *.")
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="List what is safe as well.")] = False,
+    exact: Exact = False,
     url: Url = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -31,9 +33,11 @@ def whatif(
     """
     with connected(url, token) as client:
         answers = client.get("/whatif", down=down, request_class=pattern)
+    called = called_by_people(url, token, exact=exact, as_json=as_json)
     table = columns("request class", "the outage", "one more failure of", whole=0)
     for answer in answers:
-        table.add_row(answer["request_class"], _outage(answer["already"]), _more(answer, verbose))
+        name = called.name(answer["request_class"])
+        table.add_row(name, _outage(answer["already"]), _more(answer, verbose))
     names = ", ".join(down)
     unknown = f"No request class{f' {pattern}' if pattern else ''} is known to call {names}."
     show(answers, table if answers else unknown, as_json=as_json)

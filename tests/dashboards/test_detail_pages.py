@@ -172,13 +172,37 @@ def test_a_class_says_what_belongs_to_it_and_what_part_each_point_plays(here: Si
         assert f"point={quote(point, safe='/')}" in response.text.replace("&amp;", "&")
 
 
+MACHINE_WORDS = re.compile(
+    r"critical|optional|untested|hypothes|(?<!/)\bmember|\w@\w|inconclusive|natur"
+)
+
+
+def test_a_class_is_told_in_sentences_with_its_exact_names_one_click_away(
+    here: Site, seeded: Seeded
+) -> None:
+    html = here.logged_in("viewer").get(BOOT).text
+    folded = re.compile(
+        r"<details><summary[^>]*>Exact names.*?</details>|<script.*?</script>", re.S
+    )
+    main = html.partition("<main")[2].partition("</main>")[0]
+    shown = Markup(folded.sub("", main)).text
+
+    assert re.search(r"3 sets of failures hurt; \d+ questions are open\.", shown)
+    assert "GET /boot is lost when layout does not answer." in shown
+    assert re.search(r"\d+ of \d+ devices that met it were hurt\.", shown)
+    assert "What if api's call to playlist (GET /members/*) hangs?" in shown
+    assert not MACHINE_WORDS.findall(shown)
+    assert not [each for each in (*seeded.findings, *seeded.experiments) if each in shown]
+    assert "refused@api>http:GET:layout/screens/*" in Markup(main).text  # in its fold
+
+
 def test_a_point_has_a_page_and_a_part_of_one(here: Site) -> None:
     path = f"/point?request_class={quote('GET /boot')}&point={quote(LAYOUT)}"
     viewer = here.logged_in("viewer")
 
     page, part = viewer.get(path), viewer.get(path, headers={"hx-request": "true"})
 
-    assert "critical : its failure alone hurts." in text_of(page)
+    assert "Its failure alone hurts. 100 % of the good requests call it" in text_of(page)
     assert "hurt when it fails" in text_of(part)
     assert "<html" in page.text
     assert "<html" not in part.text

@@ -89,7 +89,7 @@ def test_a_point_of_the_picture_tells_its_history(browser: Browser, site: Site) 
         )
 
         history = page.locator(".point")
-        expect(history).to_contain_text("critical: its failure alone hurts")
+        expect(history).to_contain_text("Its failure alone hurts.")
         expect(history).to_contain_text("hurt when it fails")
         visitor.check()
 
@@ -104,7 +104,7 @@ def test_the_table_beside_the_picture_is_for_the_keyboard(browser: Browser, site
         page.get_by_role("link", name="GET layout/screens/*").focus()
         page.keyboard.press("Enter")
         page.wait_for_url(lambda to: urlsplit(to).path == "/point", wait_until="commit")
-        expect(page.get_by_role("main")).to_contain_text("critical: its failure alone hurts")
+        expect(page.get_by_role("main")).to_contain_text("Its failure alone hurts.")
         visitor.check()
 
 

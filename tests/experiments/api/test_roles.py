@@ -31,6 +31,7 @@ ALLOWED: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/v1/openapi.json"): LOOK,
     ("GET", "/api/v1/status"): LOOK,
     ("GET", "/api/v1/classes"): LOOK,
+    ("GET", "/api/v1/classes/called"): LOOK,
     ("GET", "/api/v1/audit"): LOOK,
     ("GET", "/api/v1/was-it-us"): LOOK,
     ("GET", "/api/v1/ids"): LOOK,

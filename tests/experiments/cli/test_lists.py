@@ -83,12 +83,12 @@ class Listed:
 @pytest.fixture(scope="module")
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listed]:
     url = f"sqlite:///{tmp_path_factory.mktemp('lists') / 'ldfi.sqlite3'}"
-    ids = _filled(url)
+    ids = filled(url)
     with served(service(url)) as address:
         yield Listed(address, ids)
 
 
-def _filled(url: str) -> dict[str, str]:
+def filled(url: str) -> dict[str, str]:
     database, now = Database(url), time.time()
     world = World(database, PROGRAMS, engine=Engine(database, now=now - 3600))
     world.now = now - 3600

@@ -1,0 +1,160 @@
+"""What people are told to type: the README's commands are run, or get as far as asking a service,
+every `ldfi` is read by the command line's own parser, every `make` has its target.
+
+(That commands and options exist is held by ``test_site``; the tutorial and the ten minutes are
+typed from beginning to end by tests of their own.)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import typer
+
+from ldfi.experiments.cli import exits
+from ldfi.experiments.cli.commands import Listed
+from ldfi.experiments.cli.main import app
+from tests.docs.test_site import PAGES, ROOT, commands, known_commands, unknown_in
+
+README: Final = ROOT / "README.md"
+EVERY: Final = sorted(
+    {
+        *PAGES,
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "SECURITY.md",
+        *ROOT.glob("examples/**/README.md"),
+        *ROOT.glob("ldfi/*/README.md"),
+        *ROOT.glob("ldfi/*/*/README.md"),
+    }
+)
+MAKEFILE: Final = (ROOT / "Makefile").read_text("utf-8")
+TARGETS: Final = frozenset(re.findall(r"^([a-z-]+):(?!=)", MAKEFILE, re.M))
+MADE: Final = re.compile(r"^make ([a-z][^#\n]*)|`make ([a-z][^`]*)`", re.M)
+EXTRA: Final = re.compile(r"ldfi\[([a-z,-]+)\]")
+FENCED: Final = re.compile(r"^ *```.*?^ *```", re.M | re.S)
+MENTIONED: Final = re.compile(r"`ldfi ([a-z][^`]*)`")
+ALONE: Final = {"analyze"}
+"""Commands that need no service."""
+
+MISUSE: Final = typer.BadParameter.__mro__[1]
+"""What the parser raises for all that it cannot take: a usage error of Click's."""
+
+NOBODY: Final = "http://127.0.0.1:9"
+"""Where no service answers, ever: the port is kept for what discards."""
+
+
+def parsed(words: Sequence[str]) -> None:
+    """Read a command line to its end, and run nothing. Raises typer.BadParameter and the like."""
+    command: Any = typer.main.get_command(app)
+    context = command.make_context("ldfi", list(words))
+    while hasattr(command, "resolve_command"):
+        rest = [*getattr(context, "_protected_args", ()), *context.args]
+        name, found, rest = command.resolve_command(context, rest)
+        command = found.row.command() if isinstance(found, Listed) else found
+        context = command.make_context(name, list(rest), parent=context)
+
+
+TOLD: Final = [
+    pytest.param(words, id=f"{page.relative_to(ROOT)}: {' '.join(words)}"[:80])
+    for page in EVERY
+    for words in commands(page)
+]
+
+
+@pytest.mark.parametrize("words", TOLD)
+def test_the_command_line_can_read_it(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LDFI_TOKEN", "somebody's")
+    if "$@" in words:  # a script's own arguments, which only that knows
+        return
+    try:
+        parsed(words)
+    except typer.BadParameter as error:
+        # Files are the reader's own
+        if not error.message.endswith("does not exist."):
+            raise
+    except typer.Exit as ended:
+        assert ended.exit_code == exits.FINE  # --help and --version
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "findigs",
+        "findings list --mine",
+        "findings show",
+        "export curl ID --format",
+        "findings list --limit few",
+    ],
+)
+def test_what_it_cannot_read_is_noticed(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the test above would be worth nothing."""
+    monkeypatch.setenv("LDFI_TOKEN", "somebody's")
+    with pytest.raises(MISUSE):
+        parsed(words.split())
+
+
+@pytest.mark.parametrize("page", EVERY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_is_mentioned_between_the_lines_exists(page: Path) -> None:
+    groups = {path[0] for path in known_commands()}
+    wrong = []
+    for found in MENTIONED.findall(FENCED.sub("", page.read_text("utf-8"))):
+        typed = found.split()
+        whole_group = typed[0] in groups and typed[1:2] in ([], ["…"])
+        if not whole_group:
+            wrong.append(unknown_in(typed))
+    assert [said for said in wrong if said] == []
+
+
+def run(words: Sequence[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("LDFI_")}
+    return subprocess.run(
+        [sys.executable, "-m", "ldfi.experiments.cli", *words],
+        cwd=folder,
+        env={**ours, "COLUMNS": "100", "NO_PROXY": "127.0.0.1", **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_readme_is_typed() -> None:
+    """What needs no service does what it says; all else gets as far as asking one."""
+    typed = [words for words in commands(README) if "--" not in words]
+    assert any(words[0] in ALONE for words in typed)
+    assert len(typed) > 5
+    for words in typed:
+        done = run(words, ROOT, LDFI_URL=NOBODY, LDFI_TOKEN="somebody's")
+        wanted = exits.FINE if words[0] in ALONE else exits.UNREACHABLE
+        assert done.returncode == wanted, (words, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("page", EVERY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_make_has_its_target_and_every_extra_is_one(page: Path) -> None:
+    text = page.read_text("utf-8")
+    for found in MADE.finditer(text):
+        target, *given = (found[1] or found[2]).split()
+        assert target in TARGETS, f"no such target: make {target}"
+        names = [word.partition("=")[0] for word in given if re.match(r"[A-Z]+=", word)]
+        assert [name for name in names if not re.search(rf"\b{name}\b", MAKEFILE)] == []
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = {name for each in EXTRA.findall(text) for name in each.split(",")}
+    assert asked <= set(extras["optional-dependencies"])
+
+
+def test_make_knows_how_to_make_what_the_readme_says() -> None:
+    make = shutil.which("make") or "make"
+    for found in MADE.finditer(README.read_text("utf-8")):
+        words = (found[1] or found[2]).split()
+        done = subprocess.run(
+            [make, "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (words, done.stderr)
