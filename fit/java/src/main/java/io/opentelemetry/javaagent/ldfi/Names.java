@@ -117,11 +117,12 @@ final class Names {
       table = besides(operation, name);
     }
     String database = Points.templateWords(of.get(6));
-    if (database.isEmpty() && system.equals("redis")) { // it has no names but its hosts'
+    boolean named = !database.replace("*", "").isEmpty();
+    if (!named && system.equals("redis")) { // it has no names but its hosts': databases in it are numbers
       database = of.get(8);
+      named = !database.isEmpty();
     }
     String peer = of.get(7);
-    boolean named = !database.replace("*", "").isEmpty();
     return Points.database(service, operation, table, !peer.isEmpty() ? peer : named ? database : system);
   }
 

@@ -8,6 +8,11 @@ import io.grpc.ManagedChannel;
 import io.grpc.MethodDescriptor;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.protocol.ProtocolVersion;
 import io.opentelemetry.api.baggage.Baggage;
 import io.opentelemetry.context.Scope;
 import java.io.BufferedReader;
@@ -17,6 +22,7 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.TimeUnit;
 import org.apache.http.client.methods.HttpGet;
 import org.apache.http.impl.client.HttpClients;
 import redis.clients.jedis.ClientSetInfoConfig;
@@ -38,7 +44,8 @@ public final class Calls {
       Map.of(
           "apache4", port -> HttpClients.createDefault().execute(new HttpGet("http://127.0.0.1:" + port + "/titles/17")).close(),
           "grpc", Calls::procedure,
-          "jedis", Calls::redis);
+          "jedis", Calls::redis,
+          "lettuce", Calls::lettuce);
 
   @SuppressWarnings("try") // a scope is held, and not asked
   public static void main(String[] arguments) throws Exception {
@@ -72,6 +79,20 @@ public final class Calls {
     JedisClientConfig alone = DefaultJedisClientConfig.builder().clientSetInfoConfig(ClientSetInfoConfig.DISABLED).build();
     try (Jedis jedis = new Jedis(new HostAndPort("127.0.0.1", port), alone)) {
       jedis.get("a");
+    }
+  }
+
+  private static void lettuce(int port) {
+    RedisURI at = RedisURI.create("127.0.0.1", port);
+    at.setLibraryName(null);
+    at.setLibraryVersion(null);
+    RedisClient client = RedisClient.create();
+    client.setOptions(
+        ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).pingBeforeActivateConnection(false).build());
+    try (StatefulRedisConnection<String, String> connection = client.connect(at)) {
+      connection.sync().get("a");
+    } finally {
+      client.shutdown(0, 1, TimeUnit.SECONDS);
     }
   }
 
