@@ -55,6 +55,11 @@ final class Names {
         first(span, "messaging.destination.template", "messaging.destination.name", "messaging.destination"));
   }
 
+  /** What the name of asking Kafka for messages of these topics is made of. */
+  static List<String> receiving(String topics) {
+    return Arrays.asList(MESSAGE, "kafka", "receive", topics);
+  }
+
   /** What the name of a statement, or a command, is made of. */
   static List<String> statement(ReadableSpan span) {
     return Arrays.asList(
