@@ -203,6 +203,7 @@ def test_calls_of_other_libraries_have_one_name_at_both_ends(silent: int, empty:
         "grpc": f"shop>rpc:Get:{at}/shop.Prices",
         "jedis": f"shop>db:GET:{at}",
         "lettuce": f"shop>db:GET:127.0.0.1:{empty}",
+        "r2dbc": "shop>db:SELECT:other/dual",
     }
     with telling("Calls", "") as call:
         for library, point in points.items():

@@ -15,6 +15,9 @@ import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.protocol.ProtocolVersion;
 import io.opentelemetry.api.baggage.Baggage;
 import io.opentelemetry.context.Scope;
+import io.r2dbc.spi.Connection;
+import io.r2dbc.spi.ConnectionFactories;
+import io.r2dbc.spi.ConnectionFactory;
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
@@ -25,6 +28,7 @@ import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import org.apache.http.client.methods.HttpGet;
 import org.apache.http.impl.client.HttpClients;
+import reactor.core.publisher.Flux;
 import redis.clients.jedis.ClientSetInfoConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
@@ -45,7 +49,8 @@ public final class Calls {
           "apache4", port -> HttpClients.createDefault().execute(new HttpGet("http://127.0.0.1:" + port + "/titles/17")).close(),
           "grpc", Calls::procedure,
           "jedis", Calls::redis,
-          "lettuce", Calls::lettuce);
+          "lettuce", Calls::lettuce,
+          "r2dbc", Calls::database);
 
   @SuppressWarnings("try") // a scope is held, and not asked
   public static void main(String[] arguments) throws Exception {
@@ -94,6 +99,18 @@ public final class Calls {
     } finally {
       client.shutdown(0, 1, TimeUnit.SECONDS);
     }
+  }
+
+  /** Another database than PostgreSQL, which there is without a server. */
+  private static void database(int port) {
+    ConnectionFactory factory = ConnectionFactories.get("r2dbc:h2:mem:///other");
+    Flux.usingWhen(
+            factory.create(),
+            connection ->
+                Flux.from(connection.createStatement("select 17 from dual").execute())
+                    .flatMap(result -> result.map((row, of) -> row.get(0))),
+            Connection::close)
+        .blockLast();
   }
 
   private static void procedure(int port) {
