@@ -93,8 +93,8 @@ def _database(service: str, name: str, fields: Fields) -> str | None:
 
 def _database_peer(fields: Fields) -> str:
     named = fields.get("db_name", "")
-    if fields.get("db") == "redis" and not named:
-        named = peer_of(fields)  # it has no names but its hosts'
+    if fields.get("db") == "redis" and not named.strip("*"):
+        named = peer_of(fields)  # it has no names but its hosts': databases in it are numbers
     candidates = (fields.get("peer", ""), named if named.strip("*") else "", fields.get("db", ""))
     return next((peer for peer in candidates if peer), None) or peer_of(fields) or "db"
 

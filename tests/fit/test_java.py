@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import socketserver
 import subprocess
 import threading
 import time
@@ -179,15 +180,34 @@ def silent() -> Iterator[int]:
         listening_at.shutdown(socket.SHUT_RDWR)
 
 
-def test_calls_of_other_libraries_have_one_name_at_both_ends(silent: int) -> None:
+@pytest.fixture
+def empty() -> Iterator[int]:
+    """A port at which a Redis says that there is nothing."""
+
+    class Nothing(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            while self.request.recv(4096):
+                self.request.sendall(b"$-1\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Nothing) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_calls_of_other_libraries_have_one_name_at_both_ends(silent: int, empty: int) -> None:
     at = f"127.0.0.1:{silent}"
     points = {
         "apache4": f"shop>http:GET:{at}/titles/*",
         "grpc": f"shop>rpc:Get:{at}/shop.Prices",
         "jedis": f"shop>db:GET:{at}",
+        "lettuce": f"shop>db:GET:127.0.0.1:{empty}",
+        "r2dbc": "shop>db:SELECT:other/dual",
     }
     with telling("Calls", "") as call:
         for library, point in points.items():
-            assert named(call(by=library, port=silent), "shop") == point
+            port = empty if library == "lettuce" else silent
+            assert named(call(by=library, port=port), "shop") == point
             context = signed(NOBODY, "delay", point=point, arm="control")
-            assert call(context, by=library, port=silent).get("fit.point") == point
+            assert call(context, by=library, port=port).get("fit.point") == point

@@ -82,6 +82,13 @@ def client(status: int = 0, /, name: str = "call", kind: str = "client", **given
             {"messaging__system": "kafka", "messaging__destination__name": "orders"},
             "api>message:send:kafka/orders",
         ),
+        (
+            {
+                **{"db__system": "redis", "db__statement": "SET a ?", "db__name": "0"},
+                "server__address": "cache",
+            },
+            "api>db:SET:cache",
+        ),
         ({"faas__invoked_name": "resize"}, "api>faas:invoke:resize"),
         ({"peer__service": "somewhere"}, "api>call:call:somewhere"),
         ({"fit__point": "api>cache:get:home", "db__system": "redis"}, "api>cache:get:home"),

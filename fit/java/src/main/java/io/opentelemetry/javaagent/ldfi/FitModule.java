@@ -20,14 +20,18 @@ public abstract class FitModule extends InstrumentationModule implements Experim
   private final List<String> helpers;
 
   /**
-   * A library's points, and the classes that its advice needs beside itself, by their names in the module's package:
-   * what is loaded here does not see the library.
+   * A library's points, and the classes that its advice needs beside itself, by their names in the module's package, or
+   * in one beside it ("netty.Failures"): what is loaded here does not see the library.
    */
   protected FitModule(String library, TypeInstrumentation type, String... helpers) {
     super("ldfi-fit", "ldfi-fit-" + library);
     this.type = type;
     String within = getClass().getName().replaceAll("[^.]+$", "");
-    this.helpers = Arrays.stream(helpers).map(name -> within + name).collect(Collectors.toList());
+    String beside = FitModule.class.getName().replaceAll("[^.]+$", "");
+    this.helpers =
+        Arrays.stream(helpers)
+            .map(name -> (name.contains(".") ? beside : within) + name)
+            .collect(Collectors.toList());
   }
 
   @Override

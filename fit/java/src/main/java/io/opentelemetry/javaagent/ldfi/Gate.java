@@ -142,6 +142,18 @@ public final class Gate {
     }
   }
 
+  /** Whether the current request's context aims at a point, in a way in which it can fail. */
+  boolean aims(Known.Point point, Predicate<Fault> can) {
+    try {
+      FailureContext found = contextOf(Context.current());
+      Injection injection = found == null ? null : found.injections.get(point.hash);
+      return injection != null && can.test(new Fault(injection));
+    } catch (RuntimeException | LinkageError ours) {
+      LOGGER.log(Level.FINE, "ldfi-fit lets a call through, for a fault of its own", ours);
+      return false;
+    }
+  }
+
   /** The point of a call whose name is made of this. */
   Known.Point named(ReadableSpan span, List<String> of) {
     return points.of(service(span), of);

@@ -55,6 +55,11 @@ final class Names {
         first(span, "messaging.destination.template", "messaging.destination.name", "messaging.destination"));
   }
 
+  /** What the name of asking Kafka for messages of these topics is made of. */
+  static List<String> receiving(String topics) {
+    return Arrays.asList(MESSAGE, "kafka", "receive", topics);
+  }
+
   /** What the name of a statement, or a command, is made of. */
   static List<String> statement(ReadableSpan span) {
     return Arrays.asList(
@@ -117,11 +122,12 @@ final class Names {
       table = besides(operation, name);
     }
     String database = Points.templateWords(of.get(6));
-    if (database.isEmpty() && system.equals("redis")) { // it has no names but its hosts'
+    boolean named = !database.replace("*", "").isEmpty();
+    if (!named && system.equals("redis")) { // it has no names but its hosts': databases in it are numbers
       database = of.get(8);
+      named = !database.isEmpty();
     }
     String peer = of.get(7);
-    boolean named = !database.replace("*", "").isEmpty();
     return Points.database(service, operation, table, !peer.isEmpty() ? peer : named ? database : system);
   }
 

@@ -2,6 +2,8 @@ package io.opentelemetry.javaagent.ldfi;
 
 import io.opentelemetry.api.GlobalOpenTelemetry;
 import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.api.trace.SpanBuilder;
+import io.opentelemetry.api.trace.SpanKind;
 import io.opentelemetry.api.trace.StatusCode;
 import io.opentelemetry.context.Scope;
 import io.opentelemetry.sdk.trace.ReadableSpan;
@@ -33,6 +35,24 @@ public final class OwnCall {
     Known.Point point = gate.named((ReadableSpan) span, Arrays.asList(Names.METHOD, method, type));
     span.setAttribute(Marks.POINT, point.name);
     return new OwnCall(span, point);
+  }
+
+  /**
+   * Begins asking Kafka for messages of these topics, where a fault is meant for that; null where none is. Whoever
+   * begins it decides ({@link #pass}) and ends it.
+   */
+  public static OwnCall receiving(String topics, Predicate<Fault> can) {
+    Gate gate = Gate.installed();
+    Span current = Span.current();
+    if (gate == null || !(current instanceof ReadableSpan) || !current.isRecording()) {
+      return null;
+    }
+    Known.Point point = gate.named((ReadableSpan) current, Names.receiving(topics));
+    if (!gate.aims(point, can)) {
+      return null;
+    }
+    SpanBuilder builder = GlobalOpenTelemetry.getTracer("fit").spanBuilder("receive " + topics);
+    return new OwnCall(builder.setSpanKind(SpanKind.CLIENT).startSpan(), point);
   }
 
   /** Decides what happens to it, as {@link Gate} does. */

@@ -51,4 +51,23 @@ class MessagesIT {
     }
     assertTrue(written.log().contains("callers>message:*|delay,error,refused,timeout"), written.log());
   }
+
+  /** What is seen by who asks for messages is what is seen when there is no broker, or none that answers. */
+  @ParameterizedTest
+  @MethodSource("dev.ldfi.fit.callers.Cell#corners")
+  void whoAsksForMessagesSeesWhatReallyHappens(Cell cell) throws Exception {
+    Map<String, String> environment = Map.of("FIT_KEYS", UnderAgent.KEYS);
+    List<String> kinds = List.of("error", "refused", "timeout", "delay", Receipts.LATER);
+    String told = broker.port + " " + broker.pid() + " " + String.join(" ", kinds);
+    UnderAgent.Written written = UnderAgent.run(cell, Receipts.class, told, environment);
+    assertEquals(2 * (kinds.size() + 2), written.lines().size(), written.log());
+    for (String line : written.lines()) {
+      Told each = new Gson().fromJson(line, Told.class);
+      String which = each.caller() + ", " + each.kind();
+      String fired = each.kind().replaceAll("-.*", "");
+      assertEquals(each.really(), each.injected(), which);
+      assertEquals(each.caller().equals(Receipts.IN_CONTROL) ? Told.WOULD + fired : fired, each.fired(), which);
+      assertEquals(each.caller().equals(Receipts.WHOSE_MESSAGE) ? 2 : 1, each.calls(), which);
+    }
+  }
 }

@@ -29,15 +29,25 @@ record Told(String caller, String kind, String really, String injected, String f
   /** Kinds that are given how long they last. */
   static final Set<String> LASTING = Set.of("timeout", "delay");
 
+  /** What stands before a kind that is not injected, in the control arm. */
+  static final String WOULD = "would ";
+
+  private static final String IN_CONTROL = "fit.would_fire";
   private static final Set<String> CALLS = Set.of("CLIENT", "PRODUCER");
 
   /** Makes a call in a request under experiment: the point fails in this way. */
-  @SuppressWarnings("try") // a scope is held, and not asked
   static Told of(Keys keys, String caller, String kind, String point, String really, Supplier<String> call)
+      throws InterruptedException {
+    return of(context(keys, kind, point), caller, kind, really, call);
+  }
+
+  /** Makes a call in a request that carries this. */
+  @SuppressWarnings("try") // a scope is held, and not asked
+  static Told of(String context, String caller, String kind, String really, Supplier<String> call)
       throws InterruptedException {
     String injected;
     Span root;
-    try (Scope carried = Baggage.builder().put("fit", context(keys, kind, point)).build().makeCurrent()) {
+    try (Scope carried = Baggage.builder().put("fit", context).build().makeCurrent()) {
       root = GlobalOpenTelemetry.getTracer("callers").spanBuilder("request").startSpan();
       try (Scope request = root.makeCurrent()) {
         injected = call.get();
@@ -63,8 +73,14 @@ record Told(String caller, String kind, String really, String injected, String f
   }
 
   static String context(Keys keys, String kind, String point) {
+    return context(keys, kind, point, "t");
+  }
+
+  /** A context of the arm of this letter. */
+  static String context(Keys keys, String kind, String point, String arm) {
     String how = kind.replace(':', '-') + (LASTING.contains(kind) ? "-9000" : "");
-    String payload = "2.k1.e7c1.t." + (Instant.now().getEpochSecond() + 600) + "." + how + "~" + Points.hash(point);
+    long expires = Instant.now().getEpochSecond() + 600;
+    String payload = "2.k1.e7c1." + arm + "." + expires + "." + how + "~" + Points.hash(point);
     return payload + "." + keys.sign(payload);
   }
 
@@ -73,7 +89,8 @@ record Told(String caller, String kind, String really, String injected, String f
     List<String> fired =
         spans.stream()
             .filter(span -> CALLS.contains(span.get(".kind")))
-            .map(span -> String.valueOf(span.get("fit.fired")))
+            .map(span -> span.containsKey(IN_CONTROL) ? WOULD + span.get(IN_CONTROL) : span.get("fit.fired"))
+            .map(String::valueOf)
             .toList();
     String root =
         spans.stream()

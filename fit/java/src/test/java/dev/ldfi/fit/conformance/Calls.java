@@ -8,8 +8,16 @@ import io.grpc.ManagedChannel;
 import io.grpc.MethodDescriptor;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.protocol.ProtocolVersion;
 import io.opentelemetry.api.baggage.Baggage;
 import io.opentelemetry.context.Scope;
+import io.r2dbc.spi.Connection;
+import io.r2dbc.spi.ConnectionFactories;
+import io.r2dbc.spi.ConnectionFactory;
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
@@ -17,8 +25,10 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.TimeUnit;
 import org.apache.http.client.methods.HttpGet;
 import org.apache.http.impl.client.HttpClients;
+import reactor.core.publisher.Flux;
 import redis.clients.jedis.ClientSetInfoConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
@@ -38,7 +48,9 @@ public final class Calls {
       Map.of(
           "apache4", port -> HttpClients.createDefault().execute(new HttpGet("http://127.0.0.1:" + port + "/titles/17")).close(),
           "grpc", Calls::procedure,
-          "jedis", Calls::redis);
+          "jedis", Calls::redis,
+          "lettuce", Calls::lettuce,
+          "r2dbc", Calls::database);
 
   @SuppressWarnings("try") // a scope is held, and not asked
   public static void main(String[] arguments) throws Exception {
@@ -73,6 +85,32 @@ public final class Calls {
     try (Jedis jedis = new Jedis(new HostAndPort("127.0.0.1", port), alone)) {
       jedis.get("a");
     }
+  }
+
+  private static void lettuce(int port) {
+    RedisURI at = RedisURI.create("127.0.0.1", port);
+    at.setLibraryName(null);
+    at.setLibraryVersion(null);
+    RedisClient client = RedisClient.create();
+    client.setOptions(
+        ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).pingBeforeActivateConnection(false).build());
+    try (StatefulRedisConnection<String, String> connection = client.connect(at)) {
+      connection.sync().get("a");
+    } finally {
+      client.shutdown(0, 1, TimeUnit.SECONDS);
+    }
+  }
+
+  /** Another database than PostgreSQL, which there is without a server. */
+  private static void database(int port) {
+    ConnectionFactory factory = ConnectionFactories.get("r2dbc:h2:mem:///other");
+    Flux.usingWhen(
+            factory.create(),
+            connection ->
+                Flux.from(connection.createStatement("select 17 from dual").execute())
+                    .flatMap(result -> result.map((row, of) -> row.get(0))),
+            Connection::close)
+        .blockLast();
   }
 
   private static void procedure(int port) {

@@ -2,14 +2,12 @@ package io.opentelemetry.javaagent.ldfi.jdbc;
 
 import io.opentelemetry.javaagent.ldfi.Fault;
 import io.opentelemetry.javaagent.ldfi.Gate;
+import io.opentelemetry.javaagent.ldfi.Raising;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.util.Arrays;
-import java.util.HashSet;
-import java.util.Set;
 
 /**
  * A statement of PostgreSQL's driver, and what it comes to. In place of the caller's statement the server executes
@@ -17,9 +15,6 @@ import java.util.Set;
  * are the driver's with all that it knows, and transaction and connection are left as they are when it happens.
  */
 final class PostgreSql {
-  /** What a server that only reads refuses, by the words with which it says so. */
-  private static final Set<String> WRITING = new HashSet<>(Arrays.asList("INSERT", "UPDATE", "DELETE", "MERGE"));
-
   private final Statement statement;
   private final Connection connection;
   private final boolean batch;
@@ -62,14 +57,9 @@ final class PostgreSql {
       case "delay":
       case "error":
       case "reset":
-      case "sql:lost":
-      case "sql:deadlock":
-      case "sql:serialization":
         return true;
-      case "sql:readonly":
-        return WRITING.contains(Gate.verb());
       default:
-        return false;
+        return Raising.can(fault.kind, Gate.verb());
     }
   }
 
@@ -86,7 +76,7 @@ final class PostgreSql {
       case "timeout":
         return patience == socketPatience ? silent() : executed(sleeping(fault.longest));
       default:
-        return executed(text(fault.kind));
+        return executed(Raising.text(fault.kind, Gate.verb()));
     }
   }
 
@@ -102,29 +92,7 @@ final class PostgreSql {
 
   /** A statement that its query timeout ends. */
   private static String sleeping(long milliseconds) {
-    return block("PERFORM pg_sleep(" + (milliseconds / 1000 + 1) + ")");
-  }
-
-  private static String text(String kind) {
-    switch (kind) {
-      case "sql:deadlock":
-        return raising("40P01", "deadlock detected");
-      case "sql:serialization":
-        return raising("40001", "could not serialize access due to concurrent update");
-      case "sql:readonly":
-        return raising("25006", "cannot execute " + Gate.verb() + " in a read-only transaction");
-      default: // "sql:lost"
-        return block("PERFORM pg_terminate_backend(pg_backend_pid())");
-    }
-  }
-
-  private static String raising(String state, String message) {
-    return block(
-        "RAISE EXCEPTION USING ERRCODE = '" + state + "', MESSAGE = '" + message + "', HINT = 'fault injected'");
-  }
-
-  private static String block(String statement) {
-    return "DO $fit$ BEGIN " + statement + "; END $fit$";
+    return Raising.block("PERFORM pg_sleep(" + (milliseconds / 1000 + 1) + ")");
   }
 
   /** What executing this fails with, in the way and with the patience in which the caller's would be. */

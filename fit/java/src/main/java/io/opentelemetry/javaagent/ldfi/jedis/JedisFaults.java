@@ -2,14 +2,12 @@ package io.opentelemetry.javaagent.ldfi.jedis;
 
 import io.opentelemetry.javaagent.ldfi.Fault;
 import io.opentelemetry.javaagent.ldfi.Gate;
+import io.opentelemetry.javaagent.ldfi.Redis;
 import java.io.ByteArrayInputStream;
 import java.net.ConnectException;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
-import java.util.HashSet;
-import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import redis.clients.jedis.CommandArguments;
@@ -23,23 +21,8 @@ import redis.clients.jedis.util.RedisInputStream;
  * up its thread, as the command does.
  */
 public final class JedisFaults {
-  private static final String LOADING = "-LOADING Redis is loading the dataset in memory\r\n";
-  private static final String READ_ONLY = "-READONLY You can't write against a read only replica.\r\n";
-
   /** How a connection says where it leads: "Connection{DefaultJedisSocketFactory{HOST:PORT}}". */
   private static final Pattern AT = Pattern.compile("\\{([^{}]+)\\}");
-
-  /** What a replica refuses, of the commands that are used most: others are let through. */
-  private static final Set<String> WRITING =
-      new HashSet<>(
-          Arrays.asList(
-              ("APPEND COPY DECR DECRBY DEL EXPIRE EXPIREAT FLUSHALL FLUSHDB GEOADD GETDEL GETEX GETSET HDEL HINCRBY"
-                      + " HINCRBYFLOAT HMSET HSET HSETNX INCR INCRBY INCRBYFLOAT LINSERT LMOVE LMPOP LPOP LPUSH LPUSHX"
-                      + " LREM LSET LTRIM MSET MSETNX PERSIST PEXPIRE PEXPIREAT PFADD PFMERGE PSETEX RENAME RENAMENX"
-                      + " RPOP RPOPLPUSH RPUSH RPUSHX SADD SDIFFSTORE SET SETBIT SETEX SETNX SETRANGE SINTERSTORE SMOVE"
-                      + " SPOP SREM SUNIONSTORE UNLINK XACK XADD XDEL XTRIM ZADD ZINCRBY ZPOPMAX ZPOPMIN ZREM"
-                      + " ZREMRANGEBYLEX ZREMRANGEBYRANK ZREMRANGEBYSCORE")
-                  .split(" ")));
 
   private JedisFaults() {}
 
@@ -65,7 +48,7 @@ public final class JedisFaults {
       case "redis:loading":
         return true;
       case "redis:readonly":
-        return WRITING.contains(Gate.verb());
+        return Redis.refuses(Gate.verb());
       default:
         return false;
     }
@@ -74,9 +57,9 @@ public final class JedisFaults {
   private static Throwable failure(Fault fault, Connection connection, int patience) {
     switch (fault.kind) {
       case "redis:loading":
-        return said(LOADING);
+        return said("-" + Redis.LOADING + "\r\n");
       case "redis:readonly":
-        return said(READ_ONLY);
+        return said("-" + Redis.READ_ONLY + "\r\n");
       case "refused":
         return broken(connection, refused(connection));
       case "reset":

@@ -69,7 +69,7 @@ public final class KafkaFaults {
     return configuration.getString(ProducerConfig.TRANSACTIONAL_ID_CONFIG) != null;
   }
 
-  private static boolean isShared(Thread thread) {
+  static boolean isShared(Thread thread) {
     for (Class<?> each = thread.getClass(); each != null; each = each.getSuperclass()) {
       if (SHARED.contains(each.getName())
           || Arrays.stream(each.getInterfaces()).anyMatch(found -> SHARED.contains(found.getName()))) {
@@ -80,7 +80,7 @@ public final class KafkaFaults {
   }
 
   /** Whether the whole time has passed. */
-  private static boolean hang(long milliseconds) {
+  static boolean hang(long milliseconds) {
     try {
       Thread.sleep(milliseconds);
       return true;

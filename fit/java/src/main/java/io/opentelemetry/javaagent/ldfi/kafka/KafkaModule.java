@@ -1,25 +1,30 @@
 package io.opentelemetry.javaagent.ldfi.kafka;
 
+import static net.bytebuddy.matcher.ElementMatchers.isPublic;
 import static net.bytebuddy.matcher.ElementMatchers.named;
+import static net.bytebuddy.matcher.ElementMatchers.namedOneOf;
 import static net.bytebuddy.matcher.ElementMatchers.takesArgument;
 import static net.bytebuddy.matcher.ElementMatchers.takesArguments;
 
 import io.opentelemetry.javaagent.extension.instrumentation.TypeInstrumentation;
 import io.opentelemetry.javaagent.extension.instrumentation.TypeTransformer;
 import io.opentelemetry.javaagent.ldfi.FitModule;
+import java.time.Duration;
 import net.bytebuddy.asm.Advice;
 import net.bytebuddy.description.type.TypeDescription;
 import net.bytebuddy.matcher.ElementMatcher;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 
 /**
- * Kafka's producer. A message is late where its sending begins, and fails where the producer asks its brokers for the
- * topic: there it fails in reality where no broker is left, and callbacks, interceptors and metrics are told by
- * the producer itself.
+ * Kafka's producer and consumer. A message is late where its sending begins, and fails where the producer asks its
+ * brokers for the topic: there it fails in reality where no broker is left, and callbacks, interceptors and metrics are
+ * told by the producer itself. Of a consumer it is each time that it is asked for messages.
  */
 public final class KafkaModule extends FitModule {
   public KafkaModule() {
-    super("kafka", new Type(), "KafkaFaults");
+    super("kafka", new Type(), "KafkaFaults", "ConsumerFaults");
   }
 
   @Override
@@ -37,7 +42,8 @@ public final class KafkaModule extends FitModule {
 
     @Override
     public ElementMatcher<TypeDescription> typeMatcher() {
-      return named("org.apache.kafka.clients.producer.KafkaProducer");
+      return namedOneOf(
+          "org.apache.kafka.clients.producer.KafkaProducer", "org.apache.kafka.clients.consumer.KafkaConsumer");
     }
 
     @Override
@@ -53,6 +59,9 @@ public final class KafkaModule extends FitModule {
               .and(takesArgument(0, String.class))
               .and(takesArgument(ASKED - 1, long.class)),
           TopicAdvice.class.getName());
+      transformer.applyAdviceToMethod(
+          named("poll").and(isPublic()).and(takesArguments(1)).and(takesArgument(0, Duration.class)),
+          PollAdvice.class.getName());
     }
   }
 
@@ -84,6 +93,23 @@ public final class KafkaModule extends FitModule {
     @Advice.OnMethodExit(suppress = Throwable.class, onThrowable = Throwable.class, inline = false)
     public static Throwable exit(@Advice.Enter Throwable failed) {
       return failed; // null leaves what was thrown
+    }
+  }
+
+  /** Public, since the agent looks it up by its name. */
+  public static final class PollAdvice {
+    private PollAdvice() {}
+
+    @Advice.OnMethodEnter(suppress = Throwable.class, skipOn = Advice.OnNonDefaultValue.class, inline = false)
+    public static ConsumerRecords<?, ?> enter(
+        @Advice.This KafkaConsumer<?, ?> consumer, @Advice.Argument(0) Duration timeout) {
+      return ConsumerFaults.instead(consumer, timeout);
+    }
+
+    @Advice.AssignReturned.ToReturned
+    @Advice.OnMethodExit(suppress = Throwable.class, inline = false)
+    public static ConsumerRecords<?, ?> exit(@Advice.Enter ConsumerRecords<?, ?> instead) {
+      return instead; // null leaves what was returned
     }
   }
 }

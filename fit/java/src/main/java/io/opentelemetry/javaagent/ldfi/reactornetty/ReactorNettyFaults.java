@@ -9,6 +9,7 @@ import io.opentelemetry.context.Context;
 import io.opentelemetry.context.Scope;
 import io.opentelemetry.javaagent.ldfi.Fault;
 import io.opentelemetry.javaagent.ldfi.Gate;
+import io.opentelemetry.javaagent.ldfi.netty.Failures;
 import java.lang.reflect.Field;
 import java.time.Duration;
 import java.util.Map;

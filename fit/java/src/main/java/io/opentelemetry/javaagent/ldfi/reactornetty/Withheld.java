@@ -12,6 +12,7 @@ import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.util.ReferenceCountUtil;
 import io.opentelemetry.javaagent.ldfi.Fault;
+import io.opentelemetry.javaagent.ldfi.netty.Failures;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;

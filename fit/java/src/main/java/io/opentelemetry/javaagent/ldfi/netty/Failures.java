@@ -1,4 +1,4 @@
-package io.opentelemetry.javaagent.ldfi.reactornetty;
+package io.opentelemetry.javaagent.ldfi.netty;
 
 import io.netty.channel.AbstractChannel;
 import io.netty.channel.Channel;
@@ -13,7 +13,7 @@ import java.net.SocketException;
 import java.net.UnknownHostException;
 
 /** The exceptions of Netty's transports, each in its own words. */
-final class Failures {
+public final class Failures {
   private Failures() {}
 
   private static boolean isNative(Channel channel) {
@@ -21,11 +21,11 @@ final class Failures {
     return transport.startsWith("io.netty.channel.epoll.") || transport.startsWith("io.netty.channel.kqueue.");
   }
 
-  static IOException reset(Channel channel) {
+  public static IOException reset(Channel channel) {
     return isNative(channel) ? Native.reset() : new SocketException("Connection reset");
   }
 
-  static ConnectException refused(Channel channel) {
+  public static ConnectException refused(Channel channel) {
     ConnectException refused = isNative(channel) ? Native.refused() : new ConnectException("Connection refused");
     try {
       Class<?> annotated = Class.forName(AbstractChannel.class.getName() + "$AnnotatedConnectException");
