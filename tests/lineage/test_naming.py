@@ -84,7 +84,9 @@ def client(status: int = 0, /, name: str = "call", kind: str = "client", **given
         ),
         (
             {
-                **{"db__system": "redis", "db__statement": "SET a ?", "db__name": "0"},
+                "db__system": "redis",
+                "db__statement": "SET a ?",
+                "db__name": "0",
                 "server__address": "cache",
             },
             "api>db:SET:cache",
