@@ -245,7 +245,7 @@ def crowd(url: str, experiments: int, others: int = 100, now: float | None = Non
         times = ("created_at", "armed_at", "ended_at", "lease_until")
         _copy(change, ExperimentRow, experiments, now, *times, where=decided)
         _copy(change, CampaignRow, others, now, "created_at", "run_started_at", where=finished)
-        _copy(change, FindingRow, others, now, "found_at")
+        _copy(change, FindingRow, others, now, "found_at", where=FindingRow.state == "open")
         _copy(change, MaintenanceRow, others, now, "opened_at")
         for number in range(others):
             tokens.create(change, f"copy-{number}", "viewer")

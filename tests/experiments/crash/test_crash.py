@@ -21,7 +21,8 @@ PATHS = ("/boot", "/play", "/store", "/top")
 
 @pytest.mark.timeout(480)
 def test_nothing_breaks_when_the_service_is_killed(database_url: str, tmp_path: Path) -> None:
-    plan = Plan(kills=12, life=(0.3, 3.0), seed=SEED)
+    # what kills left inconclusive three times is given up: the next campaign tries it again
+    plan = Plan(kills=12, life=(0.3, 3.0), seed=SEED, encore=True)
 
     attack = assault(database_url, tmp_path, plan, paths=PATHS)
 
