@@ -17,8 +17,7 @@ from hypothesis import HealthCheck, settings
 from tests.old_names import Watch
 
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# the same examples each time: more of them are for a search (`--hypothesis-profile=search`)
-settings.register_profile("ldfi", settings.get_profile("search"), derandomize=True, max_examples=50)
+settings.register_profile("ldfi", settings.get_profile("search"), derandomize=True)
 settings.load_profile("ldfi")
 
 LONG = "long"

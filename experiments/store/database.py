@@ -43,10 +43,6 @@ _PAGES = 2_000
 _PATIENCE = 5
 """Seconds to wait for a lock or an answer: the leases end soon after, so waiting longer is vain."""
 
-_IDLE = 5
-"""Seconds until PostgreSQL cuts off whoever says nothing within a transaction: who was stopped
-there must not hold up the next leader."""
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -227,9 +223,9 @@ _OF_NAMESPACES = {"pool_size": 1, "max_overflow": 4}
 def _postgresql(schema: str | None) -> dict[str, Any]:
     """Say how to connect; ``schema``: the only one whose tables are found, None: as by default."""
     settings = {
-        "statement_timeout": str(_PATIENCE * 1000),
-        "lock_timeout": str(_PATIENCE * 1000),
-        "idle_in_transaction_session_timeout": str(_IDLE * 1000),
+        name: str(_PATIENCE * 1000)
+        # the last: whoever is cut off within a transaction must not hold up the next leader
+        for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
     }
     if schema is not None:
         settings["search_path"] = schema

@@ -42,10 +42,7 @@ def time_to_solve(monkeypatch: pytest.MonkeyPatch) -> None:
 def postgresql_server() -> Iterator[postgresql.Server]:
     """One server for all tests: skipped where there is none, but never in CI."""
     try:
-        with postgresql.running() as server, pytest.MonkeyPatch.context() as patch:
-            # a machine that stands still for seconds is none that was stopped; processes of the
-            # service that tests start keep to what it says
-            patch.setattr("ldfi.experiments.store.database._IDLE", 60)
+        with postgresql.running() as server:
             yield server
     except Missing as error:
         if os.environ.get("CI"):

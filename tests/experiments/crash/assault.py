@@ -47,9 +47,8 @@ LOOK_SECONDS = 0.01
 class Plan:
     """``life``: seconds that the service lives after it is up, at least and at most. ``warm_up``:
     seconds before the first kill, to learn the traffic in. ``patience``: seconds for everything to
-    come to its end once nobody kills any more. ``encore``: one more campaign after that where
-    something planted was not found, for where outages last longer than experiments: what stayed
-    inconclusive three times is given up."""
+    come to its end once nobody kills any more. ``encore``: one more campaign after that, for where
+    outages last longer than experiments: what stayed inconclusive three times is given up."""
 
     kills: int
     life: tuple[float, float]
@@ -133,10 +132,7 @@ class Assault:
                 self.say(self._progress())
             if planted is not None:
                 self._wait_for_the_end(reader)
-            missed = planted is not None and any(
-                checks.all_is_done(reader.record(), self.started, planted)
-            )
-            if planted is not None and self.plan.encore and missed:
+            if planted is not None and self.plan.encore:
                 self._keep_busy()
                 self._wait_for_the_end(reader)
             self._look(reader.record())

@@ -19,10 +19,9 @@ SEED = 0
 PATHS = ("/boot", "/play", "/store", "/top")
 
 
-@pytest.mark.timeout(840)
+@pytest.mark.timeout(480)
 def test_nothing_breaks_when_the_service_is_killed(database_url: str, tmp_path: Path) -> None:
-    # what kills left inconclusive three times is given up: the next campaign tries it again
-    plan = Plan(kills=12, life=(0.3, 3.0), seed=SEED, encore=True)
+    plan = Plan(kills=12, life=(0.3, 3.0), seed=SEED)
 
     attack = assault(database_url, tmp_path, plan, paths=PATHS)
 

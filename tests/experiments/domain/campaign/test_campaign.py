@@ -103,7 +103,7 @@ def possible(program: Call, faults: Faults) -> bool:
     return True
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(points=6, picky=True), st.integers(0, 3), st.sampled_from([None, 3]))
 def test_where_handlers_know_some_kinds_of_failure_all_that_hurts_is_found(
     program: Call, seed: int, cap: int | None
@@ -152,7 +152,7 @@ def test_what_only_a_fallback_calls_is_known_to_be_inside_it() -> None:
     }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     programs(points=4, picky=True, named="api>http:GET:p{}/"),
     st.integers(0, 3),
