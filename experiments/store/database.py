@@ -10,13 +10,13 @@ import copy
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Connection, create_engine, event, select
+from sqlalchemy import Connection, Engine, create_engine, event, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DataError, DBAPIError, StatementError
 from sqlalchemy.orm import Session
@@ -42,6 +42,9 @@ _PAGES = 2_000
 
 _PATIENCE = 5
 """Seconds to wait for a lock or an answer: the leases end soon after, so waiting longer is vain."""
+
+_STOPPED = 60
+"""Seconds until PostgreSQL cuts off whoever says nothing within a migration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,7 @@ class Database:
             self._turns = turns.of_file(file)
         self._epoch: int | None = None
         self._connect(parsed)
-        with self._turn():
-            migrate(self.engine)
+        migrate(self.engine, self._turn)
 
     def fenced(self, epoch: int) -> Database:
         """Return the same database for the leader of this epoch: :meth:`change` raises Deposed
@@ -195,25 +197,47 @@ class Database:
         self._writing = self.engine.execution_options(writing=True)
 
 
-def migrate(engine: Any) -> None:
-    """Bring the tables up to date. Several processes may do this at once."""
+def migrate(engine: Engine, turn: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+    """Bring the tables up to date, in our ``turn``, however long that takes. Several processes may
+    do this at once: they wait for the first. Where they are up to date nothing is locked."""
     from alembic import command
     from alembic.config import Config
-    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
-    with engine.execution_options(writing=True).begin() as connection:
+    newest = ScriptDirectory.from_config(config).get_current_head()
+    with engine.connect() as connection:
+        if _revision(connection) == newest:
+            return
+    with turn(), engine.execution_options(writing=True).begin() as connection:
         if connection.dialect.name == "postgresql":
-            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7215031)")
+            _take_time(connection)
         config.attributes["connection"] = connection
-        before = MigrationContext.configure(connection).get_current_revision()
+        before = _revision(connection)
         command.upgrade(config, "head")
-        after = MigrationContext.configure(connection).get_current_revision()
     if before is None:
-        _log.info("the database is new, made as of revision %s", after)
-    elif before != after:
-        _log.info("the database was brought from revision %s to %s", before, after)
+        _log.info("the database is new, made as of revision %s", newest)
+    elif before != newest:
+        _log.info("the database was brought from revision %s to %s", before, newest)
+
+
+def _revision(connection: Connection) -> str | None:
+    """Read which migrations its tables have seen; None where there are none."""
+    from alembic.runtime.migration import MigrationContext
+
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _take_time(connection: Connection) -> None:
+    """Wait until nobody else migrates, and then for what tables of years need; but whoever reads
+    or writes one meanwhile is not held up for longer than others are, and whoever is stopped within
+    a migration not for ever."""
+    connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+    connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
+    connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{_STOPPED}s'")
+    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7215031)")
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}s'")
 
 
 _OF_NAMESPACES = {"pool_size": 1, "max_overflow": 4}

@@ -10,15 +10,14 @@ import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from deploy.stack import postgresql
 from deploy.stack.missing import Missing
-from ldfi.experiments.control import state
 from ldfi.experiments.domain.campaign import fold
 from ldfi.experiments.store.database import Database
+from tests.experiments.drawn import drawing
 
 _DRAWN: dict[str, random.Random] = {}
 
@@ -28,8 +27,7 @@ def draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     """Let the test draw the same devices each time it runs, but no id twice: what runs under one
     name more than once goes on where it was, for it may use the same service."""
     drawn = _DRAWN.setdefault(request.node.nodeid, random.Random(request.node.nodeid))
-    ids = SimpleNamespace(token_hex=lambda octets: drawn.randbytes(octets).hex())
-    monkeypatch.setattr(state, "secrets", ids)
+    drawing(drawn, monkeypatch)
 
 
 @pytest.fixture(autouse=True)

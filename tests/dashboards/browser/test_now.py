@@ -81,6 +81,7 @@ def test_what_was_armed_on_a_class_is_one_place_away(visitor: Watched) -> None:
 def test_what_if_a_service_goes_down_is_one_place_away(visitor: Watched) -> None:
     page = visitor.visit("/")
     page.get_by_role("link", name="Map", exact=True).click()
+    page.wait_for_url("**/map")
     assert in_one("14 services: 3 can each hurt users alone") in in_one(in_sight(page))
     assert in_one("license means that GET /play is lost") in in_one(in_sight(page))  # no click yet
     page.get_by_role("link", name="playlist: hurts with another").click()

@@ -61,6 +61,18 @@ def middle(mark: Locator) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+def stand_still(page: Page) -> None:
+    """Wait until a page that a finger pushed has come to rest."""
+    page.evaluate(
+        """async () => {
+            for (let was, alike = 0; alike < 10; alike = scrollY === was ? alike + 1 : 0) {
+                was = scrollY;
+                await new Promise(requestAnimationFrame);
+            }
+        }"""
+    )
+
+
 def drag(page: Page, start: float, end: float) -> None:
     page.mouse.move(*place(page, start))
     page.mouse.down()
@@ -199,6 +211,7 @@ def test_a_finger_drags_and_still_scrolls(browser: Browser, site: Site) -> None:
         for up in range(10, 120, 10):
             send("touchMove", x, y - up)
         send("touchEnd", x, y)
+        stand_still(page)
         assert page.evaluate("scrollY") > 0
         assert urlsplit(page.url).path == "/"
 

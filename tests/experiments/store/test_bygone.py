@@ -15,20 +15,20 @@ from ldfi.experiments.store.findings import shown_by
 from ldfi.experiments.store.schema import ExperimentRow, PrunedTallyRow, RunRow, TallyRow
 from ldfi.testing.world import QUICK, World
 from tests.experiments.control.test_folding import told
+from tests.experiments.store.lives import Again
 from tests.experiments.store.test_checkpoints import KEY, checked, file_of, in_its_fourth_run
 from tests.experiments.store.test_migrations import step
 
 
 @pytest.fixture
-def lived(database: Database) -> tuple[World, Campaign]:
+def lived(again: Again) -> tuple[World, Campaign]:
     """A campaign in its fourth run, after one that is over; nothing is pruned but lessons."""
-    world, campaign = unfolded(database)
-    fold(database, world.now + 1, world.now, "ann")
+    world, campaign = again(unfolded, KEY)
+    fold(world.database, world.now + 1, world.now, "ann")
     return world, campaign
 
 
 def unfolded(database: Database) -> tuple[World, Campaign]:
-    database.keys = (KEY,)
     world = World(database)
     world.finish(world.start(QUICK))
     return world, in_its_fourth_run(world)
@@ -102,10 +102,11 @@ def test_what_is_whole_or_not_folded_stays(lived: tuple[World, Campaign]) -> Non
     assert bygone.prune(world.database, world.now + 1, world.now, "ann").rows <= (there or 0)
 
 
-def test_what_a_dry_run_promises_is_what_goes(database: Database) -> None:
+def test_what_a_dry_run_promises_is_what_goes(again: Again) -> None:
     """Also of records of lessons that the same prune folds, and of rows of these records."""
     # Given a campaign in its fourth run, and another that is over, of which nothing is folded
-    now = unfolded(database)[0].now
+    world, _ = again(unfolded, KEY)
+    database, now = world.database, world.now
     with database.read() as session:
         folded = foreseen(session, now + 1, now)
         records = checkpoints.going(session, database.keys, now + 1, folded.going, folded.stands)

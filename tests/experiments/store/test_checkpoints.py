@@ -26,6 +26,7 @@ from ldfi.proof.document import EvidenceFile
 from ldfi.proof.head import Head, SigningKey
 from ldfi.proof.verify import Against, Examined, verify
 from ldfi.testing.world import QUICK, World
+from tests.experiments.store.lives import Again
 from tests.proof.chain import key_pem, trusted
 
 KEY = SigningKey(key_pem())
@@ -35,11 +36,10 @@ SMALL = 2
 
 
 @pytest.fixture
-def lived(database: Database) -> tuple[World, Campaign]:
+def lived(again: Again) -> tuple[World, Campaign]:
     """A campaign in its fourth run, of which all old lessons are folded, in a service with a
     key."""
-    database.keys = (KEY,)
-    return a_life(database)
+    return again(a_life, KEY)
 
 
 def a_life(database: Database) -> tuple[World, Campaign]:
@@ -149,9 +149,9 @@ def one_more_run(world: World, campaign: Campaign) -> Campaign:
 
 
 @pytest.fixture
-def unsigned(database: Database) -> tuple[World, Campaign]:
+def unsigned(again: Again) -> tuple[World, Campaign]:
     """The same in a service that has no key, of which records were pruned."""
-    world, campaign = a_life(database)
+    world, campaign = again(a_life)
     assert checkpoints.prune(world.database, world.now + 1, world.now, "ann").rows
     return world, campaign
 
@@ -202,8 +202,9 @@ def test_a_checkpoint_whose_signatures_were_taken_out_is_not_signed_again(
 
 
 @pytest.mark.usefixtures("small_lots")
-def test_whoever_has_no_key_stops_once_the_chain_is_signed(database: Database) -> None:
-    world, campaign = a_life(database)
+def test_whoever_has_no_key_stops_once_the_chain_is_signed(again: Again) -> None:
+    world, campaign = again(a_life)
+    database = world.database
     without = copy.copy(database)
 
     def get_a_key(_: Pruned, gone: int) -> None:

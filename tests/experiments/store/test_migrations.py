@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
+import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from psycopg.rows import TupleRow
 from sqlalchemy import TextClause, select, text
 
+from deploy.stack import postgresql
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import MIGRATIONS, Database
 from ldfi.experiments.store.schema import Base, FindingRow, finding_id
@@ -44,6 +49,51 @@ def test_opening_it_again_changes_nothing(database_url: str) -> None:
         assert context.get_current_revision() is not None
         assert compare_metadata(context, Base.metadata) == []
     again.close()
+
+
+@pytest.fixture
+def new(postgresql_server: postgresql.Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a database without tables, of which answers are waited for a second."""
+    monkeypatch.setattr("ldfi.experiments.store.database._PATIENCE", 1)
+    name = postgresql_server.create()
+    yield postgresql_server.url(name)
+    postgresql_server.drop(name)
+
+
+def psql(url: str) -> psycopg.Connection[TupleRow]:
+    return psycopg.connect(url.replace("+psycopg", "", 1))
+
+
+def test_whoever_starts_waits_for_whoever_migrates(new: str) -> None:
+    with psql(new) as other, ThreadPoolExecutor() as threads:
+        other.execute("SELECT pg_advisory_xact_lock(7215031)")
+        opening = threads.submit(Database, new)
+        with pytest.raises(TimeoutError):  # longer than a second
+            opening.result(timeout=2.5)
+        other.rollback()
+        opening.result().close()
+
+
+def test_a_migration_may_take_longer_than_any_answer(new: str) -> None:
+    with psql(new) as other:
+        other.execute(
+            "CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " IF to_regclass('audit') IS NULL THEN PERFORM pg_sleep(1.3); END IF; END $$"
+        )
+        other.execute(
+            "CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE TABLE')"
+            " EXECUTE FUNCTION slow()"
+        )
+        other.execute("ALTER FUNCTION slow() SET search_path = public")
+    Database(new).close()
+
+
+def test_whoever_opens_what_is_up_to_date_locks_nothing(database: Database) -> None:
+    with database.change(0.0) as change:
+        database.lock(change)
+        if database.engine.dialect.name == "postgresql":
+            change.session.execute(text("SELECT pg_advisory_xact_lock(7215031)"))
+        Database(database.engine.url.render_as_string(hide_password=False)).close()
 
 
 def test_what_was_not_delivered_before_targets_had_deliveries_of_their_own_is_dealt(
