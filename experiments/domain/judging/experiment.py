@@ -341,10 +341,21 @@ class Experiment:
             return True
         _release(self.order, self.arms, math.inf)
         self.state, self.verdict = "decided", self._verdict()
-        if self.verdict == "inconclusive" and self.cut:
-            of = self.cut + self._treated
-            self.reason += f"; {self.cut} of {of} treated traces were cut: spans are missing"
+        if self.verdict == "inconclusive":
+            self.reason += self._missed()
         return True
+
+    def _missed(self) -> str:
+        """Say what an inconclusive one could not see, as far as its reason does not."""
+        missed = ""
+        past = len(self.passed_by - self.exposed)
+        if past > len(self.exposed) > 0 and self.overruled is None:
+            of = past + len(self.exposed)
+            missed += f"; {past} of {of} treated devices never reached the point"
+        if self.cut:
+            of = self.cut + self._treated
+            missed += f"; {self.cut} of {of} treated traces were cut: spans are missing"
+        return missed
 
     def comparison(self) -> Comparison:
         """Control against treatment."""

@@ -12,15 +12,18 @@ others each time.
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
+import logging
 import os
 import random
 import socket
+import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -52,6 +55,10 @@ from tests.experiments.streams.test_wire import RECORDED
 from tests.experiments.streams.traffic import request
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="memory is read from /proc"
+)
 
 SECONDS: Final = float(os.environ.get("FUZZ_DOORS", "0"))
 SHORT: Final = 1.5
@@ -109,11 +116,42 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         service.stop()
 
 
-def megabytes(service: Service) -> float:
-    """What it holds in memory."""
-    status = Path(f"/proc/{service.pid}/status").read_text()
+def megabytes(pid: int) -> float:
+    """What a process holds in memory."""
+    status = Path(f"/proc/{pid}/status").read_text()
     (line,) = [line for line in status.splitlines() if line.startswith("VmRSS")]
     return int(line.split()[1]) / 1024
+
+
+class Tracebacks(logging.Handler):
+    """Keeps what was logged with a traceback, and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.logged: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.logged.append(self.format(record))
+
+
+@contextmanager
+def bounded(kept: Callable[[], float] = lambda: 0.0) -> Iterator[None]:
+    """See that this process logs no traceback and does not grow, but for the megabytes that the
+    test itself has ``kept`` by the end. Meanwhile pytest, which keeps every word, hears nothing."""
+    root, tracebacks = logging.getLogger(), Tracebacks()
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as after:
+        patch.setattr(root, "handlers", [tracebacks])
+        after.callback(root.setLevel, root.level)
+        root.setLevel(logging.DEBUG)
+        gc.collect()
+        before = megabytes(os.getpid())
+        yield
+        gc.collect()
+        grown = megabytes(os.getpid()) - before
+    print(f"grown by {grown:.0f} MB, {kept():.0f} of them kept here")  # noqa: T201 - as above
+    assert grown - kept() < GROWTH
+    assert not tracebacks.logged, tracebacks.logged[-1]
 
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
@@ -132,7 +170,7 @@ def test_whatever_is_sent_is_taken_or_refused(door: str, serving: Service) -> No
     headers = {"Authorization": f"Bearer {TOKENS[role]}", "Content-Type": kind}
     said = Counter[int]()
     with httpx.Client(base_url=serving.url, headers=headers, timeout=30, trust_env=False) as client:
-        before = megabytes(serving)
+        before = megabytes(serving.pid)
         for chance in drawn(door):
             body = mutated(chance, seeds)
             squeezed = chance.random() < 0.2
@@ -143,10 +181,9 @@ def test_whatever_is_sent_is_taken_or_refused(door: str, serving: Service) -> No
         assert not [status for status in said if status >= 500], said
         assert len(said) > 1, "everything was answered alike: nothing was fuzzed"
         assert client.post(path, content=seeds[0]).status_code in (200, 201, 202, 429)
-    assert megabytes(serving) - before < GROWTH
+    assert megabytes(serving.pid) - before < GROWTH
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 @pytest.mark.timeout(SECONDS + 300)
 @pytest.mark.parametrize("door", ["port", "halt_port"])
 def test_whatever_comes_over_a_socket_ends_or_is_answered(door: str, serving: Service) -> None:
@@ -197,37 +234,34 @@ def installed() -> Iterator[None]:
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.timeout(SECONDS + 300)
-def test_no_baggage_breaks_an_edge_or_gets_a_context_past_it(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level("DEBUG")
+def test_no_baggage_breaks_an_edge_or_gets_a_context_past_it() -> None:
     seen: list[list[bytes]] = []
 
     async def behind(scope: Any, _receive: Any, _send: Any) -> None:
         seen.append([value for name, value in scope["headers"] if name.lower() == b"baggage"])
 
     edge = fit.EdgeMiddleware(behind, Held(a_rule(), seconds=SECONDS + 300))
-    for chance in drawn("baggage"):
-        headers = [(b"x-device-id", chance.randbytes(8))]
-        headers += [(b"baggage", mutated(chance, HEADERS)) for _ in range(chance.randrange(1, 4))]
-        scope = {"type": "http", "method": "GET", "path": "/boot", "headers": headers}
-        asyncio.run(edge(scope, None, None))  # type: ignore[arg-type] # nobody reads or answers
-        # Then what goes on holds no context but one that the edge itself has signed
-        onward = b",".join(seen.pop()).decode("latin-1")
-        for stamp in baggage.values(onward):
-            assert decode(KEYS, stamp, time.time()).experiment == a_rule().experiment
-        # And a service that is sent what came in reads it, or says why not
-        for name, value in headers[1:]:
-            with suppress(ContextError):
-                decode(KEYS, value.decode("latin-1").removeprefix("fit="), time.time())
-            assert name == b"baggage"
-    assert not [each for each in caplog.records if each.exc_info], caplog.text[-3000:]
+    with bounded():
+        for chance in drawn("baggage"):
+            headers = [(b"x-device-id", chance.randbytes(8))]
+            headers += [
+                (b"baggage", mutated(chance, HEADERS)) for _ in range(chance.randrange(1, 4))
+            ]
+            scope = {"type": "http", "method": "GET", "path": "/boot", "headers": headers}
+            asyncio.run(edge(scope, None, None))  # type: ignore[arg-type] # nobody reads or answers
+            # Then what goes on holds no context but one that the edge itself has signed
+            onward = b",".join(seen.pop()).decode("latin-1")
+            for stamp in baggage.values(onward):
+                assert decode(KEYS, stamp, time.time()).experiment == a_rule().experiment
+            # And a service that is sent what came in reads it, or says why not
+            for name, value in headers[1:]:
+                with suppress(ContextError):
+                    decode(KEYS, value.decode("latin-1").removeprefix("fit="), time.time())
+                assert name == b"baggage"
 
 
 @pytest.mark.timeout(SECONDS + 300)
-def test_no_message_stops_a_worker_or_the_leader(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_message_stops_a_worker_or_the_leader(tmp_path: Path) -> None:
     stream, topics = MemoryStream(), Topics("test")
     stream.ensure(topics.partitions(2))
     worker = Worker(stream, topics, Patience(quiet=0.05, max_age=0.5, other_half=0.3))
@@ -247,12 +281,15 @@ def test_no_message_stops_a_worker_or_the_leader(
         engine.tick(time.time())
 
     # When messages are changed, and some are none at all
-    for chance in drawn("Kafka"):
-        for topic, seeds in places.items():
-            value = None if chance.random() < 0.02 else mutated(chance, seeds)
-            key = chance.choice([b"", None, mutated(chance, [b"ab" * 16]), b"ab" * 16])
-            producer.send(topic, key, value)  # type: ignore[arg-type] # others write what we do not
-        step()
+    octets = 0  # the stream forgets nothing
+    with bounded(lambda: octets / 2**20):
+        for chance in drawn("Kafka"):
+            for topic, seeds in places.items():
+                value = None if chance.random() < 0.02 else mutated(chance, seeds)
+                key = chance.choice([b"", None, mutated(chance, [b"ab" * 16]), b"ab" * 16])
+                producer.send(topic, key, value)  # type: ignore[arg-type] # others write otherwise
+                octets += sum(map(sys.getsizeof, (key, value))) + 500
+            step()
     # Then a request behind them is counted
     before = sum(known.traffic.good for known in engine.catalogue.classes.values())
     for number in range(1, 31):
@@ -266,7 +303,6 @@ def test_no_message_stops_a_worker_or_the_leader(
     assert good >= before + 30
     assert worker.seen.dead_letters > 0
     assert intake.dropped["observation_unreadable"] > 0
-    assert not [each for each in caplog.records if each.exc_info], caplog.text[-3000:]
     intake.close()
     worker.close()
     db.close()
@@ -289,10 +325,11 @@ FILES: Final = [SCENARIO, *(text.encode("utf-8", "surrogatepass") for text in HO
 @pytest.mark.timeout(SECONDS + 300)
 def test_no_file_fails_otherwise_than_in_words(tmp_path: Path) -> None:
     file = tmp_path / "file.yaml"
-    for chance in drawn("YAML"):
-        file.write_bytes(mutated(chance, FILES)[:20_000])
-        reader = chance.choice(sorted(READERS))
-        try:
-            READERS[reader](file)
-        except (Invalid, typer.BadParameter) as refused:
-            assert str(refused)
+    with bounded():
+        for chance in drawn("YAML"):
+            file.write_bytes(mutated(chance, FILES)[:20_000])
+            reader = chance.choice(sorted(READERS))
+            try:
+                READERS[reader](file)
+            except (Invalid, typer.BadParameter) as refused:
+                assert str(refused)

@@ -573,6 +573,17 @@ def test_an_inconclusive_one_says_how_many_of_its_traces_were_cut() -> None:
     )
 
 
+def test_an_inconclusive_one_says_that_most_of_its_devices_passed_the_point_by() -> None:
+    """As when a circuit breaker has opened after the first failures."""
+    experiment = an_experiment()
+    feed(experiment, 2, treated=True)
+    for number in range(100, 138):
+        experiment.observe(seen(number, "treatment", success=True, fired=False))
+
+    assert decide(experiment) == "inconclusive"
+    assert experiment.reason == "window over; 38 of 40 treated devices never reached the point"
+
+
 def test_it_settles_for_as_long_as_traces_take() -> None:
     experiment = an_experiment(Settings(settle=5.0))
     feed(experiment, 2, treated=True)
