@@ -58,6 +58,9 @@ MEASURING_SECONDS = 30.0
 SAY_SECONDS = 5.0
 """Between two lines that say what is waited for, where no screen is drawn anew."""
 
+SLOW_SECONDS = 30.0
+"""Between two that say how slow the machine is, there as well."""
+
 DEVICES = 1200
 RATE = 104.0
 """Requests a second, on a machine that can serve them."""
@@ -305,7 +308,7 @@ def run(
     campaign: dict[str, Any] = client.post("/campaigns", {"settings": dict(definition)})
     end = time.monotonic() + limit
     live = Live(console=console, refresh_per_second=4) if console.is_terminal else nullcontext()
-    said, waiting, due = 0, "", 0.0
+    said, waiting, due, slow_due = 0, "", 0.0, 0.0
     with live as screen:
         while campaign["state"] == "running":
             asking = heard.newest if heard is not None else None
@@ -323,8 +326,11 @@ def run(
                 screen.update(progress(campaign, verdicts, waiting, slow))
                 continue
             if time.monotonic() > due:
-                lines = [waiting] if waiting else [*class_lines(campaign), slow]
-                for line in filter(None, lines):
+                lines = [waiting] if waiting else class_lines(campaign)
+                if slow and time.monotonic() > slow_due:
+                    lines.append(slow)
+                    slow_due = time.monotonic() + SLOW_SECONDS
+                for line in lines:
                     console.print(line, soft_wrap=True)
                 due = time.monotonic() + SAY_SECONDS
             for line in verdicts[said:]:

@@ -37,7 +37,8 @@ class Asking:
         return self.share < CLEARLY
 
     def __str__(self) -> str:
-        late = f", half of them answered within {self.took:.1f} s" if self.took else ""
+        took = f"{self.took:.1f} s" if self.took >= 1 else f"{1000 * self.took:.0f} ms"
+        late = f", half of them answered within {took}" if self.took else ""
         return f"{self.asked:.3g} of {self.wanted:.3g} requests a second{late}"
 
 

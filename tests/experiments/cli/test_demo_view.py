@@ -143,6 +143,7 @@ def test_fewer_devices_are_said_with_what_was_measured() -> None:
         "This machine is too slow (load 18.2 on 2 cores), going on with fewer devices: "
         "10.4 of 104 requests a second, half of them answered within 1.3 s."
     )
+    assert str(Asking(10.4, 104.0, took=0.012)).endswith("answered within 12 ms")
     assert slowed(Asking(100.0, 104.0), BUSY) == ""
     assert slowed(None, BUSY) == ""
     assert "going on with fewer devices" in traffic_so_far([], status(636, 0), 60, BUSY, SLOW)
