@@ -82,7 +82,7 @@ def test_a_finding_can_be_read_by_whoever_has_never_heard_of_points(
     assert "users do not get what they ask for" in text
     assert "at the same time" in text
     assert re.search(r"All \d+ devices that met these failures did not get what they", text)
-    assert "Any one of these failures alone is survived: it takes all 2 of them." in text
+    assert "Any one of these failures alone is survived: it takes both of them." in text
     assert "api's call to popular (GET /top) is refused" in text
     assert f"ldfi reproduce {double} --target https://staging.example.com" in text
 
