@@ -80,16 +80,16 @@ def proofs(session: Session, found: Sequence[FindingRow]) -> dict[str, Proof]:
             ExperimentRow.tried,
             ExperimentRow.verdict,
             ExperimentRow.comparison,
-            ExperimentRow.lesson["runs"],
+            ExperimentRow.lesson,
         )
         .where(ExperimentRow.id.in_(shown))
         .order_by(ExperimentRow.ended_at, ExperimentRow.id)
     )
     alone, others = {}, {}
-    for identity, tried, verdict, counts, kept in session.execute(query):
+    for identity, tried, verdict, counts, lesson in session.execute(query):
         if verdict != "harmful":  # asked for here, or SQLite reads all that hurt
             continue
-        runs = Runs.from_json(kept)
+        runs = Runs.from_json((lesson or {}).get("runs"))
         alone[tried] = Proof(identity, True, counts, runs)
         others[identity] = Proof(identity, False, counts, runs)
     best = {}

@@ -10,6 +10,8 @@ from sqlalchemy import JSON, BigInteger, Boolean, Float, Index, Integer, String,
 from sqlalchemy.engine.default import DefaultExecutionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from ldfi.experiments.store.packed import Packed
+
 
 class Base(DeclarativeBase):
     """The root of all tables."""
@@ -83,7 +85,7 @@ class ExperimentRow(Base):
     lease_until: Mapped[float | None] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float, index=True)
     comparison: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
-    lesson: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    lesson: Mapped[dict[str, Any] | None] = mapped_column(Packed)
     draft: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     open_before: Mapped[int | None] = mapped_column(Integer)
     __table_args__ = (
@@ -135,7 +137,7 @@ class BalanceRow(Base):
     run: Mapped[int] = mapped_column(Integer)
     until: Mapped[float] = mapped_column(Float)
     experience: Mapped[dict[str, Any]] = mapped_column(JSON)
-    document: Mapped[dict[str, Any]] = mapped_column(JSON)
+    document: Mapped[dict[str, Any]] = mapped_column(Packed)
 
 
 class ClassRow(Base):

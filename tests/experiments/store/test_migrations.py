@@ -18,7 +18,13 @@ from sqlalchemy import TextClause, select, text
 from deploy.stack import postgresql
 from ldfi.experiments.store import notifications
 from ldfi.experiments.store.database import MIGRATIONS, Database
-from ldfi.experiments.store.schema import Base, FindingRow, finding_id
+from ldfi.experiments.store.schema import (
+    BalanceRow,
+    Base,
+    ExperimentRow,
+    FindingRow,
+    finding_id,
+)
 
 
 def test_a_migrated_database_is_the_schema(database: Database) -> None:
@@ -194,3 +200,43 @@ def step(database: Database, go: Callable[[Config, str], None], revision: str) -
     with database.engine.execution_options(writing=True).begin() as connection:
         config.attributes["connection"] = connection
         go(config, revision)
+
+
+def test_lessons_and_balances_are_small_on_sqlite_and_an_older_version_can_read_them(
+    database: Database,
+) -> None:
+    # Given what was learned, in the same words over and over
+    learned = {"graph": ["api>http:GET:popular/top"] * 200, "none": None}
+    with database.change(1.0) as change:
+        mine = {"campaign_id": "c", "request_class": "GET /", "faults": [], "hypothesis": []}
+        rest = {"purpose": "explore", "state": "decided", "created_at": 1.0, "lease_until": 1.0}
+        for number, lesson in enumerate((learned, None)):
+            change.session.add(ExperimentRow(id=f"{number}", lesson=lesson, **mine, **rest))
+        stood = {"version": 1, "run": 1, "until": 1.0, "experience": {}}
+        change.session.add(
+            BalanceRow(campaign_id="", request_class="GET /", document=learned, **stood)
+        )
+
+    def written() -> list[str | bytes | None]:
+        with database.engine.connect() as connection:
+            lessons = connection.execute(text("SELECT lesson FROM experiment ORDER BY id"))
+            documents = connection.execute(text("SELECT document FROM balance"))
+            return [*lessons.scalars(), *documents.scalars()]
+
+    def read() -> list[object]:
+        with database.read() as session:
+            lessons = session.scalars(select(ExperimentRow.lesson).order_by(ExperimentRow.id))
+            return [*lessons, *session.scalars(select(BalanceRow.document))]
+
+    assert read() == [learned, None, learned]
+    if database.engine.dialect.name == "sqlite":
+        assert max(len(each or "") for each in written()) < 200
+    # When a version before is to read it
+    step(database, command.downgrade, "0019")
+    # Then it is text, or JSON
+    for each in (written()[0], written()[2]):
+        assert learned == (json.loads(each) if isinstance(each, str) else each)
+    assert written()[1] is None
+    # And so does this one
+    step(database, command.upgrade, "head")
+    assert read() == [learned, None, learned]

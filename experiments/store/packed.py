@@ -1,0 +1,45 @@
+"""A column of JSON that SQLite holds compressed, as PostgreSQL does by itself with what is large
+(TOAST). Lessons are a tenth of it then, and with those of a month, what was learned of each class
+and all that three years leave a database stays below 500 MB (``benchmarks/years.py``).
+
+SQLite cannot look into such a column: a query asks for all of it or whether it is there.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import JSON, Dialect
+from sqlalchemy.types import TypeDecorator
+
+
+def pack(document: Any) -> bytes | None:
+    """Compress a document; None stays None."""
+    if document is None:
+        return None
+    return zlib.compress(json.dumps(document, separators=(",", ":")).encode())
+
+
+def unpack(held: bytes | str | None) -> Any:
+    """Read what :func:`pack` wrote, or a version before it, which wrote text."""
+    if held is None:
+        return None
+    return json.loads(zlib.decompress(held) if isinstance(held, bytes) else held)
+
+
+class Packed(TypeDecorator[Any]):
+    """JSON, of which None is NULL."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any] | None:
+        """How it is written."""
+        return pack if dialect.name == "sqlite" else super().bind_processor(dialect)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+        """How it is read."""
+        return unpack if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
