@@ -5,6 +5,8 @@ Every process serves them: the one that leads from its own board, any other one 
 
 from __future__ import annotations
 
+import inspect
+import random
 import re
 import time
 from collections.abc import AsyncIterator
@@ -41,11 +43,14 @@ room."""
 GRACE_SECONDS: Final = 0.5
 """For a stream to end when the process does."""
 
+_LEAST_WAIT: Final = 0.75
+"""Share of what a poll asks to wait for that it waits at least, where nothing happens."""
+
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _COUNT = re.compile(r"([A-Za-z0-9_-]{1,64}):(\d{1,9})", re.ASCII)
 
 
-def _serving(request: Request) -> Engine | EdgeRelay:
+async def _serving(request: Request) -> Engine | EdgeRelay:
     """Find what serves edges in this process. Raises Problem 503 where another process takes this
     one for the leader."""
     engine: Engine | None = request.app.state.engine
@@ -109,6 +114,15 @@ class Reported:
     ] = ""
 
 
+async def _reported(**given: Any) -> Reported:
+    return Reported(**given)
+
+
+# FastAPI would make an instance of the class in a thread, which who is busy with other edges is
+# slow to come back from
+_reported.__signature__ = inspect.signature(Reported)  # type: ignore[attr-defined]
+
+
 @router.get(
     "/rules",
     response_model=dict[str, Any],
@@ -118,7 +132,7 @@ async def rules(
     request: Request,
     serving: Serving,
     _caller: Edge,
-    said: Annotated[Reported, Depends()],
+    said: Annotated[Reported, Depends(_reported)],
 ) -> Response | dict[str, Any]:
     """Hand out the armed rules; waits up to ``wait`` seconds for a version other than ``version``.
 
@@ -133,8 +147,15 @@ async def rules(
             shutdown_event=cast(Any, _Leaving(board)),
             shutdown_grace_period=GRACE_SECONDS,
         )
-    await board.changed_since(said.version, said.wait)
+    await board.changed_since(said.version, _apart(said.wait))
     return board.lease(said.edge, clock.now())
+
+
+def _apart(wait: float) -> float:
+    """Draw how many seconds of ``wait`` to wait. Where all of them were waited for, polls that once
+    came together, behind something that took a while, would come together from then on, and
+    whatever is asked meanwhile would wait for all of them."""
+    return wait * random.uniform(_LEAST_WAIT, 1.0)
 
 
 class Ask(BaseModel):

@@ -19,17 +19,17 @@ from ldfi.experiments.store import Database
 from ldfi.experiments.telemetry import clock
 
 
-def _engine_if_here(request: Request) -> Engine | None:
+async def _engine_if_here(request: Request) -> Engine | None:
     engine: Engine | None = request.app.state.engine
     return engine
 
 
-def _database(request: Request) -> Database:
+async def _database(request: Request) -> Database:
     database: Database = request.app.state.database
     return database
 
 
-def _relay(request: Request) -> EdgeRelay:
+async def _relay(request: Request) -> EdgeRelay:
     relay: EdgeRelay = request.app.state.relay
     return relay
 
