@@ -304,7 +304,7 @@ def test_the_edge_waits_for_news_no_longer_than_it_asked_to(client: httpx.Client
 
     assert first["rules"] == []
     assert again == first
-    assert time.monotonic() - started >= 0.2
+    assert time.monotonic() - started >= 0.15  # three quarters of it, at least
     assert client.get("/api/v1/status").json()["edges"] == 1
 
 

@@ -113,7 +113,7 @@ def test_one_leads_and_the_others_pass_on(members: dict[str, Member]) -> None:
         wait = {**asked, "version": lease["version"], "wait": 1}
         again = edge.get(f"{api.url}/api/v1/edge/rules", params=wait).json()
         assert again["version"] == lease["version"]
-        assert time.monotonic() - began > 0.9
+        assert time.monotonic() - began > 0.7  # three quarters of it, at least
 
 
 def test_when_the_leader_is_killed_another_takes_over_and_all_go_on(
