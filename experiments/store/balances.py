@@ -87,7 +87,9 @@ def _since(
         row.request_class.in_(nowhere),
         *(and_(row.request_class == name, row.ended_at >= stood[name].until) for name in stood),
     )
-    known = wanted, row.ended_at < before, row.state == "decided", row.lesson.is_not(None)
+    # joined to nothing, or SQLite goes over all that are decided instead of those of the classes
+    decided = row.state.concat("") == "decided"
+    known = wanted, row.ended_at < before, decided, row.lesson.is_not(None)
     query = select(row.request_class, row.lesson).where(*known).order_by(*newest)
     if most is None:
         return query

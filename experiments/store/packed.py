@@ -15,12 +15,15 @@ from typing import Any
 from sqlalchemy import JSON, Dialect
 from sqlalchemy.types import TypeDecorator
 
+_FAST = 1
+"""Of zlib's levels: certificates of many classes are megabytes, and a tick waits for them."""
+
 
 def pack(document: Any) -> bytes | None:
     """Compress a document; None stays None."""
     if document is None:
         return None
-    return zlib.compress(json.dumps(document, separators=(",", ":")).encode())
+    return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), _FAST)
 
 
 def unpack(held: bytes | str | None) -> Any:

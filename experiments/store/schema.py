@@ -43,7 +43,7 @@ class CampaignRow(Base):
     run_started_at: Mapped[float | None] = mapped_column(Float)
     next_run_at: Mapped[float | None] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float)
-    certificates: Mapped[list[Any]] = mapped_column(JSON, default=list)
+    certificates: Mapped[list[Any]] = mapped_column(Packed, default=list)
     held: Mapped[list[str]] = mapped_column(JSON, default=list)
     ending: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
@@ -90,7 +90,7 @@ class ExperimentRow(Base):
     open_before: Mapped[int | None] = mapped_column(Integer)
     __table_args__ = (
         Index("experiment_by_class", "request_class", "ended_at"),
-        Index("experiment_by_run", "campaign_id", "run"),
+        Index("experiment_by_run", "campaign_id", "run", "created_at"),
         # Lists, newest first: all, and cut down to one of something.
         Index("experiment_by_creation", "created_at"),
         Index("experiment_by_campaign", "campaign_id", "created_at"),

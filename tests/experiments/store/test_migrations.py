@@ -21,6 +21,7 @@ from ldfi.experiments.store.database import MIGRATIONS, Database
 from ldfi.experiments.store.schema import (
     BalanceRow,
     Base,
+    CampaignRow,
     ExperimentRow,
     FindingRow,
     finding_id,
@@ -217,26 +218,33 @@ def test_lessons_and_balances_are_small_on_sqlite_and_an_older_version_can_read_
             BalanceRow(campaign_id="", request_class="GET /", document=learned, **stood)
         )
 
+        change.session.add(
+            CampaignRow(
+                id="c", state="finished", definition={}, created_at=1.0, certificates=[learned]
+            )
+        )
+
     def written() -> list[str | bytes | None]:
         with database.engine.connect() as connection:
             lessons = connection.execute(text("SELECT lesson FROM experiment ORDER BY id"))
             documents = connection.execute(text("SELECT document FROM balance"))
-            return [*lessons.scalars(), *documents.scalars()]
+            certificates = connection.execute(text("SELECT certificates FROM campaign"))
+            return [*lessons.scalars(), *documents.scalars(), *certificates.scalars()]
 
     def read() -> list[object]:
         with database.read() as session:
             lessons = session.scalars(select(ExperimentRow.lesson).order_by(ExperimentRow.id))
-            return [*lessons, *session.scalars(select(BalanceRow.document))]
+            certificates = session.scalars(select(CampaignRow.certificates))
+            return [*lessons, *session.scalars(select(BalanceRow.document)), *certificates]
 
-    assert read() == [learned, None, learned]
+    assert read() == [learned, None, learned, [learned]]
     if database.engine.dialect.name == "sqlite":
         assert max(len(each or "") for each in written()) < 200
     # When a version before is to read it
     step(database, command.downgrade, "0019")
     # Then it is text, or JSON
-    for each in (written()[0], written()[2]):
-        assert learned == (json.loads(each) if isinstance(each, str) else each)
-    assert written()[1] is None
+    texts = [json.loads(each) if isinstance(each, str) else each for each in written()]
+    assert texts == [learned, None, learned, [learned]]
     # And so does this one
     step(database, command.upgrade, "head")
-    assert read() == [learned, None, learned]
+    assert read() == [learned, None, learned, [learned]]

@@ -12,8 +12,10 @@ import pytest
 from sqlalchemy import event, select
 
 from ldfi.experiments.api.pagination import page
+from ldfi.experiments.domain.campaign.balance import Balance
+from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.store import Database, chain, experiments, findings, measured
+from ldfi.experiments.store import Database, balances, chain, experiments, findings, measured
 from ldfi.experiments.store.evidence_file import Certified, evidence_file
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.proof import merkle
@@ -71,6 +73,33 @@ def test_metrics_and_a_start_do_not_read_all_experiments_there_are(database: Dat
 
     assert any("experiment" in each for each in plans)
     assert not [each for each in plans if each.startswith("SCAN experiment")]
+
+
+@pytest.mark.parametrize("most", [None, 20])
+def test_what_was_taught_of_classes_is_looked_up_by_class(
+    database: Database, most: int | None
+) -> None:
+    with database.change(1.0) as change:
+        for name in ("GET /a", "GET /b"):
+            stood = balances.Stood(1, 0, 100.0, Experience(), Balance())
+            balances.save(change, balances.ALL, {name: stood})
+    with planned(database) as plans, database.read() as session:
+        balances.of_classes(session, ["GET /a", "GET /b", "GET /new"], most)
+
+    assert any("experiment_by_class (request_class=? AND ended_at>?" in each for each in plans)
+    assert not [each for each in plans if each.startswith("SCAN experiment")]
+    assert not [each for each in plans if "experiment_by_state" in each]
+
+
+def test_the_experiments_of_a_run_that_has_none_are_not_looked_for_among_all(
+    database: Database,
+) -> None:
+    row = ExperimentRow
+    mine = select(row).where(row.campaign_id == "c", row.run == 7)
+    with planned(database) as plans, database.read() as session:
+        session.scalars(mine.order_by(row.created_at.desc(), row.id.desc()).limit(50)).all()
+
+    assert any("experiment_by_run (campaign_id=? AND run=?)" in each for each in plans)
 
 
 @pytest.mark.parametrize(

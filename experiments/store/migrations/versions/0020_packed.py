@@ -1,4 +1,5 @@
-"""Lessons and balances are held compressed on SQLite, from when they are next written on."""
+"""Lessons, balances and certificates are held compressed on SQLite, from when they are next
+written on."""
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
         _unpack(sa.table("experiment", sa.column("lesson")))
+        _unpack(sa.table("campaign", sa.column("certificates")))
         _unpack(sa.table("balance", sa.column("document")))
 
 
