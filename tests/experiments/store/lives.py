@@ -48,7 +48,7 @@ class Lives:
             def again(living: Living, *keys: SigningKey) -> tuple[World, Campaign]:
                 name = f"{living.__qualname__} {[key.id for key in keys]}"
                 if name not in self.known:
-                    self.known[name] = self._live(name, living, keys)
+                    self.known[name] = self._live(living, keys)
                 life = self.known[name]
                 database = opened.enter_context(closing(Database(self.copied(life.kept), keys)))
                 world = World(database, engine=Engine(database, now=life.now))
@@ -57,13 +57,14 @@ class Lives:
 
             yield again
 
-    def _live(self, name: str, living: Living, keys: tuple[SigningKey, ...]) -> Life:
+    def _live(self, living: Living, keys: tuple[SigningKey, ...]) -> Life:
         url = self.new()
         with (
             pytest.MonkeyPatch.context() as patch,
             closing(Database(url, keys)) as database,
         ):
-            drawing(random.Random(name), patch)  # whichever test is first
+            # alike in each run, whichever test is first: keys are others each time
+            drawing(random.Random(living.__qualname__), patch)
             world, campaign = living(database)
         return Life(url, world.now, campaign.id)
 
