@@ -29,12 +29,12 @@ from ldfi.experiments.api import problems
 from ldfi.experiments.api.auth import Operator
 from ldfi.experiments.api.by_namespace import ByNamespace
 from ldfi.experiments.api.documents import Reason
+from ldfi.experiments.api.front_door import FrontDoor, cannot_listen
 from ldfi.experiments.api.listening import PatientConnection
 from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.safety import Halt
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.errors import Conflict
 from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.experiments.store import switches
@@ -204,6 +204,7 @@ class HaltDoor:
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError:
+                FrontDoor.scarce.set()
                 if not self._spare and HaltConnection.oldest_gives_way():
                     return  # its descriptor is ours in the next turn, before others find it
                 if not self._spare:  # it would be called again at once, and again
@@ -223,6 +224,7 @@ class HaltDoor:
         with suppress(OSError):
             while len(self._spare) < SPARE:
                 self._spare.append(os.open(os.devnull, os.O_RDONLY))
+            FrontDoor.scarce.clear()
         self._loop.call_later(LOOK_SECONDS, self._put_by)
 
 
@@ -242,6 +244,6 @@ def _listening(host: str, port: int) -> socket.socket:
         family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(where[:2], family=family, backlog=128)
     except OSError as error:
-        raise Conflict(f"halt_port: cannot listen on {host}:{port}: {error}") from error
+        raise cannot_listen("halt_port", host, port, error) from error
     listener.setblocking(False)
     return listener

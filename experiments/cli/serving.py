@@ -14,6 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from ldfi.experiments.api.app import create_app
+from ldfi.experiments.api.front_door import front_doors
 from ldfi.experiments.api.listening import PatientConnection, room
 from ldfi.experiments.api.worker import worker_app
 from ldfi.experiments.cli.extras import need
@@ -101,8 +102,6 @@ def _answer(app: ASGIApp, config: Config, told: Told) -> None:
         app,
         http=PatientConnection,
         ws="none",
-        host=config.host,
-        port=config.port,
         log_config=None,  # its lines are ours
         log_level="warning",
         access_log=False,
@@ -110,7 +109,7 @@ def _answer(app: ASGIApp, config: Config, told: Told) -> None:
     )
     server = Greeting(asked, told)
     with short_collections(), suppress(KeyboardInterrupt):
-        server.run()
+        server.run(front_doors(config.host, config.port))
     if not server.started:
         sys.exit(NOT_STARTED)
 

@@ -10,7 +10,7 @@ from sqlalchemy import JSON, BigInteger, Boolean, Float, Index, Integer, String,
 from sqlalchemy.engine.default import DefaultExecutionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from ldfi.experiments.store.packed import Packed
+from ldfi.experiments.store.compressed import Compressed
 
 
 class Base(DeclarativeBase):
@@ -43,7 +43,7 @@ class CampaignRow(Base):
     run_started_at: Mapped[float | None] = mapped_column(Float)
     next_run_at: Mapped[float | None] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float)
-    certificates: Mapped[list[Any]] = mapped_column(Packed, default=list)
+    certificates: Mapped[list[Any]] = mapped_column(Compressed, default=list)
     held: Mapped[list[str]] = mapped_column(JSON, default=list)
     ending: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
@@ -85,7 +85,7 @@ class ExperimentRow(Base):
     lease_until: Mapped[float | None] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float, index=True)
     comparison: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
-    lesson: Mapped[dict[str, Any] | None] = mapped_column(Packed)
+    lesson: Mapped[dict[str, Any] | None] = mapped_column(Compressed)
     draft: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     open_before: Mapped[int | None] = mapped_column(Integer)
     __table_args__ = (
@@ -137,7 +137,7 @@ class BalanceRow(Base):
     run: Mapped[int] = mapped_column(Integer)
     until: Mapped[float] = mapped_column(Float)
     experience: Mapped[dict[str, Any]] = mapped_column(JSON)
-    document: Mapped[dict[str, Any]] = mapped_column(Packed)
+    document: Mapped[dict[str, Any]] = mapped_column(Compressed)
 
 
 class ClassRow(Base):

@@ -342,20 +342,8 @@ class Experiment:
         _release(self.order, self.arms, math.inf)
         self.state, self.verdict = "decided", self._verdict()
         if self.verdict == "inconclusive":
-            self.reason += self._missed()
+            self.reason += _missed(self)
         return True
-
-    def _missed(self) -> str:
-        """Say what an inconclusive one could not see, as far as its reason does not."""
-        missed = ""
-        past = len(self.passed_by - self.exposed)
-        if past > len(self.exposed) > 0 and self.overruled is None:
-            of = past + len(self.exposed)
-            missed += f"; {past} of {of} treated devices never reached the point"
-        if self.cut:
-            of = self.cut + self._treated
-            missed += f"; {self.cut} of {of} treated traces were cut: spans are missing"
-        return missed
 
     def comparison(self) -> Comparison:
         """Control against treatment."""
@@ -411,6 +399,19 @@ class Experiment:
 
     def _thresholds(self) -> Thresholds:
         return replace(self.settings, alpha_harmful=self.alpha)
+
+
+def _missed(experiment: Experiment) -> str:
+    """Say what an inconclusive one could not see, as far as its reason does not."""
+    missed = ""
+    exposed = len(experiment.exposed)
+    past = len(experiment.passed_by - experiment.exposed)
+    if past > exposed > 0 and experiment.overruled is None:
+        missed += f"; {past} of {past + exposed} treated devices never reached the point"
+    if experiment.cut:
+        of = experiment.cut + experiment._treated
+        missed += f"; {experiment.cut} of {of} treated traces were cut: spans are missing"
+    return missed
 
 
 Arms = dict[Arm, ArmCount]

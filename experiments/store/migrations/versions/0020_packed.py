@@ -8,7 +8,7 @@ import json
 import sqlalchemy as sa
 from alembic import op
 
-from ldfi.experiments.store.packed import unpack
+from ldfi.experiments.store.compressed import unpack
 
 revision = "0020"
 down_revision = "0019"

@@ -35,10 +35,15 @@ final class Attempt {
         || fault.isAnswer() && !(fault.needsBody() && chain.request().method().equals("HEAD"));
   }
 
+  /** Milliseconds that it bears a silent dependency; 0: until the call is cancelled, which its timer does as well. */
+  int silence() {
+    return chain.readTimeoutMillis();
+  }
+
   /** Milliseconds that its caller waits for an answer; 0: for ever. */
-  int patience() {
+  private int patience() {
     long call = TimeUnit.NANOSECONDS.toMillis(chain.call().timeout().timeoutNanos());
-    int read = chain.readTimeoutMillis();
+    int read = silence();
     return call == 0 || read == 0 ? (int) call + read : (int) Math.min(call, read);
   }
 

@@ -51,10 +51,10 @@ public final class OkHttpFaults {
   }
 
   private static Object[] late(Attempt attempt, Fault fault) {
-    int patience = attempt.patience();
-    boolean tooLate = fault.outlasts(patience);
-    if (!attempt.hangs(tooLate ? patience : fault.longest)) {
-      return failed(attempt, new SocketException("Socket closed")); // by whoever has cancelled the call
+    int silence = attempt.silence();
+    boolean tooLate = fault.outlasts(silence);
+    if (!attempt.hangs(tooLate ? silence : fault.longest)) {
+      return failed(attempt, new SocketException("Socket closed")); // by who has cancelled the call, or its own timer
     }
     if (!tooLate) {
       return null;

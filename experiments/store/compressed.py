@@ -33,7 +33,7 @@ def unpack(held: bytes | str | None) -> Any:
     return json.loads(zlib.decompress(held) if isinstance(held, bytes) else held)
 
 
-class Packed(TypeDecorator[Any]):
+class Compressed(TypeDecorator[Any]):
     """JSON, of which None is NULL."""
 
     impl = JSON(none_as_null=True)
