@@ -99,7 +99,9 @@ def test_who_waited_comes_in_when_there_are_some_again() -> None:
 def test_an_address_in_use_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(Conflict, match=rf"port: cannot listen on 127\.0\.0\.1:{port}: .*in use"):
+        with pytest.raises(
+            Conflict, match=rf"port: cannot listen on 127\.0\.0\.1:{port}: .*in use"
+        ):
             front_doors("127.0.0.1", port)
 
 
