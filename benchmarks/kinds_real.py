@@ -12,7 +12,6 @@ import importlib.util
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -27,6 +26,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.outcome import Row, Target, at_least, at_most
+from ldfi.experiments.cli.ports import free_row
 from ldfi.experiments.elsewhere import environment
 from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.elsewhere.stamp import SharedKeys
@@ -58,7 +58,7 @@ class Standing:
     """The kiosk as it runs. What is broken in it is broken for real."""
 
     def __init__(self, logs: Path) -> None:
-        first = _free(len(KIOSK.NAMES) + 1)
+        first = free_row(len(KIOSK.NAMES) + 1)
         receiving = f"127.0.0.1:{first + len(KIOSK.NAMES)}"
         keys = SharedKeys.of_environment()
         self.told = environment.variables(keys, f"http://{receiving}")
@@ -224,12 +224,3 @@ def measured(
         ),
         "real: the page is well when all is mended": at_least(sound, 1),
     }
-
-
-def _free(many: int) -> int:
-    """Find the first of so many ports in a row that nobody uses."""
-    for first in range(20_000, 30_000, many):
-        with socket.socket() as probe:
-            if all(probe.connect_ex(("127.0.0.1", first + i)) for i in range(many)):
-                return first
-    raise RuntimeError("there are no ports")

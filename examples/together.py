@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -61,15 +60,6 @@ def until_interrupted(running: Services, every: Sequence[Service], says: str) ->
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
     finally:
         running.close()
-
-
-def free(many: int) -> int:
-    """Find the first of so many ports in a row that nobody uses. Raises RuntimeError."""
-    for first in range(21_000, 30_000, many):
-        with socket.socket() as probe:
-            if all(probe.connect_ex(("127.0.0.1", first + i)) for i in range(many)):
-                return first
-    raise RuntimeError(f"there are no {many} free ports in a row")
 
 
 def watching(port: int, folder: Path, tokens: str, told: Mapping[str, str]) -> Service:

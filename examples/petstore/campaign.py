@@ -27,10 +27,11 @@ from typing import Any, Final
 import httpx
 import petstore
 from deaths import KINDS, Death, died, recovered
-from together import Say, explored, free, watching
+from together import Say, explored, watching
 from visitors import Devices, Gateway
 
 from ldfi.experiments.cli.client import Client
+from ldfi.experiments.cli.ports import free_row
 from ldfi.experiments.cli.words import BYSTANDERS_HURT
 from ldfi.experiments.elsewhere import environment
 from ldfi.experiments.elsewhere.services import Service, Services
@@ -86,7 +87,7 @@ class Petstore:
 def standing(folder: Path) -> Iterator[Petstore]:
     """Start everything, with logs and state in ``folder``, and stop it in the end."""
     keys = SharedKeys(f"petstore:{secrets.token_hex(16)}")
-    first = free(len(petstore.LISTENING) + 1)
+    first = free_row(len(petstore.LISTENING) + 1)
     port = first + len(petstore.LISTENING)
     url = f"http://127.0.0.1:{port}"
     operator, edge, devices = (secrets.token_urlsafe(24) for _ in range(3))

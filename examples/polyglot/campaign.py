@@ -24,10 +24,11 @@ from typing import Any, Final
 
 import httpx
 import polyglot
-from together import Names, Say, Visitors, explored, free, in_order, killed, watching
+from together import Names, Say, Visitors, explored, in_order, killed, watching
 
 from ldfi.experiments.cli.checked import Demand, check_all
 from ldfi.experiments.cli.client import Client
+from ldfi.experiments.cli.ports import free_row
 from ldfi.experiments.elsewhere import environment
 from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.elsewhere.stamp import SharedKeys
@@ -87,7 +88,7 @@ def standing(folder: Path) -> Iterator[Shop]:
     """Start everything, with logs and state in ``folder``, and stop it in the end."""
     keys = SharedKeys(f"polyglot:{secrets.token_hex(16)}")
     there = polyglot.parts()
-    first = free(len(polyglot.LISTENING) + 1)
+    first = free_row(len(polyglot.LISTENING) + 1)
     port = first + len(polyglot.LISTENING)
     url, operator, edge = f"http://127.0.0.1:{port}", *(secrets.token_urlsafe(24) for _ in "oe")
     told = environment.variables(keys, url)

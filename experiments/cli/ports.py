@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Final
 
 FIRST: Final = 15_000
@@ -31,3 +31,15 @@ def free_ports(count: int) -> list[int]:
                 continue
             found.append(port)
     return found
+
+
+def free_row(count: int) -> int:
+    """Find the first of so many in a row. Who looks at the same time finds others, but for a rare
+    chance. Raises RuntimeError."""
+    for _ in range(MANY):
+        first = FIRST + secrets.randbelow(MANY - count)
+        with ExitStack() as held, suppress(OSError):
+            for port in range(first, first + count):
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+    raise RuntimeError(f"there are no {count} free ports in a row")

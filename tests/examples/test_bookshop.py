@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from typing import Any
 import pytest
 import redis
 
+from ldfi.experiments.cli.ports import free_row
 from ldfi.experiments.elsewhere.environment import variables
 from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.elsewhere.stamp import SharedKeys
@@ -54,21 +54,12 @@ def loaded() -> ModuleType:
 BOOKSHOP = loaded()
 
 
-def free(many: int) -> int:
-    """The first of so many ports in a row that nobody uses."""
-    for first in range(20_000, 30_000, many):
-        with socket.socket() as probe:
-            if all(probe.connect_ex(("127.0.0.1", first + i)) for i in range(many)):
-                return first
-    raise RuntimeError("there are no ports")
-
-
 class Shop:
     """The running shop, and what whoever explores it must be told."""
 
     def __init__(self, folder: Path, stored: Path) -> None:
         ports = len(BOOKSHOP.NAMES) + len(BOOKSHOP.STORES)
-        self.first = free(ports + 1)
+        self.first = free_row(ports + 1)
         self.receiving = f"127.0.0.1:{self.first + ports}"
         self.told = variables(KEYS, f"http://{self.receiving}")
         self.services = Services(self.told | {"TMPDIR": str(stored)}, folder, seconds=120)

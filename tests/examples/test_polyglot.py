@@ -16,6 +16,7 @@ from types import ModuleType
 
 import pytest
 
+from ldfi.experiments.cli.ports import free_row
 from ldfi.experiments.elsewhere.environment import variables
 from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.elsewhere.stamp import SharedKeys
@@ -51,7 +52,7 @@ class Shop:
     """The running shop, and what whoever explores it must be told."""
 
     def __init__(self, logs: Path, stored: Path) -> None:
-        first: int = TOGETHER.free(len(POLYGLOT.LISTENING) + 1)
+        first: int = free_row(len(POLYGLOT.LISTENING) + 1)
         self.receiving = f"127.0.0.1:{first + len(POLYGLOT.LISTENING)}"
         self.told = variables(KEYS, f"http://{self.receiving}")
         self.running = Services(self.told | {"TMPDIR": str(stored)}, logs, seconds=120)
