@@ -27,7 +27,7 @@ NEW: Final = 7 * 86_400.0
 MOST: Final = 1_000
 """Findings that are looked at, the newest: nobody has more, and a page has to end."""
 
-SHOWN: Final = 100
+SHOWN: Final = 40
 """Rows of one page."""
 
 Which = FindingState | Literal["new", "hurting", "all"]

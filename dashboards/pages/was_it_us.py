@@ -6,12 +6,11 @@ The address of an answer can be shared.
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
-from sqlalchemy import select
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from ldfi.dashboards import windows
 from ldfi.dashboards.links import to_was_it_us
@@ -23,7 +22,7 @@ from ldfi.dashboards.zones import viewers_zone
 from ldfi.experiments.api import was_it_us as api
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import LINE
-from ldfi.experiments.api.pagination import Cursor, page
+from ldfi.experiments.api.pagination import Cursor
 from ldfi.experiments.api.service import Db, Running
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.local_time import zone as zone_of
@@ -35,6 +34,9 @@ from ldfi.experiments.store.schema import ExperimentRow
 router = APIRouter(route_class=PageRoute)
 
 _UNSHOWN = (ExperimentRow.lesson, ExperimentRow.draft, ExperimentRow.comparison)
+
+ROWS: Final = 25
+"""Of what was armed so many are shown at a time: the answer is in the sentence above them."""
 
 Typed = Annotated[str, Query(pattern=LINE, max_length=64)]
 
@@ -95,9 +97,7 @@ def _shown(
     session: Session, engine: Engine, window: Window, wanted: str | None, cursor: str | None
 ) -> dict[str, Any]:
     bounds = (window.since, window.until)
-    query = select(ExperimentRow).options(*map(defer, _UNSHOWN))
-    query = query.where(stored.within(*bounds, wanted))
-    found = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor)
+    found = api.armed(session, *bounds, wanted, cursor, ROWS, *_UNSHOWN)
     rows = api.with_live(engine, [stored.injected_of(row) for row in found.items])
     exposure: Exposure = api.exposure_of(session, engine, *bounds, wanted)
     callees_of = callees(engine)

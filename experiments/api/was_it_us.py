@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
 from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.documents import Filter
-from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
+from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, Rows, page
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.routes import GuardedRoute
 from ldfi.experiments.api.service import Db, Running, live_experiments
@@ -89,8 +89,7 @@ async def was_it_us(
         raise Problem(422, "invalid", "since: the window ends before it begins")
     with db.read() as session:
         exposure = exposure_of(session, engine, since, until, request_class)
-        query = select(ExperimentRow).where(stored.within(since, until, request_class))
-        found = page(session, query, ExperimentRow.created_at, ExperimentRow.id, cursor, limit)
+        found = armed(session, since, until, request_class, cursor, limit)
         rows = with_live(engine, [stored.injected_of(row) for row in found.items])
         done = audited(session, interventions(session, since, until))
     if found.next is not None:
@@ -106,6 +105,22 @@ async def was_it_us(
         hurt=exposure.hurt,
         done=done,
     )
+
+
+def armed(
+    session: Session,
+    since: float,
+    until: float,
+    request_class: str | None,
+    cursor: str | None,
+    limit: int,
+    *unread: InstrumentedAttribute[Any],
+) -> Rows[ExperimentRow]:
+    """Read one page of what was armed in a window, the newest first, but for columns that are
+    ``unread``. By when it was armed: there is an index for that, whatever the window is."""
+    query = select(ExperimentRow).options(*map(defer, unread))
+    query = query.where(stored.within(since, until, request_class))
+    return page(session, query, ExperimentRow.armed_at, ExperimentRow.id, cursor, limit)
 
 
 def exposure_of(

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import event, select
 
 from ldfi.experiments.api.pagination import page
+from ldfi.experiments.api.was_it_us import armed
 from ldfi.experiments.domain.campaign.balance import Balance
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.settings import Limits
@@ -73,6 +74,17 @@ def test_metrics_and_a_start_do_not_read_all_experiments_there_are(database: Dat
 
     assert any("experiment" in each for each in plans)
     assert not [each for each in plans if each.startswith("SCAN experiment")]
+
+
+@pytest.mark.parametrize("name", [None, "GET /boot"])
+def test_what_was_armed_in_a_window_is_not_sorted_first(
+    database: Database, name: str | None
+) -> None:
+    with planned(database) as plans, database.read() as session:
+        armed(session, 0.0, 1e12, name, None, 25)
+
+    assert plans[0].startswith("SEARCH experiment USING INDEX ix_experiment_armed_at")
+    assert "USE TEMP B-TREE FOR ORDER BY" not in plans
 
 
 @pytest.mark.parametrize("most", [None, 20])
