@@ -171,6 +171,7 @@ class HaltDoor:
         self._listener.close()
         for each in self._spare:
             os.close(each)
+        FrontDoor.scarce.clear()
         self._database.close()
 
     def _protocol(self) -> Callable[[], HaltConnection]:

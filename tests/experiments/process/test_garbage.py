@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import weakref
 
 from ldfi.experiments.process.garbage import THOROUGH_SECONDS, short_collections
@@ -15,7 +16,7 @@ class Node:
         self.itself = self
 
 
-def test_what_survives_is_set_aside_until_everything_is_looked_at() -> None:
+def survivors_are_set_aside_until_everything_is_looked_at() -> None:
     now, before = 0.0, gc.get_freeze_count()
     with short_collections(lambda: now):
         node = Node()
@@ -32,6 +33,16 @@ def test_what_survives_is_set_aside_until_everything_is_looked_at() -> None:
         gc.collect()
         assert dead() is None
     assert gc.get_freeze_count() == 0
+
+
+def test_what_survives_is_set_aside_until_everything_is_looked_at() -> None:
+    """In a process of its own, as a service is: threads that other tests have left collect, too."""
+    spawned = multiprocessing.get_context("spawn").Process(
+        target=survivors_are_set_aside_until_everything_is_looked_at
+    )
+    spawned.start()
+    spawned.join(60)
+    assert spawned.exitcode == 0
 
 
 def test_what_dies_young_is_collected_as_ever() -> None:
