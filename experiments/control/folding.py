@@ -124,10 +124,13 @@ def _of_campaign(read: Reading, row: CampaignRow, catalogue: Catalogue, before: 
         was, rows = balances.of_campaign(session, row.id, _TAUGHT)
     young = (each.run for each in rows if each.ended_at is None or each.ended_at >= before)
     campaign.run = min([row.run, *young])
-    old = [each for each in rows if each.run < campaign.run]
+    old: dict[str, list[ExperimentRow]] = {}
+    for each in rows:
+        if each.run < campaign.run:
+            old.setdefault(each.request_class, []).append(each)
     found = dict(was)
-    for name in sorted({*was, *(each.request_class for each in old)}) if old else ():
-        mine = [each for each in old if each.request_class == name]
+    for name in sorted({*was, *old}) if old else ():
+        mine = old.get(name, [])
         known, before_that = catalogue.classes.get(name), was.get(name)
         experience = Experience()
         if before_that is not None:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from pydantic_core import from_json
 from sqlalchemy import JSON, Dialect
 from sqlalchemy.types import TypeDecorator
 
@@ -30,7 +31,15 @@ def unpack(held: bytes | str | None) -> Any:
     """Read what :func:`pack` wrote, or a version before it, which wrote text."""
     if held is None:
         return None
-    return json.loads(zlib.decompress(held) if isinstance(held, bytes) else held)
+    return parse(zlib.decompress(held) if isinstance(held, bytes) else held)
+
+
+def parse(text: bytes | str) -> Any:
+    """Read JSON, in half the time that the standard library takes. Raises ValueError."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return json.loads(text)  # halves of characters, which were once not cleaned
 
 
 class Compressed(TypeDecorator[Any]):

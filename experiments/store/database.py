@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from ldfi.experiments.store import leaders, turns
+from ldfi.experiments.store.compressed import parse
 from ldfi.experiments.store.schema import AuditRow, FlagRow
 from ldfi.experiments.telemetry.instruments import RECORDS_DROPPED
 from ldfi.lineage.text import clean
@@ -185,6 +186,7 @@ class Database:
         self.engine = create_engine(
             url,
             pool_pre_ping=not self._sqlite,
+            json_deserializer=parse,
             connect_args={} if self._sqlite else _postgresql(self._schema),
             **{**_OF_NAMESPACES, **pool} if self._schema is not None else pool,
         )

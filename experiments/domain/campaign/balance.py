@@ -12,14 +12,23 @@ A :class:`Balance` is that, as a document: a service that starts reads it in pla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any, Final
 
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 
 FIRST = 2
 """Of lessons that say the same so many are kept from the beginning on, and the last one."""
+
+_APART: Final = {"traces", "opening", "times"}
+"""Where a lesson was seen, what its proof left over, and how often: not what it says."""
+
+_said: Callable[[Lesson], Hashable] = attrgetter(
+    *(each.name for each in fields(Lesson) if each.compare and each.name not in _APART)
+)
+"""What a lesson says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,7 @@ def carried(lessons: Iterable[Lesson]) -> list[Lesson]:
 def thinned(lessons: Iterable[Lesson]) -> list[Lesson]:
     """Keep of lessons that say the same the first two and the last, which counts for the others."""
     listed = list(lessons)
-    alike: dict[Lesson, list[int]] = {}
+    alike: dict[Hashable, list[int]] = {}
     for place, lesson in enumerate(listed):
         alike.setdefault(_said(lesson), []).append(place)
     kept: dict[int, Lesson] = {}
@@ -80,8 +89,3 @@ def in_vain(lesson: Lesson) -> bool:
     """Say whether a lesson holds nothing but that there was no answer."""
     inconclusive = lesson.succeeded is None and lesson.purpose != "rejected"
     return inconclusive and not lesson.implications
-
-
-def _said(lesson: Lesson) -> Lesson:
-    """Leave of a lesson what it says: neither where that was seen, nor what its proof left over."""
-    return replace(lesson, traces=(), opening=None, times=1)

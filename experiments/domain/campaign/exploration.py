@@ -260,7 +260,7 @@ class Exploration:
         else:
             self._learn(lesson)
 
-    def _learn(self, lesson: Lesson, refuted: Callable[[Lesson], bool] = lambda _: False) -> None:
+    def _learn(self, lesson: Lesson, refuted: Callable[[Lesson], bool] | None = None) -> None:
         """Learn a lesson in place of those that it proves wrong. ``refuted``: which harm it does.
 
         A survival gives way where the same set hurts, and not for the first time; one that was
@@ -271,12 +271,12 @@ class Exploration:
 
         def wrong(other: Lesson) -> bool:
             if other.succeeded is False:
-                return refuted(other)
-            if not other.succeeded or other.injected != lesson.injected:
-                return False
-            return hurts or (bool(lesson.succeeded) and other.rules < lesson.rules)
+                return refuted is not None and refuted(other)
+            same = bool(other.succeeded) and other.injected == lesson.injected
+            return same and (hurts or (bool(lesson.succeeded) and other.rules < lesson.rules))
 
-        known.learn(lesson, wrong)
+        newer = lesson.succeeded and any(each.rules < lesson.rules for each in known.lessons)
+        known.learn(lesson, wrong if hurts or newer or refuted is not None else None)
 
     def _asked_for(self) -> Plan | None:
         self._asked = [each for each in self._asked if self.knowledge.knows(each)]

@@ -184,9 +184,11 @@ class Knowledge:
                     faults[fault.point] = fault
         return tuple(sorted(faults.values()))
 
-    def learn(self, lesson: Lesson, instead_of: Callable[[Lesson], bool] = lambda _: False) -> None:
-        """Take in a lesson, ``instead_of`` those that were wrong."""
-        kept = [each for each in self.lessons if not instead_of(each)]
+    def learn(self, lesson: Lesson, instead_of: Callable[[Lesson], bool] | None = None) -> None:
+        """Take in a lesson, ``instead_of`` those that were wrong; None: none were."""
+        kept = self.lessons
+        if instead_of is not None:
+            kept = [each for each in kept if not instead_of(each)]
         same = together(lesson, kept)
         replaced = len(kept) < len(self.lessons)
         self.lessons = [*kept, lesson]
