@@ -8,6 +8,9 @@ from pathlib import Path
 
 from deploy.stack.missing import Missing
 
+SLEEPING = Path(__file__).parent / "sleeping"
+"""What such a process imports first, for it could not sleep otherwise."""
+
 
 def variables(offset: Path, *, at_once: bool = True) -> dict[str, str]:
     """Return the variables of a process whose wall clock is off by what ``offset`` says, in
@@ -23,6 +26,7 @@ def variables(offset: Path, *, at_once: bool = True) -> dict[str, str]:
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "FAKETIME_NO_CACHE": "1" if at_once else "0",
         "FAKETIME_CACHE_DURATION": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(SLEEPING), os.environ.get("PYTHONPATH")])),
     }
 
 
