@@ -6,8 +6,9 @@ import asyncio
 import os
 import resource
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -38,8 +39,9 @@ def nothing_left() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def complaints(door: socket.socket, seconds: float) -> list[dict[str, Any]]:
-    """What asyncio has to complain of while somebody listens there for so long."""
+async def complaints(door: socket.socket, seconds: float) -> tuple[list[dict[str, Any]], float]:
+    """What asyncio has to complain of while somebody listens there for so long, and how long it
+    was."""
     loop, said = asyncio.get_running_loop(), list[dict[str, Any]]()
     loop.set_exception_handler(lambda _, context: said.append(context))
     server = await loop.create_server(asyncio.Protocol, sock=door, backlog=2048)
@@ -47,19 +49,22 @@ async def complaints(door: socket.socket, seconds: float) -> list[dict[str, Any]
     for each in clients:
         each.setblocking(False)
         each.connect_ex(door.getsockname())
+    began = time.monotonic()
     with nothing_left():
         await asyncio.sleep(seconds)
+    took = time.monotonic() - began
     for each in clients:
         each.close()
     server.close()
-    return said
+    return said, took
 
 
 def test_who_cannot_be_let_in_is_said_once_a_second() -> None:
     """And not once for each of the 2,048 who may wait, while the loop can do nothing else."""
     (door,) = front_doors("127.0.0.1", 0)
-    said = asyncio.run(complaints(door, 1.5))
-    assert [each["exception"].strerror for each in said] == ["Too many open files"] * 2
+    said, took = asyncio.run(complaints(door, 1.5))
+    assert {each["exception"].strerror for each in said} == {"Too many open files"}
+    assert len(said) in range(2, 2 + int(took))
 
 
 def test_while_they_are_scarce_nobody_is_let_in() -> None:
@@ -112,8 +117,16 @@ def test_a_name_that_nobody_has_is_named() -> None:
 
 def test_a_host_is_listened_for_at_each_of_its_addresses() -> None:
     doors = front_doors("localhost", 0)
-    found = {each[4][0] for each in socket.getaddrinfo("localhost", 0, type=socket.SOCK_STREAM)}
-    assert {door.getsockname()[0] for door in doors} <= found
-    assert "127.0.0.1" in {door.getsockname()[0] for door in doors}
+    assert {door.getsockname()[0] for door in doors} == addresses("localhost")
     for each in doors:
         each.close()
+
+
+def addresses(host: str) -> set[str]:
+    """Those of a host at which this machine can listen."""
+    found = set()
+    for family, *_, where in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM):
+        with suppress(OSError), socket.socket(family) as probe:
+            probe.bind(where)
+            found.add(str(where[0]))
+    return found

@@ -8,7 +8,7 @@ import resource
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from ldfi.experiments.cli.processes import Processes
 from tests.experiments.crash import faked
 from tests.experiments.crash.disk import Disk, mounted
 from tests.experiments.crash.service import TOKENS, Service
+from tests.experiments.crash.synthetic import CAMPAIGN
 
 DESCRIPTORS = 150
 """That a process may have while they are short: fewer than strangers take."""
@@ -33,6 +34,10 @@ class Besieged(Protocol):
 
     offset: Path
     disk: Disk
+
+    @property
+    def campaign(self) -> Mapping[str, Any]:
+        """What is asked for there, again and again."""
 
     @property
     def processes(self) -> Processes: ...
@@ -69,7 +74,8 @@ class Besieged(Protocol):
 
 
 def ask(them: Besieged, method: str, path: str, body: Any = None, seconds: float = 90.0) -> Any:
-    """Ask the API as an operator until it answers. Raises AssertionError."""
+    """Ask the API as an operator until it answers. Raises AssertionError where it does not, and
+    ValueError where it never will."""
     headers = {"Authorization": f"Bearer {TOKENS['operator']}"}
     end, said = time.monotonic() + seconds, "nobody answered"
     while time.monotonic() < end:
@@ -81,6 +87,8 @@ def ask(them: Besieged, method: str, path: str, body: Any = None, seconds: float
             if answer.is_success:
                 return answer.json()
             said = f"{answer.status_code} {answer.text}"
+            if answer.status_code == 422:
+                raise ValueError(f"{method} {path}: {said}")
         time.sleep(0.1)
     raise AssertionError(f"{method} {path}: {said}, for {seconds:.0f} s\n{them.log[-3000:]}")
 
@@ -124,6 +132,11 @@ class OnSqlite:
     def database(self) -> str:
         """Where the record is."""
         return self.service.database
+
+    @property
+    def campaign(self) -> Mapping[str, Any]:
+        """Many short experiments."""
+        return CAMPAIGN
 
     @property
     def pids(self) -> Sequence[int]:

@@ -25,7 +25,6 @@ from tests.experiments.crash.checks import Bounds
 from tests.experiments.crash.record import Reader, Record
 from tests.experiments.crash.service import LEASE, TOKENS
 from tests.experiments.crash.siege_checks import HALT_SECONDS, Round
-from tests.experiments.crash.synthetic import CAMPAIGN
 from tests.experiments.crash.treated import Treated, noted
 
 ARMED_SECONDS: Final = 240.0
@@ -145,7 +144,7 @@ class Siege:
         try:
             items = ask(self.them, "GET", "/campaigns?state=running", seconds=1.0)["items"]
             if not items:
-                new = {**CAMPAIGN, "name": f"number {self._campaigns}"}
+                new = {**self.them.campaign, "name": f"number {self._campaigns}"}
                 ask(self.them, "POST", "/campaigns", new, seconds=1.0)
                 self._campaigns += 1
         except AssertionError:

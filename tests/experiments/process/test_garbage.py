@@ -36,7 +36,8 @@ def survivors_are_set_aside_until_everything_is_looked_at() -> None:
 
 
 def test_what_survives_is_set_aside_until_everything_is_looked_at() -> None:
-    """In a process of its own, as a service is: threads that other tests have left collect, too."""
+    """In a process of its own, as a service is: in one of other tests a node lived on now and then,
+    and why is not known."""
     spawned = multiprocessing.get_context("spawn").Process(
         target=survivors_are_set_aside_until_everything_is_looked_at
     )

@@ -7,10 +7,11 @@ those of all the processes of the service. The disk that is full is PostgreSQL's
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -20,6 +21,7 @@ from ldfi.experiments.cli.processes import Processes
 from tests.experiments.crash import faked
 from tests.experiments.crash.besieged import traffic
 from tests.experiments.crash.disk import Disk, mounted
+from tests.experiments.streams.on_stack import CAMPAIGN
 from tests.experiments.streams.victims import OPTIONS, SCHEDULERS
 
 MEGABYTES = 160
@@ -34,6 +36,11 @@ class OnStack:
     folder: Path
     offset: Path
     disk: Disk
+
+    @property
+    def campaign(self) -> Mapping[str, Any]:
+        """One that waits for traces as long as they take there."""
+        return CAMPAIGN
 
     @property
     def processes(self) -> Processes:
