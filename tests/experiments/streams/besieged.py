@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from sqlalchemy.engine import make_url
 
 from deploy.stack import postgresql
 from deploy.stack.topology import Stack, running
@@ -95,9 +96,8 @@ class OnStack:
         return "".join((self.folder / f"{each}.log").read_text() for each in (*SCHEDULERS, "api"))
 
     def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
-        name = self.database.rpartition("/")[2].partition("?")[0]
-        server = self.stack.postgresql
-        return psycopg.connect(host=str(server.folder), user=postgresql.USER, dbname=name)
+        named, server = make_url(self.database).database, self.stack.postgresql
+        return psycopg.connect(host=str(server.folder), user=postgresql.USER, dbname=named)
 
 
 @contextmanager
