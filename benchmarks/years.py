@@ -52,9 +52,9 @@ def prune_all(database: Database, now: float) -> dict[str, float]:
 
     keep = Retention(audit=days("keep_audit_days"), details=days("keep_details_days"))
     times = [time.perf_counter()]
-    prune(database, keep, now, "ldfi prune")
-    times.append(time.perf_counter())
     folding.fold(database, now - days("keep_lessons_days"), now, "ldfi prune")
+    times.append(time.perf_counter())
+    prune(database, keep, now, "ldfi prune")
     times.append(time.perf_counter())
     checkpoints.prune(database, now - days("keep_runs_days"), now, "ldfi prune")
     times.append(time.perf_counter())
@@ -62,7 +62,7 @@ def prune_all(database: Database, now: float) -> dict[str, float]:
     times.append(time.perf_counter())
     database.shrink()
     times.append(time.perf_counter())
-    parts = ("what is old", "lessons", "records of runs", "experiments", "free pages")
+    parts = ("lessons", "what is old", "records of runs", "experiments", "free pages")
     return {name: end - begin for name, (begin, end) in zip(parts, pairwise(times), strict=True)}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import lru_cache
 from typing import Any, Final
 
 from ldfi.proof.errors import Unreadable
@@ -61,10 +62,10 @@ def number(value: float) -> str:
 
 
 def _write(value: Any) -> str:
+    if isinstance(value, str):
+        return _text(value)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, int):
         if abs(value) > _EXACT:
             raise ValueError(f"{value} is no number that every reader has")
@@ -74,15 +75,21 @@ def _write(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{','.join(map(_write, value))}]"
     if isinstance(value, dict):
-        keys = sorted(value, key=lambda key: str(key).encode("utf-16-be", "surrogatepass"))
-        return "{" + ",".join(f"{_name(key)}:{_write(value[key])}" for key in keys) + "}"
+        names = [(*_name(each), each) for each in value]
+        names.sort()
+        return "{" + ",".join([f"{name}:{_write(value[key])}" for _, name, key in names]) + "}"
     raise ValueError(f"{type(value).__name__} is nothing that JSON has")
 
 
-def _name(key: object) -> str:
+_text: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+@lru_cache(maxsize=1_000)
+def _name(key: object) -> tuple[bytes, str]:
+    """Give what a name is sorted by, and how it is written: there are few of them."""
     if not isinstance(key, str):
         raise ValueError(f"{key!r} is no name")  # noqa: TRY004 - as all that has no such form
-    return json.dumps(key, ensure_ascii=False)
+    return key.encode("utf-16-be", "surrogatepass"), _text(key)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, or_, select
@@ -28,7 +28,7 @@ from ldfi.experiments.domain.traffic.catalogue import Catalogue
 from ldfi.experiments.domain.traffic.known_class import KnownClass
 from ldfi.experiments.store import balances, campaigns, classes, findings
 from ldfi.experiments.store.anew import put_anew
-from ldfi.experiments.store.balances import ALL, Stood
+from ldfi.experiments.store.balances import ALL, Stood, Taught
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.retention import LOT, Pruned, Told
 from ldfi.experiments.store.schema import (
@@ -42,13 +42,6 @@ WHAT: Final = "lessons"
 FRESH: Final = 86_400.0
 """Seconds for which lessons are not folded. What ends with an earlier time than what was folded,
 for somebody has set the clock back, is passed over where people ask of a class."""
-_TAUGHT: Final = (
-    ExperimentRow.request_class,
-    ExperimentRow.run,
-    ExperimentRow.ended_at,
-    ExperimentRow.lesson,
-)
-"""What is read of experiments to fold their lessons."""
 Reading = Callable[[], AbstractContextManager[Session]]
 _GONE: Final = 0
 """The version of a class that there is no more: nothing is of it."""
@@ -106,59 +99,87 @@ def foreseen(session: Session, before: float, now: float) -> Foreseen:
 
 
 def _foldings(read: Reading, before: float) -> Iterator[Folding]:
+    """Fold class by class, for all campaigns and for each that goes on: so each lesson is read
+    once, and no more than those of a class at a time."""
     with read() as session:
         catalogue = Catalogue.from_json(classes.load(session))
-        live = campaigns.live(session)
+        live = [_going_on(session, row, before) for row in campaigns.live(session)]
         taught = ExperimentRow.lesson.is_not(None), ExperimentRow.ended_at < before
         names = session.scalars(select(ExperimentRow.request_class).where(*taught).distinct()).all()
-    for row in live:
-        yield _of_campaign(read, row, catalogue, before)
-    for name in sorted(names):
-        yield _of_class(read, name, catalogue.classes.get(name), before)
+    told = [each for each in live if each.runs]
+    for name in sorted({*names, *(name for each in told for name in each.was)}):
+        known = catalogue.classes.get(name)
+        with read() as session:
+            was = balances.of(session, ALL, [name])
+            until = was[name].until if was else 0.0
+            runs = {each.campaign.id: each.runs for each in told}
+            rows = balances.of_class(session, name, until, before, runs)
+        decided = [each for each in rows if each.state == "decided" and _ended(each) >= until]
+        if decided:
+            yield Folding(ALL, {name: _of_class(known, was.get(name), decided, before)}, was)
+        for each in told:
+            mine = [row for row in rows if each.told(row)]
+            if mine or name in each.was:
+                each.stood[name] = _of_campaign(each, known, each.was.get(name), mine)
+    for each in told:
+        yield Folding(each.campaign.id, each.stood, each.was)
 
 
-def _of_campaign(read: Reading, row: CampaignRow, catalogue: Catalogue, before: float) -> Folding:
-    """Fold the runs of a campaign that are over, up to the first that is not or is young."""
+def _ended(row: ExperimentRow) -> float:
+    assert row.ended_at is not None, "only what has ended is asked for"  # noqa: S101
+    return row.ended_at
+
+
+@dataclass(slots=True)
+class _GoingOn:
+    """A campaign that goes on. ``runs``: those that are over, from the first that its classes do
+    not stand for up to the first that is not over or is young; ``was``: where they stand."""
+
+    campaign: Campaign
+    runs: range
+    was: Mapping[str, Stood]
+    stood: dict[str, Stood] = field(default_factory=dict)
+
+    def told(self, row: ExperimentRow) -> bool:
+        return row.campaign_id == self.campaign.id and row.run in self.runs
+
+
+def _going_on(session: Session, row: CampaignRow, before: float) -> _GoingOn:
     campaign = Campaign(row.id, campaigns.definition_from_json(row.definition), new_id=str)
-    with read() as session:
-        was, rows = balances.of_campaign(session, row.id, _TAUGHT)
-    young = (each.run for each in rows if each.ended_at is None or each.ended_at >= before)
-    campaign.run = min([row.run, *young])
-    old: dict[str, list[ExperimentRow]] = {}
+    was = balances.in_campaign(session, row.id)
+    first = balances.first_untold(was)
+    since = balances.runs_since(session, row.id, first, before)
+    campaign.run = min([row.run, *(run for run, over in since.items() if not over)])
+    some = any(run < campaign.run for run in since)
+    return _GoingOn(campaign, range(first, campaign.run if some else first), was)
+
+
+def _of_campaign(
+    going: _GoingOn, known: KnownClass | None, was: Stood | None, rows: Sequence[ExperimentRow]
+) -> Stood:
+    """Fold what these runs of a campaign have taught of a class."""
+    campaign, experience = going.campaign, Experience()
+    if was is not None:
+        experience.join(was.experience)
     for each in rows:
-        if each.run < campaign.run:
-            old.setdefault(each.request_class, []).append(each)
-    found = dict(was)
-    for name in sorted({*was, *old}) if old else ():
-        mine = old.get(name, [])
-        known, before_that = catalogue.classes.get(name), was.get(name)
-        experience = Experience()
-        if before_that is not None:
-            experience.join(before_that.experience)
-        for each in mine:
-            experience.add(lesson_in(each))
-        found[name] = Stood(
-            version=_GONE if known is None else known.version,
-            run=campaign.run,
-            until=0.0,
-            experience=experience,
-            balance=Balance()
-            if known is None
-            else explored(campaign, known, before_that, mine).balance(),
-        )
-    return Folding(row.id, found, was)
+        experience.add(lesson_in(each))
+    return Stood(
+        version=_GONE if known is None else known.version,
+        run=campaign.run,
+        until=0.0,
+        experience=experience,
+        balance=Balance() if known is None else explored(campaign, known, was, rows).balance(),
+    )
 
 
-def _of_class(read: Reading, name: str, known: KnownClass | None, before: float) -> Folding:
+def _of_class(
+    known: KnownClass | None, was: Stood | None, rows: Sequence[ExperimentRow], before: float
+) -> Stood:
     """Fold what all campaigns have taught of a class."""
-    with read() as session:
-        taught = balances.of_classes(session, [name], before=before)[name]
-    was = {} if taught.stood is None else {name: taught.stood}
-    if not taught.lessons:
-        return Folding(ALL, was, was)
+    taught = Taught(was, [each.lesson for each in rows if each.lesson is not None])
     balance = Balance() if known is None else explored_from(known, taught).balance()
     version = _GONE if known is None else known.version
-    return Folding(ALL, {name: Stood(version, 0, before, Experience(), balance)}, was)
+    return Stood(version, 0, before, Experience(), balance)
 
 
 def _drop(database: Database, before: float, now: float, who: str, told: Told | None) -> Pruned:

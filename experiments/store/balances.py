@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Select, and_, delete, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute, Session, load_only
+from sqlalchemy import ColumnElement, Select, and_, case, delete, func, or_, select
+from sqlalchemy.orm import Session, load_only
 
 from ldfi.experiments.domain.campaign.balance import Balance
 from ldfi.experiments.domain.campaign.experience import Experience
@@ -47,38 +47,78 @@ class Taught:
     lessons: Sequence[Mapping[str, Any]]
 
 
-def of_campaign(
-    session: Session, campaign_id: str, columns: Sequence[InstrumentedAttribute[Any]] = ()
-) -> tuple[dict[str, Stood], list[ExperimentRow]]:
+def of_campaign(session: Session, campaign_id: str) -> tuple[dict[str, Stood], list[ExperimentRow]]:
     """Read what each class stood at in a campaign, and the experiments since that taught something,
-    in their order; rejected ones did. ``columns``: of these nothing else; all of them if empty."""
-    stood = _stood(session, BalanceRow.campaign_id == campaign_id)
-    query = select(ExperimentRow).where(
-        ExperimentRow.campaign_id == campaign_id,
-        ExperimentRow.run >= max((each.run for each in stood.values()), default=0),
-        ExperimentRow.lesson.is_not(None),
-    )
-    if columns:
-        query = query.options(load_only(*columns))
+    in their order; rejected ones did."""
+    stood = in_campaign(session, campaign_id)
+    query = select(ExperimentRow).where(*_since_run(campaign_id, first_untold(stood)))
     rows = session.scalars(query.order_by(ExperimentRow.ended_at, ExperimentRow.id))
-    return {name: each for (_, name), each in stood.items()}, list(rows)
+    return stood, list(rows)
+
+
+def in_campaign(session: Session, campaign_id: str) -> dict[str, Stood]:
+    """Read what each class stands at in a campaign."""
+    found = _stood(session, BalanceRow.campaign_id == campaign_id)
+    return {name: each for (_, name), each in found.items()}
+
+
+def runs_since(session: Session, campaign_id: str, run: int, before: float) -> Mapping[int, bool]:
+    """List the runs of a campaign from this one on that taught something; of each whether all that
+    did had ended ``before`` then (Unix seconds)."""
+    row = ExperimentRow
+    ended = func.min(case((row.ended_at < before, 1), else_=0))
+    query = select(row.run, ended).where(*_since_run(campaign_id, run)).group_by(row.run)
+    return {each: bool(all_of_it) for each, all_of_it in session.execute(query)}
+
+
+def first_untold(stood: Mapping[str, Stood]) -> int:
+    """Say from which run of a campaign on its classes do not stand for what it taught."""
+    return max((each.run for each in stood.values()), default=0)
+
+
+def _since_run(campaign_id: str, run: int) -> list[ColumnElement[bool]]:
+    row = ExperimentRow
+    return [row.campaign_id == campaign_id, row.run >= run, row.lesson.is_not(None)]
+
+
+def of_class(
+    session: Session, name: str, until: float, before: float, runs: Mapping[str, range]
+) -> list[ExperimentRow]:
+    """Read of a class what had ended ``before`` then and taught something, in its order, rejected
+    ones included: what ended after ``until`` (both Unix seconds), and what these ``runs`` of
+    campaigns did. Of each row no more than the lesson, and what that belongs to."""
+    row = ExperimentRow
+    wanted = or_(
+        row.ended_at >= until,
+        *(
+            and_(row.campaign_id == each, row.run >= some.start, row.run < some.stop)
+            for each, some in runs.items()
+        ),
+    )
+    query = select(row).options(
+        load_only(row.campaign_id, row.run, row.state, row.ended_at, row.lesson)
+    )
+    query = query.where(
+        row.request_class == name, row.ended_at < before, row.lesson.is_not(None), wanted
+    )
+    return list(session.scalars(query.order_by(row.ended_at, row.id)))
 
 
 def of_classes(
-    session: Session, names: Collection[str], most: int | None = None, before: float = FAR
+    session: Session, names: Collection[str], most: int | None = None
 ) -> dict[str, Taught]:
     """Read what all experiments taught of each of these classes. ``most``: of the lessons since,
-    the newest, so many of each class; ``before``: of those that had ended then (Unix seconds)."""
+    the newest, so many of each class."""
     stood = of(session, ALL, names)
     lessons: dict[str, list[Mapping[str, Any]]] = {name: [] for name in names}
-    for name, lesson in session.execute(_since(names, stood, most, before)) if lessons else ():
+    for name, lesson in session.execute(_since(names, stood, most)) if lessons else ():
         if lesson is not None:
             lessons[name].append(lesson)
     return {name: Taught(stood.get(name), since[::-1]) for name, since in lessons.items()}
 
 
 def _since(
-    names: Collection[str], stood: Mapping[str, Stood], most: int | None, before: float
+    names: Collection[str], stood: Mapping[str, Stood], most: int | None
 ) -> Select[tuple[str, dict[str, Any] | None]]:
     """Ask for the lessons of classes since they stood somewhere, the newest first."""
     row, newest = ExperimentRow, (ExperimentRow.ended_at.desc(), ExperimentRow.id.desc())
@@ -89,7 +129,7 @@ def _since(
     )
     # joined to nothing, or SQLite goes over all that are decided instead of those of the classes
     decided = row.state.concat("") == "decided"
-    known = wanted, row.ended_at < before, decided, row.lesson.is_not(None)
+    known = wanted, row.ended_at < FAR, decided, row.lesson.is_not(None)
     query = select(row.request_class, row.lesson).where(*known).order_by(*newest)
     if most is None:
         return query

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store.anew import put_anew
+from ldfi.experiments.store.compressed import parse
 from ldfi.experiments.store.database import Change, Database
 from ldfi.experiments.store.retention import LOT, Pruned, Told
 from ldfi.experiments.store.schema import (
@@ -219,7 +220,7 @@ def _but_first_slots(
     opened = set()
     for leaf, document in _second_slots(session, class_version):
         if leaf not in chosen:
-            each = read(document)
+            each = parse(document)
             opened.add((tuple(each["hypothesis"]), round(each["level"]["opening"][0], 9)))
     if not opened:
         return list(chosen)
@@ -227,7 +228,7 @@ def _but_first_slots(
     query = select(RunRow.leaf, RunRow.document).where(
         RunRow.request_class == name, RunRow.version == version, RunRow.remains.is_(None)
     )
-    whole = {leaf: read(document) for leaf, document in session.execute(query) if leaf in chosen}
+    whole = {leaf: parse(document) for leaf, document in session.execute(query) if leaf in chosen}
     return [
         leaf
         for leaf in chosen

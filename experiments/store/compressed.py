@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import from_json
 from sqlalchemy import JSON, Dialect
@@ -19,12 +19,14 @@ from sqlalchemy.types import TypeDecorator
 _FAST = 1
 """Of zlib's levels: certificates of many classes are megabytes, and a tick waits for them."""
 
+_written: Final = json.JSONEncoder(separators=(",", ":")).encode
+
 
 def pack(document: Any) -> bytes | None:
     """Compress a document; None stays None."""
     if document is None:
         return None
-    return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), _FAST)
+    return zlib.compress(_written(document).encode(), _FAST)
 
 
 def unpack(held: bytes | str | None) -> Any:
