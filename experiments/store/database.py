@@ -22,7 +22,7 @@ from sqlalchemy.exc import DataError, DBAPIError, StatementError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from ldfi.experiments.store import leaders, turns
+from ldfi.experiments.store import leaders, revisions, turns
 from ldfi.experiments.store.compressed import parse
 from ldfi.experiments.store.schema import AuditRow, FlagRow
 from ldfi.experiments.telemetry.instruments import RECORDS_DROPPED
@@ -34,7 +34,6 @@ _log = logging.getLogger("ldfi")
 SERVICE = "ldfi"
 """Who the audit names for what the service does by itself."""
 
-MIGRATIONS = Path(__file__).parent / "migrations"
 _REASON = 500
 """Characters of why a record was dropped that are kept."""
 
@@ -203,32 +202,22 @@ def migrate(engine: Engine, turn: Callable[[], AbstractContextManager[None]] = n
     """Bring the tables up to date, in our ``turn``, however long that takes. Several processes may
     do this at once: they wait for the first. Where they are up to date nothing is locked."""
     from alembic import command
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
 
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    newest = ScriptDirectory.from_config(config).get_current_head()
+    newest = revisions.newest()
     with engine.connect() as connection:
-        if _revision(connection) == newest:
+        if revisions.of(connection) == newest:
             return
     with turn(), engine.execution_options(writing=True).begin() as connection:
         if connection.dialect.name == "postgresql":
             _take_time(connection)
+        config = revisions.alembic()
         config.attributes["connection"] = connection
-        before = _revision(connection)
+        before = revisions.of(connection)
         command.upgrade(config, "head")
     if before is None:
         _log.info("the database is new, made as of revision %s", newest)
     elif before != newest:
         _log.info("the database was brought from revision %s to %s", before, newest)
-
-
-def _revision(connection: Connection) -> str | None:
-    """Read which migrations its tables have seen; None where there are none."""
-    from alembic.runtime.migration import MigrationContext
-
-    return MigrationContext.configure(connection).get_current_revision()
 
 
 def _take_time(connection: Connection) -> None:

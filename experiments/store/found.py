@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
 from ldfi.experiments.errors import Invalid
-from ldfi.experiments.store.database import MIGRATIONS
+from ldfi.experiments.store import revisions
 
 _WRITES_NOTHING: Final = {"postgresql_readonly": True}
 
@@ -61,14 +61,7 @@ def _file(url: str) -> Path:
 
 def _check(connection: Connection) -> None:
     """Hold the revision of its tables against ours. Raises Invalid."""
-    from alembic.config import Config
-    from alembic.runtime.migration import MigrationContext
-    from alembic.script import ScriptDirectory
-
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    ours = ScriptDirectory.from_config(config).get_current_head()
-    found = MigrationContext.configure(connection).get_current_revision()
+    ours, found = revisions.newest(), revisions.of(connection)
     if found is None:
         raise Invalid("that is no database of ldfi: it has no revision")
     if found != ours:

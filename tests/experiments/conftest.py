@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,11 +65,21 @@ def postgresql_url(postgresql_server: postgresql.Server, postgresql_template: st
     postgresql_server.drop(name)
 
 
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with tables, to copy."""
+    file = tmp_path_factory.mktemp("template") / "ldfi.sqlite3"
+    Database(f"sqlite:///{file}").close()
+    return file
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database of the test's own, with nothing in it: once on SQLite, once on PostgreSQL."""
+    """A database of the test's own, with tables and nothing in them: once on SQLite, once on
+    PostgreSQL."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ldfi.sqlite3'}"
+        file = shutil.copy2(request.getfixturevalue("sqlite_template"), tmp_path / "ldfi.sqlite3")
+        return f"sqlite:///{file}"
     url: str = request.getfixturevalue("postgresql_url")
     return url
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, select, text
 
 from ldfi.experiments.store.anew import put_anew
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.schema import AuditRow
+from ldfi.experiments.store.schema import AuditRow, BalanceRow, MaintenanceRow
 
 ROWS = 2_000
 LONG = "because " * 200
@@ -50,6 +51,57 @@ def test_rows_that_are_put_anew_leave_no_page_almost_empty(file: Path) -> None:
         assert [(each.id, each.subject, each.why) for each in kept] == [
             (identity, f"{number}", "") for number, identity in enumerate(ids)
         ]
+    database.close()
+
+
+def test_what_else_a_row_holds_stays_as_it_is(database: Database) -> None:
+    windows = [
+        MaintenanceRow(
+            id=f"w{each}",
+            owner="ann",
+            reason="it's \x7f é 漢 \U0001f4a5",
+            down=["a", {"1": [None, True, 0.1]}, f"{each}"],
+            opened_at=1e9 / 3 + each,
+            until=2.0**53 + each,
+        )
+        for each in range(3)
+    ]
+    table = MaintenanceRow.__table__
+    with database.change(1.0) as change:
+        change.session.add_all(windows)
+        change.session.flush()
+        before = change.session.execute(select(table).order_by(MaintenanceRow.id)).mappings().all()
+    new: list[dict[str, Any]] = [{"down": [], "closed_at": 5.0}, {"down": ["1"], "closed_at": None}]
+    with database.change(2.0) as change:
+        put_anew(change.session, MaintenanceRow.id, {"w0": new[0], "w2": new[1], "w7": new[0]})
+    with database.read() as session:
+        after = session.execute(select(table).order_by(MaintenanceRow.id)).mappings().all()
+    assert [*map(dict, after)] == [{**before[0], **new[0]}, {**before[1]}, {**before[2], **new[1]}]
+
+
+def test_what_is_compressed_stays_so(file: Path) -> None:
+    database = Database(f"sqlite:///{file}")
+    columns = text("SELECT typeof(experience), experience, document FROM balance")
+    with database.change(1.0) as change:
+        stood = {"tried": {"a": 1}}
+        change.session.add(
+            BalanceRow(
+                campaign_id="c",
+                request_class="GET /",
+                version=1,
+                run=1,
+                until=0.0,
+                experience=stood,
+                document=stood,
+            )
+        )
+        change.session.flush()
+        before = change.session.execute(columns).one()
+    with database.change(2.0) as change:
+        put_anew(change.session, BalanceRow.campaign_id, {"c": {"document": {"b": 2}}})
+    with database.read() as session:
+        assert session.execute(columns).one()[:2] == before[:2]
+        assert session.scalars(select(BalanceRow)).one().document == {"b": 2}
     database.close()
 
 

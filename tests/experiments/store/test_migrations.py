@@ -16,8 +16,8 @@ from psycopg.rows import TupleRow
 from sqlalchemy import TextClause, select, text
 
 from deploy.stack import postgresql
-from ldfi.experiments.store import notifications
-from ldfi.experiments.store.database import MIGRATIONS, Database
+from ldfi.experiments.store import notifications, revisions
+from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import (
     BalanceRow,
     Base,
@@ -196,8 +196,7 @@ def _experiment(identity: str, faults: list[str]) -> tuple[TextClause, dict[str,
 
 def step(database: Database, go: Callable[[Config, str], None], revision: str) -> None:
     """Bring the database to another revision."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
+    config = revisions.alembic()
     with database.engine.execution_options(writing=True).begin() as connection:
         config.attributes["connection"] = connection
         go(config, revision)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 from alembic import command
-from alembic.config import Config
 from sqlalchemy import inspect, select
 
 from ldfi.experiments.domain.settings import Limits
 from ldfi.experiments.errors import Conflict, Invalid
-from ldfi.experiments.store import namespaces, switches, tokens
-from ldfi.experiments.store.database import MIGRATIONS, Database
+from ldfi.experiments.store import namespaces, revisions, switches, tokens
+from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.namespaces import check_name, put
 from ldfi.experiments.store.schema import AuditRow, Base, NamespaceRow, TokenRow
 
@@ -101,8 +100,7 @@ def test_a_database_from_before_keeps_everything_for_the_default_one(
     database: Database, database_url: str
 ) -> None:
     # Given a database of before, with a halt and a token
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
+    config = revisions.alembic()
     with database.engine.begin() as connection:
         config.attributes["connection"] = connection
         command.downgrade(config, "0018")

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from alembic import command
-from alembic.config import Config
 from alembic.script import ScriptDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,8 +18,14 @@ from sqlalchemy.exc import DBAPIError
 
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.evidence import knowledge_of
-from ldfi.experiments.store import experiments, notifications, positions, retention
-from ldfi.experiments.store.database import MIGRATIONS, Database
+from ldfi.experiments.store import (
+    experiments,
+    notifications,
+    positions,
+    retention,
+    revisions,
+)
+from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.evidence_file import Certified, evidence_file
 from ldfi.experiments.store.found import as_it_is
 from ldfi.experiments.store.positions import Position
@@ -285,10 +290,8 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 def of_the_version_before(file: Path) -> str:
     """Make a database as the version before made it; what is said of it."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    revisions = ScriptDirectory.from_config(config)
-    head = revisions.get_revision("head")
+    config = revisions.alembic()
+    head = ScriptDirectory.from_config(config).get_revision("head")
     assert head is not None
     engine = create_engine(f"sqlite:///{file}")
     with engine.begin() as connection:

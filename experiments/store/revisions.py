@@ -1,0 +1,39 @@
+"""Which migrations the tables of a database have seen, and which there are (Alembic)."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+@cache
+def newest() -> str | None:
+    """Name the migration that tables which are up to date have seen last. All of them are loaded
+    for it, so it is done once."""
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory.from_config(alembic()).get_current_head()
+
+
+def of(connection: Connection) -> str | None:
+    """Read which migration the tables have seen last; None where there are none."""
+    from alembic.runtime.migration import MigrationContext
+
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def alembic() -> Config:
+    """Say where the migrations are."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    return config
