@@ -12,7 +12,6 @@ SQLite, in a file; ``--database URL`` for an empty database of PostgreSQL. ``--d
 from __future__ import annotations
 
 import argparse
-import gc
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -31,6 +30,7 @@ from benchmarks.years_lived import lived
 from ldfi.experiments.control import folding
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.process.config import Config
+from ldfi.experiments.process.garbage import short_collections
 from ldfi.experiments.store import bygone, checkpoints
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.retention import Retention, prune
@@ -142,15 +142,14 @@ def filled(database: Database, days: int, a_day: int, sizes: Sequence[int]) -> t
     began = time.perf_counter()
     patterns = {points: lived(points) for points in sorted(set(sizes))}
     years = Years(database, [patterns[each] for each in sizes], a_day, time.time() - days * DAY)
-    gc.freeze()  # or each collection would go over the worlds, which no `ldfi prune` holds
     pruned = 0.0
-    while years.days < days:
-        years.day()
-        if years.days % PRUNED == 0 or days - DAILY <= years.days < days:
-            at = time.perf_counter()
-            prune_all(database, years.now)
-            pruned += time.perf_counter() - at
-    gc.unfreeze()
+    with short_collections():
+        while years.days < days:
+            years.day()
+            if years.days % PRUNED == 0 or days - DAILY <= years.days < days:
+                at = time.perf_counter()
+                prune_all(database, years.now)
+                pruned += time.perf_counter() - at
     took = time.perf_counter() - began
     return years, {"experiments": years.experiments, "filled in (s)": took, "pruned (s)": pruned}
 

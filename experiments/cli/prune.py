@@ -133,10 +133,11 @@ def _done(config: Config, bounds: _Bounds) -> list[Pruned]:
 
 def _pruned(database: Database, config: Config, bounds: _Bounds) -> list[Pruned]:
     from ldfi.experiments.control import folding
+    from ldfi.experiments.process.garbage import short_collections
     from ldfi.experiments.store import bygone, checkpoints, retention
 
     keep, now = _retention(config, database.namespace), bounds.now
-    with _progress() as told:
+    with _progress() as told, short_collections():
         # first, or details would be taken out of lessons that go at once
         folded = folding.fold(database, bounds.lessons, now, WHO, told)
         found = [

@@ -7,7 +7,8 @@ change is never read by us: it may be large, and parsing it would take longer th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import (
@@ -15,10 +16,9 @@ from sqlalchemy import (
     ColumnElement,
     MetaData,
     Table,
-    case,
+    bindparam,
     delete,
     insert,
-    literal,
     select,
     update,
 )
@@ -33,43 +33,39 @@ def put_anew(
     if not changed:
         return
     table, mine = key.class_.__table__, key.in_(changed)
-    values = {
-        name: _value(table.c[name], key, {each: new[name] for each, new in changed.items()})
-        for name in next(iter(changed.values()))
-    }
     if session.get_bind().dialect.name == "sqlite":
-        _moved(session, table, mine, values)
+        with _aside(session, table, mine) as aside:
+            _change(session, aside, aside.c[key.key], changed)
     else:
-        session.execute(update(table).where(mine).values(values))
+        _change(session, table, table.c[key.key], changed)
 
 
-def _value(
-    column: Column[Any], key: InstrumentedAttribute[Any], by_key: Mapping[Any, Any]
-) -> ColumnElement[Any]:
-    first, *others = by_key.values()
-    if all(each == first for each in others):
-        return literal(first, type_=column.type)
-    written = {each: literal(value, type_=column.type) for each, value in by_key.items()}
-    return case(written, value=key)
-
-
-def _moved(
-    session: Session,
-    table: Table,
-    mine: ColumnElement[bool],
-    values: Mapping[str, ColumnElement[Any]],
+def _change(
+    session: Session, table: Table, key: Column[Any], changed: Mapping[Any, Mapping[str, Any]]
 ) -> None:
-    """Delete rows and insert them again, by way of a table that is gone afterwards."""
+    """Change rows by their keys: at once where all become the same."""
+    first, *others = changed.values()
+    if all(each == first for each in others):
+        session.execute(update(table).where(key.in_(changed)).values(first))
+        return
+    new = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in first}
+    rows = [
+        {"its": each, **{f"new_{name}": value for name, value in values.items()}}
+        for each, values in changed.items()
+    ]
+    session.connection().execute(update(table).where(key == bindparam("its")).values(new), rows)
+
+
+@contextmanager
+def _aside(session: Session, table: Table, mine: ColumnElement[bool]) -> Iterator[Table]:
+    """Take rows out of a table meanwhile: into one that is gone afterwards."""
     names = [each.name for each in table.columns]
-    aside = Table(
-        "put_anew",
-        MetaData(),
-        *(Column(each.name, each.type) for each in table.columns),
-        prefixes=["TEMPORARY"],
-    )
+    columns = [Column(each.name, each.type, primary_key=each.primary_key) for each in table.columns]
+    aside = Table("put_anew", MetaData(), *columns, prefixes=["TEMPORARY"])
     aside.create(session.connection())
-    rows = select(*(values.get(name, table.c[name]) for name in names)).where(mine)
+    rows = select(*(table.c[name] for name in names)).where(mine)
     session.execute(insert(aside).from_select(names, rows))
     session.execute(delete(table).where(mine))
+    yield aside
     session.execute(insert(table).from_select(names, select(aside)))
     aside.drop(session.connection())

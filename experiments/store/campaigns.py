@@ -74,8 +74,9 @@ def load(session: Session, campaign_id: str) -> CampaignRow:
 
 
 def live(session: Session) -> list[CampaignRow]:
-    """List the campaigns that are not over."""
-    query = select(CampaignRow).where(CampaignRow.state.in_(LIVE))
+    """List the campaigns that are not over, without their certificates, which may be megabytes."""
+    query = select(CampaignRow).options(defer(CampaignRow.certificates))
+    query = query.where(CampaignRow.state.in_(LIVE))
     return list(session.scalars(query.order_by(CampaignRow.created_at)))
 
 
