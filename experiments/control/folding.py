@@ -106,22 +106,22 @@ def _foldings(read: Reading, before: float) -> Iterator[Folding]:
         live = [_going_on(session, row, before) for row in campaigns.live(session)]
         taught = ExperimentRow.lesson.is_not(None), ExperimentRow.ended_at < before
         names = session.scalars(select(ExperimentRow.request_class).where(*taught).distinct()).all()
-    told = [each for each in live if each.runs]
-    for name in sorted({*names, *(name for each in told for name in each.was)}):
+    going = [each for each in live if each.runs]
+    runs = {each.campaign.id: each.runs for each in going}
+    for name in sorted({*names, *(name for each in going for name in each.was)}):
         known = catalogue.classes.get(name)
         with read() as session:
             was = balances.of(session, ALL, [name])
             until = was[name].until if was else 0.0
-            runs = {each.campaign.id: each.runs for each in told}
-            rows = balances.of_class(session, name, until, before, runs)
+            rows = balances.rows_of_class(session, name, until, before, runs)
         decided = [each for each in rows if each.state == "decided" and _ended(each) >= until]
         if decided:
             yield Folding(ALL, {name: _of_class(known, was.get(name), decided, before)}, was)
-        for each in told:
-            mine = [row for row in rows if each.told(row)]
+        for each in going:
+            mine = [row for row in rows if each.ran(row)]
             if mine or name in each.was:
                 each.stood[name] = _of_campaign(each, known, each.was.get(name), mine)
-    for each in told:
+    for each in going:
         yield Folding(each.campaign.id, each.stood, each.was)
 
 
@@ -140,7 +140,8 @@ class _GoingOn:
     was: Mapping[str, Stood]
     stood: dict[str, Stood] = field(default_factory=dict)
 
-    def told(self, row: ExperimentRow) -> bool:
+    def ran(self, row: ExperimentRow) -> bool:
+        """Tell whether an experiment is of these runs."""
         return row.campaign_id == self.campaign.id and row.run in self.runs
 
 

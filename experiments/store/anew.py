@@ -53,7 +53,7 @@ def _change(
         {"its": each, **{f"new_{name}": value for name, value in values.items()}}
         for each, values in changed.items()
     ]
-    session.connection().execute(update(table).where(key == bindparam("its")).values(new), rows)
+    session.execute(update(table).where(key == bindparam("its")).values(new), rows)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def _since_run(campaign_id: str, run: int) -> list[ColumnElement[bool]]:
     return [row.campaign_id == campaign_id, row.run >= run, row.lesson.is_not(None)]
 
 
-def of_class(
+def rows_of_class(
     session: Session, name: str, until: float, before: float, runs: Mapping[str, range]
 ) -> list[ExperimentRow]:
     """Read of a class what had ended ``before`` then and taught something, in its order, rejected
