@@ -33,7 +33,7 @@ from ldfi.experiments.process.config import Config
 from ldfi.experiments.process.garbage import short_collections
 from ldfi.experiments.store import bygone, checkpoints
 from ldfi.experiments.store.database import Database
-from ldfi.experiments.store.retention import Retention, prune
+from ldfi.experiments.store.retention import Retention, planned, prune
 
 A_DAY: Final = 500
 CLASSES: Final = (8, 24, 8, 24, 60) * 6
@@ -53,9 +53,11 @@ def prune_all(database: Database, now: float) -> dict[str, float]:
 
     keep = Retention(audit=days("keep_audit_days"), details=days("keep_details_days"))
     times = [time.perf_counter()]
+    with database.read() as session:
+        plan = planned(session, keep, now)
     folding.fold(database, now - days("keep_lessons_days"), now, "ldfi prune")
     times.append(time.perf_counter())
-    prune(database, keep, now, "ldfi prune")
+    prune(database, keep, now, "ldfi prune", plan=plan)
     times.append(time.perf_counter())
     checkpoints.prune(database, now - days("keep_runs_days"), now, "ldfi prune")
     times.append(time.perf_counter())

@@ -138,10 +138,12 @@ def _pruned(database: Database, config: Config, bounds: _Bounds) -> list[Pruned]
 
     keep, now = _retention(config, database.namespace), bounds.now
     with _progress() as told, short_collections():
+        with database.read() as session:
+            plan = retention.planned(session, keep, now)
         # first, or details would be taken out of lessons that go at once
         folded = folding.fold(database, bounds.lessons, now, WHO, told)
         found = [
-            *retention.prune(database, keep, now, WHO, told),
+            *retention.prune(database, keep, now, WHO, told, plan),
             folded,
             checkpoints.prune(database, bounds.runs, now, WHO, told),
             bygone.prune(database, bounds.experiments, now, WHO, told),

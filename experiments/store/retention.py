@@ -77,26 +77,42 @@ Told = Callable[[Pruned, int], None]
 """Told how many rows of a sort are gone so far."""
 
 
-def due(session: Session, keep: Retention, now: float) -> list[Pruned]:
-    """Count what is old enough to go. Nothing is changed."""
-    found = []
+Plan = Sequence[tuple[_Sort, Pruned]]
+"""Of each sort what is to go."""
+
+
+def planned(session: Session, keep: Retention, now: float) -> Plan:
+    """Choose and count what is old enough to go. Nothing is changed."""
+    plan = []
     for sort in _sorts(session, keep, now):
         rows = session.scalar(select(func.count(sort.key)).where(*sort.due)) or 0
-        found.append(Pruned(sort.what, rows, sort.before))
-    return found
+        plan.append((sort, Pruned(sort.what, rows, sort.before)))
+    return plan
+
+
+def due(session: Session, keep: Retention, now: float) -> list[Pruned]:
+    """Count what is old enough to go. Nothing is changed."""
+    return [found for _, found in planned(session, keep, now)]
 
 
 def prune(
-    database: Database, keep: Retention, now: float, who: str, told: Told | None = None
+    database: Database,
+    keep: Retention,
+    now: float,
+    who: str,
+    told: Told | None = None,
+    plan: Plan | None = None,
 ) -> list[Pruned]:
     """Drop what is old enough; the audit says of each sort that it went. Asked again after a crash
-    it goes on. Raises what the database raises."""
-    with database.read() as session:
-        counted, sorts = due(session, keep, now), _sorts(session, keep, now)
-    return [
-        _drop_all(database, sort, each, now, who, told)
-        for sort, each in zip(sorts, counted, strict=True)
-    ]
+    it goes on. Raises what the database raises.
+
+    ``plan``: made before something else went, or the last entry of the audit, which stays, would
+    be what was written of that.
+    """
+    if plan is None:
+        with database.read() as session:
+            plan = planned(session, keep, now)
+    return [_drop_all(database, sort, found, now, who, told) for sort, found in plan]
 
 
 def _drop_all(

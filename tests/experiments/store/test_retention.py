@@ -278,6 +278,22 @@ def test_the_command_counts_first_and_then_does_it(database_url: str) -> None:
     database.close()
 
 
+def test_the_command_does_what_it_counted_where_lessons_go_as_well(database_url: str) -> None:
+    database = Database(database_url)
+    world = World(database)
+    world.finish(world.start(QUICK))
+    world.engine.scheduler.shut_down("restart", world.now)
+    database.close()
+
+    def told(*options: str) -> dict[str, int]:
+        said = ldfi("prune", "--json", *options, LDFI_DATABASE_URL=database_url)
+        return {each["what"]: each["rows"] for each in json.loads(said.stdout)["pruned"]}
+
+    counted = told("--dry-run")
+    assert counted["lessons"]
+    assert told() == counted
+
+
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     """Whoever mistypes its path in a cron job would hear of nothing for ever."""
     for options in (["--dry-run"], []):
