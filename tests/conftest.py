@@ -1,15 +1,23 @@
-"""For all tests: hypothesis sets no deadline, since how fast a machine is proves nothing; and no
-room is imported by the name it once had, which fails the session.
+"""For all tests: tiers by what a test needs, and how Hypothesis draws.
 
-Runs are alike: the same examples are drawn each time, so that a failure is of the change that
-brought it. ``--hypothesis-profile=search`` draws anew.
+A test without a mark is pure, on SQLite, in this process: `make test` runs these, and none of
+them may be skipped. One mark says that a test needs more (``TIERS``). A file whose ``pytestmark``
+puts it into another tier than the one asked for is not even imported.
+
+Hypothesis sets no deadline, since how fast a machine is proves nothing. Runs are alike: the same
+examples are drawn each time, so that a failure is of the change that brought it.
+``--hypothesis-profile=search`` draws anew, and more of them. No room is imported by the name it
+once had, which fails the session.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from typing import Any
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,19 +28,28 @@ settings.register_profile("search", deadline=None, suppress_health_check=[Health
 settings.register_profile("ldfi", settings.get_profile("search"), derandomize=True)
 settings.load_profile("ldfi")
 
-LONG = "long"
-"""The mark of tests that take more than half a minute."""
-
+TIERS: Final = {
+    "servers": "needs a server or a browser: PostgreSQL, Kafka, Redis, Envoy, Prometheus, Chromium",
+    "languages": "needs Go, Node, Java or Rust",
+    "long": "takes long: kills, stories told from end to end, simulations of hundreds of runs",
+}
+"""Marks. Of several the last one counts: it names the tier that runs the test."""
 
 WATCH = Watch()
 REPORTED: list[str] = []
 """What the workers of pytest-xdist found."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let one tier be chosen; all of them run where none is."""
+    parser.addoption("--tier", choices=["test", *TIERS], help="run this tier of the tests only")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Name our marks, and watch the names of imports from now on."""
     sys.meta_path.insert(0, WATCH)
-    config.addinivalue_line("markers", f"{LONG}: takes more than half a minute; begins first")
+    for mark, meaning in TIERS.items():
+        config.addinivalue_line("markers", f"{mark}: {meaning}")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -41,10 +58,57 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest: where several run side by side, none ends alone."""
-    first = {item.path for item in items if item.get_closest_marker(LONG)}
-    items.sort(key=lambda item: item.path not in first)
+def tier(marks: set[str]) -> str:
+    """Return the tier of a test that has these marks."""
+    return next((each for each in reversed(TIERS) if each in marks), "test")
+
+
+def tier_of_file(source: str) -> str:
+    """Return the tier that a module's ``pytestmark`` puts all of its tests into."""
+    found = re.search(r"^pytestmark = (\[.*?^\]|.*?$)", source, re.MULTILINE | re.DOTALL)
+    return tier(set(re.findall(r"pytest\.mark\.(\w+)", found[1])) if found else set())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of another tier, unread: what they import is heavy."""
+    asked = config.getoption("--tier")
+    if asked is None or not collection_path.match("test_*.py"):
+        return None
+    whole = tier_of_file(collection_path.read_text(encoding="utf-8"))
+    return True if _ORDER[whole] > _ORDER[asked] else None
+
+
+_ORDER: Final = {name: place for place, name in enumerate(["test", *TIERS])}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tier that was asked for; begin with the files that take longest."""
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long)
+    asked = config.getoption("--tier")
+    if asked is None:
+        return
+    others = [item for item in items if tier({m.name for m in item.iter_markers()}) != asked]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in set(others)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail what is skipped in the tier that needs nothing: there, skipped is not looked at."""
+    report = yield
+    if (
+        report.skipped
+        and not hasattr(report, "wasxfail")
+        and item.config.getoption("--tier") == "test"
+    ):
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{item.nodeid} was skipped, and `make test` skips nothing: mark what it needs"
+        )
+    return report
 
 
 @pytest.hookimpl(trylast=True)

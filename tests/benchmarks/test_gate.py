@@ -14,6 +14,8 @@ from ldfi.experiments.domain.gates.gate import Gate, gate
 from ldfi.lineage.span import Span
 from ldfi.testing.world import World
 
+pytestmark = pytest.mark.long
+
 
 class Blind(Town):
     """One whose gate does not look: it knows what is survived, and nothing of now."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.servers
+
 ROOT = Path(__file__).parents[2]
 AUDIT = ROOT / ".ci" / "audit.py"
 CLEAN = {"name": "good", "version": "1", "vulns": []}

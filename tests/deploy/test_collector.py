@@ -15,6 +15,8 @@ from tests.deploy.collectors import running, send, traces
 from tests.deploy.programs import collector
 from tests.deploy.sink import Sink, listening, until
 
+pytestmark = pytest.mark.servers
+
 ONLY_LDFI = "yaml:service::pipelines::traces::exporters: [otlp_http/ldfi]"
 TOKEN = "ingest-0123456789abcdef"
 

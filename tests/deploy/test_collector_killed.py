@@ -27,6 +27,8 @@ from tests.deploy.collectors import send, traces
 from tests.deploy.programs import collector, skip
 from tests.deploy.sink import Sink, listening, until
 
+pytestmark = pytest.mark.servers
+
 ONLY_LDFI = "yaml:service::pipelines::traces::exporters: [otlp_http/ldfi]"
 KEPT = re.compile(r"^otelcol_processor_tail_sampling_global_count_traces_sampled\S*\{(.*)\} (\S+)$")
 SENT = traces(9, 200)

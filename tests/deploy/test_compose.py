@@ -17,6 +17,8 @@ from ldfi.experiments.process.config import Config, variable
 from ldfi.experiments.process.tokens import Tokens
 from ldfi.fit.keys import Keys
 
+pytestmark = pytest.mark.servers
+
 ROOT = Path(__file__).parents[2]
 SECRET = re.compile(r"PASSWORD|TOKEN|SECRET|KEY|DATABASE_URL")
 OURS = ("ldfi", "scheduler", "ingest")

@@ -17,6 +17,8 @@ from deploy.containers.trial import PORTS
 from deploy.stack.missing import Missing
 from tests.deploy.programs import collector
 
+pytestmark = pytest.mark.servers
+
 
 def test_every_image_but_grafanas_has_a_stand_in_of_its_name() -> None:
     collector()

@@ -18,6 +18,8 @@ from deploy.stack.collector import installed
 from ldfi.experiments.process.config import Config, is_secret, variable
 from tests.deploy.programs import DEPLOY, collector, helm
 
+pytestmark = pytest.mark.servers
+
 CHART = DEPLOY / "helm" / "ldfi"
 ROOT = DEPLOY.parent
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())

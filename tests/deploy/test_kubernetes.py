@@ -11,6 +11,8 @@ import yaml
 from ldfi.experiments.process.config import Config, is_secret, variable
 from tests.deploy.programs import DEPLOY
 
+pytestmark = pytest.mark.servers
+
 FOLDER = DEPLOY / "kubernetes"
 KUSTOMIZATION = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
 FILES: list[str] = KUSTOMIZATION["resources"]

@@ -9,6 +9,8 @@ import pytest
 from deploy.stack.missing import Missing
 from deploy.stack.postgresql import CHOSEN, installed
 
+pytestmark = pytest.mark.servers
+
 
 def test_the_server_that_is_chosen_comes_before_all_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,10 +6,13 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
 
 from ldfi.experiments.api.metrics import METRICS
 from tests.deploy.programs import DEPLOY, promtool
+
+pytestmark = pytest.mark.servers
 
 FOLDER = DEPLOY / "prometheus"
 

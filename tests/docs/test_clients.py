@@ -13,8 +13,9 @@ import pytest
 
 from ldfi.testing.serving import served
 from tests.docs.test_site import DOCS, blocks
-from tests.experiments.api.test_openapi import live_through
-from tests.experiments.applications import GIVEN, service
+from tests.experiments.applications import GIVEN, live_through, service
+
+pytestmark = pytest.mark.languages
 
 PAGE = DOCS / "howto" / "clients.md"
 FETCH, PYTHON, TYPESCRIPT = blocks(PAGE, "sh")

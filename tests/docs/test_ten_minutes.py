@@ -27,6 +27,8 @@ import pytest
 from ldfi.experiments.cli.development import told
 from tests.docs.test_site import DOCS, ROOT, blocks
 
+pytestmark = pytest.mark.long
+
 PAGE = DOCS / "ten-minutes.md"
 BOOKSHOP = ROOT / "examples" / "bookshop" / "services"
 POLYGLOT = ROOT / "examples" / "polyglot"

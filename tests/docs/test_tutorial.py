@@ -22,8 +22,9 @@ from ldfi.testing.live import live_service
 from ldfi.testing.programs import Call, Step
 from tests.docs.test_site import DOCS, ROOT, blocks
 from tests.docs.test_ten_minutes import SERVICE, Shell, answers, taken, until
-from tests.experiments.api.test_openapi import live_through
-from tests.experiments.applications import GIVEN
+from tests.experiments.applications import GIVEN, live_through
+
+pytestmark = pytest.mark.long
 
 PAGE = DOCS / "tutorial.md"
 DEMO, LOOK, ANALYZE, SERVE, EXPORT, REPORT, TRY, CAMPAIGN, CERTIFICATE, WEEKLY = blocks(PAGE, "sh")

@@ -35,6 +35,7 @@ MOST_RUNS = 60
 
 pytestmark = [
     pytest.mark.long,
+    pytest.mark.long,
     pytest.mark.timeout(600),
     pytest.mark.skipif(
         shutil.which("node") is None and not os.environ.get("CI"), reason="there is no Node"

@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ASKED = os.environ.get("LDFI_PETSTORE", "")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "petstore"
 

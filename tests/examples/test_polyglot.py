@@ -41,6 +41,7 @@ POLYGLOT = loaded(EXAMPLE / "polyglot.py")
 
 pytestmark = [
     pytest.mark.long,
+    pytest.mark.long,
     pytest.mark.timeout(300),
     pytest.mark.skipif(
         bool(POLYGLOT.missing()) and not os.environ.get("CI"), reason=POLYGLOT.missing()

@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks.plugin import EXAMPLE, SHARE, explored, found
 
+pytestmark = pytest.mark.long
+
 PLANTED = {
     "test_a_product_can_be_bought_from_its_page": [
         {"GET:inventory/stock/*"},  # nothing stands in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,10 +13,14 @@ from fastapi import APIRouter, FastAPI
 from ldfi.experiments.api import problems
 from ldfi.experiments.api.app import create_app
 from ldfi.experiments.api.rate_limit import RateLimiter
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.process.service import Service
 from ldfi.experiments.process.tokens import ROLES, Tokens
 from ldfi.experiments.store.database import Database
 from ldfi.testing.serving import served
+from ldfi.testing.world import World
 
 GIVEN = {role: f"{role}-0123456789abcdef" for role in ROLES}
 
@@ -38,6 +43,23 @@ def service(url: str, **settings: Any) -> FastAPI:
     """The whole service over the database at ``url``, with a token for each role."""
     tokens = Tokens(",".join(f"{role}:{token}" for role, token in GIVEN.items()))
     return create_app(Service(tokens=tokens, database=url, **settings))
+
+
+def live_through(url: str) -> None:
+    """Give a database a past: classes, a campaign with its experiments and findings, and one that
+    goes on."""
+    db = Database(url)
+    world = World(db, engine=Engine(db, now=time.time()))
+    world.now = time.time() - 300
+    scheduler = world.engine.scheduler
+    asked = Settings(
+        kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0, apart=0.0
+    )
+    scheduler.commands.start(Definition(asked, name="past"), "kim", world.now)
+    world.steps(60)
+    scheduler.commands.start(Definition(asked, name="present"), "kim", world.now)
+    scheduler.shut_down("the test begins", world.now)
+    db.close()
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database of the test's own, with tables and nothing in them: once on SQLite, once on
     PostgreSQL."""

@@ -29,6 +29,8 @@ from tests.fit import java
 from tests.fit.applications import echo_app
 from tests.fit.golang import built
 
+pytestmark = pytest.mark.languages
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 JS = (ROOT / "ldfi" / "fit" / "js" / "index.js").as_uri()

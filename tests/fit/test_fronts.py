@@ -38,6 +38,8 @@ from tests.fit.edges import eventually
 from tests.fit.golang import built
 from tests.fit.test_js import HERE, JS, node
 
+pytestmark = pytest.mark.languages
+
 __all__ = ["node"]
 
 FAULT = Fault("api>http:GET:ratings/titles/*", "status:503", first=2)

@@ -25,6 +25,8 @@ from ldfi.testing.control_plane import ControlPlane
 from tests.fit import java
 from tests.fit.test_conformance import listening
 
+pytestmark = pytest.mark.languages
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -25,6 +25,8 @@ from ldfi.testing.serving import served
 from tests.fit.applications import echo_app
 from tests.fit.edges import ANY, Held, a_rule
 
+pytestmark = pytest.mark.languages
+
 ROOT = Path(__file__).parents[2]
 JS = ROOT / "ldfi" / "fit" / "js"
 HERE = Path(__file__).parent / "js"

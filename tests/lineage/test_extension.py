@@ -28,6 +28,8 @@ from ldfi.lineage.readers.otlp import decode_in_python, decode_protobuf
 from tests.lineage import native
 from tests.lineage.otlp_bodies import NAMES, damaged, paths, requests, urls, wires
 
+pytestmark = pytest.mark.languages
+
 native.required()
 
 BODIES = int(os.environ.get("LDFI_BODIES", "400"))

@@ -16,6 +16,8 @@ from tests.lineage.otlp_bodies import damaged
 from tests.lineage.otlp_documents import odd, usual, written
 from tests.lineage.test_extension import outcome, told
 
+pytestmark = pytest.mark.languages
+
 native.required()
 
 BODIES = int(os.environ.get("LDFI_BODIES", "300"))

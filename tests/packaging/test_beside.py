@@ -10,6 +10,8 @@ import pytest
 
 from tests.packaging.environments import Environment
 
+pytestmark = pytest.mark.long
+
 OLD_NAMES = ("fit", "lineage", "solver", "experiments", "dashboards", "demo")
 """What our packages were called at the top level once, as other people's are."""
 TEST = f"""

@@ -12,6 +12,8 @@ from zipfile import ZipFile
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 ROOMS = sorted(path.parent.name for path in (ROOT / "ldfi").glob("*/__init__.py"))
 LEFT_OUT = (

@@ -12,6 +12,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 LOCKS = {
     "ci.lock": ("dev", "audit"),

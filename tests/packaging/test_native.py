@@ -6,6 +6,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "ldfi" / "lineage" / "native"
 

@@ -13,6 +13,8 @@ from packaging.utils import canonicalize_name
 from ldfi.experiments.pytest_plugin.plugin import NEEDED
 from tests.packaging.environments import Environment
 
+pytestmark = pytest.mark.long
+
 QUIET = "def test_nothing_of_ldfi():\n    assert True\n"
 MARKED = """
 import pytest

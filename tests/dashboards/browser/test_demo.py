@@ -20,7 +20,7 @@ from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.cli.processes import Processes
 from tests.dashboards.browser.chromium import watching
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.servers, pytest.mark.long]
 
 RATES = "boot=1,play=16,search=1"
 """Requests a second: mostly of the class that is explored."""

@@ -18,6 +18,8 @@ from tests.dashboards.browser.conftest import Site
 from tests.dashboards.seeded import alive
 from tests.experiments.applications import GIVEN, bearer
 
+pytestmark = pytest.mark.servers
+
 BOOT = f"/classes/{quote('GET /boot', safe='')}"
 ARMED_SECONDS = 60.0
 WATCHED_MS = 60_000

@@ -14,7 +14,7 @@ from tests.dashboards.browser.chromium import PHONE, Watched, watching
 from tests.dashboards.seeded import alive, seed
 from tests.experiments.applications import GIVEN, bearer
 
-pytestmark = pytest.mark.timeout(400)  # browsers are slow on a busy machine
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 HOLD_MS, TOO_SOON_MS = 1_000, 600
 HALTED = "Everything is halted: operator held the button on /classes."
 

@@ -26,7 +26,10 @@ from tests.experiments.applications import GIVEN, bearer
 
 NAME, REASON, WHY, DOWN, NOTE = LINE[0], LINE[1], LINE[3], LINE[9], LINE[11]
 PROGRAMS = {PATHS[0]: PROGRAM, PATHS[1]: SMALL}
-pytestmark = pytest.mark.timeout(400)  # many pages, and browsers are slow on a busy machine
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.timeout(400),
+]  # many pages, and browsers are slow on a busy machine
 ERRORS = {400, 403, 404, 409, 422}
 
 

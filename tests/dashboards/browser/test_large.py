@@ -13,7 +13,7 @@ from tests.dashboards.browser.chromium import Watched, watching
 from tests.dashboards.seeded import alive
 from tests.experiments.applications import GIVEN
 
-pytestmark = pytest.mark.timeout(400)  # browsers are slow on a busy machine
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 DRAWN = "[data-lineage].drawn"
 WITHIN_MS = 8_000
 """Quiet machines need less than a quarter of it: ``benchmarks/pages.py`` holds the target."""

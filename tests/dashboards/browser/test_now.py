@@ -16,7 +16,7 @@ from tests.dashboards.browser.test_details import armed
 from tests.dashboards.seeded import alive, crowd, seed
 from tests.experiments.applications import GIVEN
 
-pytestmark = pytest.mark.timeout(400)  # browsers are slow on a busy machine
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 DESK = (1440, 900)
 EXPERIMENTS = 10_000
 PAINT_MS = 1_000

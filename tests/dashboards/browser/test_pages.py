@@ -18,7 +18,7 @@ from tests.dashboards.browser.conftest import Site
 from tests.dashboards.browser.pages import FILES, NO_PAGES, OPEN, PAGES
 from tests.experiments.applications import GIVEN
 
-pytestmark = pytest.mark.timeout(400)  # browsers are slow on a busy machine
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 EVERY = {**OPEN, **PAGES}
 
 

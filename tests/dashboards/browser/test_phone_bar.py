@@ -15,7 +15,7 @@ from tests.dashboards.browser.conftest import Site
 from tests.dashboards.browser.pages import OPEN, PAGES
 from tests.experiments.applications import GIVEN
 
-pytestmark = pytest.mark.timeout(400)  # browsers are slow on a busy machine
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 PLACES: Final = ["Now", "Weaknesses", "Map", "Work", "Proof"]
 FINGER: Final = 44
 """Pixels that a finger needs (WCAG 2.5.5)."""

@@ -14,7 +14,7 @@ from tests.dashboards.browser.chromium import PHONE, Watched, watching
 from tests.dashboards.browser.conftest import Site
 from tests.experiments.applications import GIVEN
 
-pytestmark = pytest.mark.timeout(400)  # browsers are slow on a busy machine
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 DAY = 86_400.0
 CLOSE = 300.0
 """Seconds that a pixel may be: a phone shows a day on some 350 of them."""

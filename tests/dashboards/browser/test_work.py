@@ -20,7 +20,7 @@ from tests.dashboards.browser.test_now import (
 )
 from tests.experiments.applications import GIVEN
 
-pytestmark = pytest.mark.timeout(400)  # browsers are slow on a busy machine
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 
 
 @pytest.fixture(scope="module")

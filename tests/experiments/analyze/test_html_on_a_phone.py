@@ -16,7 +16,7 @@ from tests.dashboards.browser import axe
 from tests.dashboards.browser.chromium import PHONE, WIDE, Scheme, chromium, watching
 from tests.experiments.analyze.spans import analysed, asked, entered
 
-pytestmark = pytest.mark.timeout(400)  # browsers are slow on a busy machine
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(400)]  # browsers are slow on a busy machine
 ROOT: Final = Path(__file__).parents[3]
 PAPERS: Final = {
     "sample": ROOT / "examples" / "traces",

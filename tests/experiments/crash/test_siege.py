@@ -18,6 +18,7 @@ from tests.experiments.crash.siege import Siege
 
 pytestmark = [
     pytest.mark.long,
+    pytest.mark.long,
     pytest.mark.skipif(not os.environ.get("SIEGE"), reason="only with SIEGE=1"),
 ]
 

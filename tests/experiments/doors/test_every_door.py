@@ -2,8 +2,8 @@
 
 What is right for a door is changed, cut and put together anew, and sent: to the real service as a
 process, through the edge, through the workers behind Kafka. The API's own operations, as its
-document has them, are fuzzed in ``tests/experiments/api/test_openapi.py``, files of YAML by drawn
-shapes in ``tests/experiments/scenarios/test_document.py``.
+document has them, are fuzzed in ``tests/experiments/api/test_openapi_requests.py``, files of YAML
+by drawn shapes in ``tests/experiments/scenarios/test_document.py``.
 
 In CI a second or two for each door, alike each time. ``FUZZ_DOORS=100`` makes it a hundred seconds,
 others each time.
@@ -56,9 +56,10 @@ from tests.experiments.streams.traffic import request
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="memory is read from /proc"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc"),
+]
 
 SECONDS: Final = float(os.environ.get("FUZZ_DOORS", "0"))
 SHORT: Final = 1.5

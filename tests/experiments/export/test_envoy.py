@@ -25,6 +25,8 @@ from ldfi.fit.keys import Keys
 from tests.experiments.export.proxy import Proxy, envoy
 from tests.fit.golang import built
 
+pytestmark = pytest.mark.servers
+
 KEYS = Keys.parse("k1:0123456789abcdef")
 PARENT = "b7ad6b7169203331"
 REFUSED = (

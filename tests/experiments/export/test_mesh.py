@@ -15,6 +15,8 @@ from ldfi.experiments.export.mesh import proxy_faults
 from ldfi.fit.faults import Fault
 from ldfi.fit.points import MAX_NAME_LENGTH
 
+pytestmark = pytest.mark.servers
+
 
 def ldfi(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

@@ -12,7 +12,7 @@ from tests.experiments.pytest_plugin.test_plugin import Session
 AWAY = Path(__file__).parent / "away"
 ROOT = Path(__file__).parents[3]
 
-pytestmark = pytest.mark.timeout(600)  # seven interpreters
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]  # seven interpreters
 
 
 @pytest.fixture(scope="module")

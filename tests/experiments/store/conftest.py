@@ -42,7 +42,7 @@ def lives(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return on
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
 def again(request: pytest.FixtureRequest, lives: On) -> Iterator[Again]:
     """Ask for a life: once on SQLite, once on PostgreSQL."""
     with lives(request.param).begun() as asked:

@@ -20,6 +20,8 @@ from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.testing.world import QUICK, World
 from tests.experiments.store.test_checkpoints import KEY, checked, file_of
 
+pytestmark = pytest.mark.servers
+
 
 def command(*words: str) -> None:
     if shutil.which(words[0]) is None:

@@ -26,7 +26,9 @@ def broker() -> Iterator[kafka.Broker]:
         pytest.skip(str(error))
 
 
-@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.timeout(400))])
+@pytest.fixture(
+    params=["memory", pytest.param("kafka", marks=[pytest.mark.servers, pytest.mark.timeout(400)])]
+)
 def stream(request: pytest.FixtureRequest) -> Stream:
     """A stream, once in memory and once on Kafka."""
     if request.param == "memory":

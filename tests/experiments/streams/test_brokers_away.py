@@ -14,6 +14,8 @@ from ldfi.experiments.errors import StreamError
 from ldfi.experiments.streams import kafka
 from ldfi.experiments.streams.stream import Topics
 
+pytestmark = pytest.mark.servers
+
 
 @pytest.mark.timeout(400)
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # of those given up

@@ -22,6 +22,8 @@ from ldfi.experiments.streams.worker import Worker
 from ldfi.lineage.classes import entry_features
 from tests.experiments.streams.traffic import Piece, request
 
+pytestmark = pytest.mark.servers
+
 TOPICS = Topics("test")
 PATIENCE = Patience(quiet=2.0, max_age=20.0, other_half=10.0)
 TICK = 0.5

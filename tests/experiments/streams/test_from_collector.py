@@ -17,6 +17,8 @@ from ldfi.experiments.streams.stream import Topics
 from ldfi.lineage.readers.otlp import decode_protobuf
 from tests.deploy.collectors import running, send, traces
 
+pytestmark = pytest.mark.servers
+
 PARTITIONS = 5
 
 

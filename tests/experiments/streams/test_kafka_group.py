@@ -23,6 +23,8 @@ from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.stream import Message, Topics
 from ldfi.experiments.streams.worker import GROUP
 
+pytestmark = pytest.mark.servers
+
 
 class Nothing:
     def forget(self) -> None:

@@ -23,6 +23,8 @@ from ldfi.fit.rules import Rule
 from ldfi.testing.world import World
 from tests.experiments.crash import faked
 
+pytestmark = pytest.mark.servers
+
 
 class Machine:
     """A machine with a clock that somebody sets."""

@@ -24,6 +24,8 @@ from ldfi.experiments.errors import InvalidGuardrail, PrometheusError
 from ldfi.experiments.telemetry.prometheus import Prometheus, check_guardrail
 from ldfi.testing.serving import served
 
+pytestmark = pytest.mark.servers
+
 TOKEN = "s3cret"
 
 

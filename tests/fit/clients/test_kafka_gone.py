@@ -25,7 +25,10 @@ from tests.fit.clients.contract import Requests
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES
 
 # The libraries leave sockets to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 PATIENCE_MS: Final = 500
 LONGER_MS: Final = 2 * PATIENCE_MS

@@ -19,6 +19,8 @@ from deploy.stack.missing import Missing
 from tests.fit.clients.contract import Requests
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES
 
+pytestmark = pytest.mark.servers
+
 CLIENT: Final = "SQLAlchemy, psycopg"
 
 

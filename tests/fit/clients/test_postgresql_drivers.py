@@ -24,6 +24,8 @@ from ldfi.fit.clients import psycopg as our_psycopg
 from tests.fit.clients.contract import Requests, holds, seen_async, unharmed
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME
 
+pytestmark = pytest.mark.servers
+
 UPDATE: Final = "update marks set n = n + 1 where id = 1"
 PATIENCE: Final = 0.4
 

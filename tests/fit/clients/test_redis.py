@@ -16,6 +16,8 @@ from redis.retry import Retry
 from ldfi.fit.clients import redis as ours
 from tests.fit.clients.contract import Requests, holds, seen, seen_async, unharmed
 
+pytestmark = pytest.mark.servers
+
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:

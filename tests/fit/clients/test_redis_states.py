@@ -26,6 +26,8 @@ from tests.fit.clients.contract import Requests
 from tests.fit.clients.dying import nobody
 from tests.fit.clients.test_kinds import alike
 
+pytestmark = pytest.mark.servers
+
 CLIENTS: Final = ("redis-py", "redis-py, asyncio")
 Server = subprocess.Popen[bytes]
 
