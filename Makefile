@@ -15,12 +15,16 @@ INSTALLED := pyproject.toml
 INSTALL = $(PIP) -e '.[$(EXTRAS)]'
 endif
 
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+# Hundreds of processes begin in tests: what they import is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 # `make check UNAUDITED=allow` passes where no advisories can be reached, and says so.
 AUDIT = $(BIN)/python .ci/audit.py $(if $(filter allow,$(UNAUDITED)),--allow-unreachable)
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' --quiet
 
-.PHONY: demo analyze stack containers test soak soak-properties soak-streams soak-stack soak-siege check go node java java-bench native polyglot petstore grafana screenshots \
+.PHONY: demo analyze stack containers test test-servers test-languages test-long test-all soak soak-properties soak-streams soak-stack soak-siege check go node java java-bench native polyglot petstore grafana screenshots \
 	audit docs format lock dist clean help
 
 help:            ## list the targets
@@ -38,8 +42,20 @@ stack: $(VENV)/.stack ## the same on Kafka, PostgreSQL and a Collector (docs/dep
 containers: $(VENV)/.dev ## build the image, run compose.yaml and a campaign in it (as root; deploy/containers)
 	$(BIN)/python -m deploy.containers $(ARGS)
 
-test: $(VENV)/.dev   ## run the tests
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+test: $(VENV)/.dev   ## run the tests that need nothing but Python (before each commit)
+	$(PYTEST) --tier test $(ARGS)
+
+test-servers: $(VENV)/.dev ## those with PostgreSQL, Kafka, Redis, Envoy, Prometheus, Chromium
+	$(PYTEST) --tier servers $(ARGS)
+
+test-languages: $(VENV)/.dev go node java native ## those of Go, Node, Java and Rust, and Python's with them
+	$(PYTEST) --tier languages $(ARGS)
+
+test-long: $(VENV)/.dev ## kills, whole stories, hundreds of simulated runs, fresh random examples (an hour or two)
+	$(PYTEST) --tier long $(ARGS)
+	$(PYTEST) --tier test --hypothesis-profile search -m hypothesis $(ARGS)
+
+test-all: test test-servers test-languages test-long ## all of them: once on each finished piece of work
 
 soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (an hour or so)
 	$(BIN)/python -m tests.experiments.crash.soak $(ARGS)

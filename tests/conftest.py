@@ -24,8 +24,10 @@ from hypothesis import HealthCheck, settings
 
 from tests.old_names import Watch
 
-settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ldfi", settings.get_profile("search"), derandomize=True)
+settings.register_profile(
+    "search", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("ldfi", settings.get_profile("search"), max_examples=25, derandomize=True)
 settings.load_profile("ldfi")
 
 TIERS: Final = {
@@ -83,6 +85,9 @@ _ORDER: Final = {name: place for place, name in enumerate(["test", *TIERS])}
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tier that was asked for; begin with the files that take longest."""
+    for item in items:
+        if _again_on_postgresql(item):
+            item.add_marker("long")
     long = {item.path for item in items if item.get_closest_marker("long")}
     items.sort(key=lambda item: item.path not in long)
     asked = config.getoption("--tier")
@@ -91,6 +96,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     others = [item for item in items if tier({m.name for m in item.iter_markers()}) != asked]
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in set(others)]
+
+
+def _again_on_postgresql(item: pytest.Item) -> bool:
+    """Return whether a test that SQLite has answered runs on PostgreSQL, far from what talks to it."""
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return "postgresql" in values and not {"store", "process", "streams"} & {*item.path.parts}
 
 
 @pytest.hookimpl(wrapper=True)
