@@ -29,6 +29,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _BAGGAGE = b"baggage"
+_CODING = b"transfer-encoding"
 _DEVICE = DEVICE_HEADER.encode()
 _READ = frozenset(name.encode() for name in READ)
 
@@ -82,7 +83,10 @@ class EdgeMiddleware:
             onward = await _decided(self._edge, self._edge.decide(inbound, device, features))
         else:
             onward = self._edge.baggage_onward(inbound)
-        return scope if onward == inbound else _with_baggage(scope, onward)
+        if onward != inbound:
+            return _with_baggage(scope, onward)
+        # uvicorn with httptools puts trailers into the same list, long after we have looked at it
+        return {**scope, "headers": [*scope["headers"]]} if _header(scope, _CODING) else scope
 
 
 async def _decided(edge: Edge, decision: Decision) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 from wsgiref.util import request_uri
 
 from ldfi.fit import baggage, runtime
@@ -19,6 +18,7 @@ from ldfi.fit.chosen import chosen, told
 from ldfi.fit.edge import DEVICE_HEADER, Edge
 from ldfi.fit.features import READ, Features, chosen_features, request_features
 from ldfi.fit.poll import RulesPoll
+from ldfi.fit.urls import split_url
 
 Environ = dict[str, Any]
 App = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
@@ -104,4 +104,4 @@ def _path(environ: Environ) -> str:
     classes are learned from that: as it was sent where the server tells, else decoded and
     encoded anew."""
     sent = environ.get("RAW_URI") or environ.get("REQUEST_URI")
-    return urlsplit(sent or request_uri(environ, include_query=False)).path or "/"
+    return split_url(sent or request_uri(environ, include_query=False)).path or "/"

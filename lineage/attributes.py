@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from ldfi.fit import attributes as fit
 from ldfi.fit.chosen import chosen
@@ -21,6 +21,7 @@ from ldfi.fit.device_type import device_type
 from ldfi.fit.features import Features, query_features
 from ldfi.fit.points import template_path, template_statement, template_words
 from ldfi.fit.protocols import graphql_document
+from ldfi.fit.urls import split_url
 
 Fields = tuple[tuple[str, str], ...]
 """What was read from one span: (field, value) in the order of the span."""
@@ -45,13 +46,9 @@ def template_url(url: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _template_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-        host = parts.hostname or ""
-    except ValueError:
-        return template_path(url)
-    host = f"[{host}]" if ":" in host else host
+    parts = split_url(url)
+    port = f":{parts.port}" if parts.port else ""
+    host = f"[{parts.host}]" if ":" in parts.host else parts.host
     origin = f"{parts.scheme}://{host}{port}" if host else ""
     query = template_query(parts.query)
     return origin + template_path(parts.path or "/") + ("?" + query if query else "")

@@ -9,7 +9,6 @@ name comes from its SERVER span and is a label, not part of the identity.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from ldfi.fit.points import (
     Point,
@@ -21,6 +20,7 @@ from ldfi.fit.points import (
     template_route,
     template_words,
 )
+from ldfi.fit.urls import split_url
 
 Fields = Mapping[str, str]
 
@@ -128,8 +128,8 @@ def _http(service: str, _name: str, fields: Fields) -> str | None:
     template = fields.get("template", "")
     url = fields.get("url")
     if url and "://" in url:
-        parts = urlsplit(url)
-        return http_point(service, method, parts.hostname or peer, parts.port, parts.path, template)
+        parts = split_url(url)
+        return http_point(service, method, parts.host or peer, parts.port, parts.path, template)
     port = fields.get("port", "")
     host, port = (peer, "") if "peer" in fields else (peer.removesuffix(f":{port}"), port)
     number = int(port) if port.isdecimal() else None
@@ -146,9 +146,9 @@ def _server_path(fields: Fields) -> str:
     if "path" in fields:
         return fields["path"]
     url = fields.get("target") or fields.get("url") or ""
-    return urlsplit(url).path or template_route(fields.get("route", "")) or "/"
+    return split_url(url).path or template_route(fields.get("route", "")) or "/"
 
 
 def _authority(url: str) -> str:
-    parts = urlsplit(url)
-    return address(parts.hostname or "", parts.port)
+    parts = split_url(url)
+    return address(parts.host, parts.port)

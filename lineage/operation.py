@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-from urllib.parse import urlsplit
 
 from ldfi.fit import protocols
 from ldfi.fit.chosen import KINDS as CHOSEN_KINDS
 from ldfi.fit.features import MAX_VALUE_LENGTH, Features, request_features
 from ldfi.fit.points import template_route, template_words
 from ldfi.fit.predicate import fits
+from ldfi.fit.urls import split_url
 from ldfi.lineage import naming, outcome
 from ldfi.lineage.attributes import SERVING, Fields, features_of_query
 from ldfi.lineage.text import clean
@@ -167,7 +167,7 @@ def _features(name: str, known: dict[str, str]) -> Features:
         return {**request_features("POST", path), **_of_the_client(known)}
     if not method:
         return {"operation": template_words(name)}
-    url = urlsplit(known.get("target") or known.get("url") or "")
+    url = split_url(known.get("target") or known.get("url") or "")
     path = known.get("path") or url.path or "/"
     query = features_of_query(known.get("query") or url.query)
     asked = dict(request_features(method, path))

@@ -11,16 +11,20 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.json_format import ParseDict, ParseError
-from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.otlp import decode_protobuf
+from ldfi.lineage.readers.slim import SlimRequest
 
 LARGEST: Final = 900_000
 """Bytes of a message; brokers take a little more. A larger trace is divided span by span."""
 
 _GROUPS: Final = ("resourceSpans", "resource_spans")
+_SCOPES: Final = ("scopeSpans", "scope_spans")
+_UNFIT: Final = (ParseError, ValueError, AttributeError, TypeError)
+"""What is raised for JSON of another shape."""
+
 _IDS: Final = ("traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id")
 
 
@@ -35,11 +39,8 @@ class Divided(NamedTuple):
 def divide(body: bytes) -> Divided:
     """Divide an ``ExportTraceServiceRequest``. Raises UnreadableTraces for what is none."""
     batch = decode_protobuf(body)  # what is usable is for those to say who will read it
-    request = ExportTraceServiceRequest()
-    try:
-        request.ParseFromString(body)
-    except DecodeError as error:
-        raise UnreadableTraces(f"{len(body)} bytes are no OTLP trace data: {error}") from error
+    request = SlimRequest()
+    request.ParseFromString(body)
     usable = {span.trace_id for span in batch.spans}
     pieces, lost = [], 0
     for trace_id, whole in _by_trace(request).items():
@@ -54,46 +55,81 @@ def divide(body: bytes) -> Divided:
 
 
 def from_json(body: bytes) -> bytes:
-    """Translate an OTLP-JSON request to protobuf. Raises UnreadableTraces for what is none."""
+    """Translate an OTLP-JSON request to protobuf, less what cannot be: attributes one by one, and
+    spans. Raises UnreadableTraces for what is no request."""
     request = ExportTraceServiceRequest()
     try:
         document = json.loads(body)
         _ids_to_base64(document)
-        known = {name: value for name, value in document.items() if name in _GROUPS}
-        ParseDict(known, request, ignore_unknown_fields=True)
-    except (ValueError, RecursionError, ParseError, AttributeError) as error:
+        for group in _first(document, _GROUPS):
+            _group(group, request.resource_spans.add())
+    except (*_UNFIT, RecursionError) as error:
         raise UnreadableTraces(f"no OTLP as JSON: {error}") from error
     return request.SerializeToString()
 
 
-def _by_trace(request: ExportTraceServiceRequest) -> dict[str, ExportTraceServiceRequest]:
-    found: dict[str, ExportTraceServiceRequest] = {}
+def _group(group: dict[str, Any], into: Any) -> None:
+    scopes = _first(group, _SCOPES)
+    _filled(group.pop("resource", {}), into.resource)
+    ParseDict(group, into, ignore_unknown_fields=True)
+    for scope in scopes:
+        spans, place = scope.pop("spans", ()), into.scope_spans.add()
+        _filled(scope.pop("scope", {}), place.scope)
+        ParseDict(scope, place, ignore_unknown_fields=True)
+        for span in spans:
+            try:
+                _filled(span, place.spans.add())
+            except _UNFIT:
+                del place.spans[-1]  # the decoder counted it: it has no usable id or time
+
+
+def _first(node: dict[str, Any], names: tuple[str, str]) -> Any:
+    """Take out what stands under the first of these names; nothing where it stands under none."""
+    found = [node.pop(name, None) for name in names]
+    return next((each for each in found if each is not None), ())
+
+
+def _filled(node: Any, into: Any) -> None:
+    """Fill a message that has attributes; those that fit no type are left out."""
+    attributes = node.pop("attributes", ())
+    ParseDict(node, into, ignore_unknown_fields=True)
+    for each in attributes:
+        try:
+            ParseDict(each, into.attributes.add(), ignore_unknown_fields=True)
+        except _UNFIT:
+            del into.attributes[-1]
+
+
+def _by_trace(request: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for group in request.resource_spans:
         for scope in group.scope_spans:
             places: dict[bytes, Any] = {}  # of this scope, in the request of each trace
             for span in scope.spans:
                 place = places.get(span.trace_id)
                 if place is None:
-                    whole = found.setdefault(span.trace_id.hex(), ExportTraceServiceRequest())
+                    whole = found.setdefault(span.trace_id.hex(), SlimRequest())
                     place = places[span.trace_id] = _like(whole, group, scope)
                 place.spans.append(span)
     return found
 
 
-def _like(whole: ExportTraceServiceRequest, group: Any, scope: Any) -> Any:
+def _like(whole: Any, group: Any, scope: Any) -> Any:
     """Add a scope without spans, like that one of that group, to a request."""
-    added = whole.resource_spans.add(schema_url=group.schema_url)
-    added.resource.CopyFrom(group.resource)
-    place = added.scope_spans.add(schema_url=scope.schema_url)
-    place.scope.CopyFrom(scope.scope)
+    added = whole.resource_spans.add()
+    added.CopyFrom(group)
+    del added.scope_spans[:]
+    place = added.scope_spans.add()
+    place.CopyFrom(scope)
+    del place.spans[:]
     return place
 
 
-def _span_by_span(whole: ExportTraceServiceRequest) -> Iterator[ExportTraceServiceRequest]:
+def _span_by_span(whole: Any) -> Iterator[Any]:
     for group in whole.resource_spans:
         for scope in group.scope_spans:
             for span in scope.spans:
-                piece = ExportTraceServiceRequest()
+                piece = SlimRequest()
                 _like(piece, group, scope).spans.append(span)
                 yield piece
 

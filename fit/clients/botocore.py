@@ -9,7 +9,6 @@ SQS and SNS are messages to the lineage, and keep the names of their requests.
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from botocore.endpoint import Endpoint
 
@@ -17,6 +16,7 @@ from ldfi.fit import patching
 from ldfi.fit.clients import http
 from ldfi.fit.passage import armed
 from ldfi.fit.points import Point, address, rpc_point
+from ldfi.fit.urls import split_url
 
 _MESSAGES: Final = frozenset({"SQS", "SNS"})
 _HTTPS: Final = 443
@@ -43,6 +43,6 @@ def _name(service: str, endpoint: Any, operation: Any) -> str | None:
         return None
     if called == "DynamoDB":
         return str(Point(service, "db", operation.name, "dynamodb", f"/{called}.{operation.name}"))
-    parts = urlsplit(endpoint.host)
-    peer = address(parts.hostname or "", parts.port or _HTTPS)
+    parts = split_url(endpoint.host)
+    peer = address(parts.host, parts.port or _HTTPS)
     return rpc_point(service, f"{called}/{operation.name}", peer)

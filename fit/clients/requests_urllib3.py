@@ -15,7 +15,6 @@ import io
 import time
 from http.client import HTTPResponse
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from urllib3 import HTTPHeaderDict
 from urllib3.connectionpool import HTTPConnectionPool
@@ -32,6 +31,7 @@ from ldfi.fit.passage import Site, armed
 from ldfi.fit.points import http_point
 from ldfi.fit.slow import Pace, Slow
 from ldfi.fit.strike import Strike
+from ldfi.fit.urls import split_url
 
 
 def patch() -> None:
@@ -127,7 +127,7 @@ class _SlowFile(io.RawIOBase):
 def _keep_back(pool: Any, url: str, options: Any) -> None:
     """Take our entry out of the baggage where the host may not have it. The headers themselves
     belong to the caller, and so to other calls, too."""
-    host = pool.host if url.startswith("/") else urlsplit(url).hostname or pool.host
+    host = pool.host if url.startswith("/") else split_url(url).host or pool.host
     headers = options.get("headers") or {}
     left = hosts.stripped(host, headers.items())
     if left is not None:
@@ -151,8 +151,8 @@ def _name(service: str, pool: Any, _conn: Any, method: str, url: str, _options: 
     if url.startswith("/"):
         path = url.partition("?")[0]
         return http_point(service, method, pool.host, pool.port, path, http.template())
-    parts = urlsplit(url)  # whole, when it goes through a proxy
-    host = parts.hostname or pool.host
+    parts = split_url(url)  # whole, when it goes through a proxy
+    host = parts.host or pool.host
     return http_point(service, method, host, parts.port, parts.path or "/", http.template())
 
 

@@ -16,6 +16,7 @@ from ldfi.lineage.operation import KINDS, operation
 from ldfi.lineage.outcome import STATUS_ERROR, STATUS_OK, STATUS_UNSET
 from ldfi.lineage.readers import ids
 from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.unreadable import refuse
 from ldfi.lineage.span import Links, Span
 
 _STATUS: Final = {"ERROR": STATUS_ERROR, "OK": STATUS_OK}
@@ -33,7 +34,11 @@ def read_trace(raw: Mapping[str, Any]) -> Batch:
     spans = raw.get("spans", [raw])
     read, rejected = [], 0
     for each in spans if isinstance(spans, list) else []:
-        span = _span(each, processes) if isinstance(each, Mapping) else None
+        try:
+            span = _span(each, processes) if isinstance(each, Mapping) else None
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this span only
+            refuse(error, each)
+            span = None
         if span is None:
             rejected += 1
         else:

@@ -35,6 +35,7 @@ from ldfi.lineage.packed import traits
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.rust import Extension, Meant
 from ldfi.lineage.readers.slim import SlimRequest
+from ldfi.lineage.readers.unreadable import refuse
 from ldfi.lineage.span import Links, Span
 
 _NO_TRACE: Final = b"\0" * 16
@@ -190,16 +191,21 @@ def _read(service: str, wire: Iterable[Any], spans: list[Span], memory: _Memory)
         if not trace_id or not start or len(span_id) != 8 or span_id == _NO_SPAN:
             rejected += 1
             continue
-        kind = raw.kind
-        numbers = tuple(map(number_of[kind], raw.attributes))
-        key = (service, raw.name, kind, raw.status, numbers)
-        what = operation_of(key)
-        if what is None:
-            what = memory.operations[key] = _operation(key, False, memory)
-        if what.failed is None and what.point:
-            events = raw.events
-            if events and _EXCEPTION in b"".join(events):
-                what = _operation(key, True, memory)
+        try:
+            kind = raw.kind
+            numbers = tuple(map(number_of[kind], raw.attributes))
+            key = (service, raw.name, kind, raw.status, numbers)
+            what = operation_of(key)
+            if what is None:
+                what = memory.operations[key] = _operation(key, False, memory)
+            if what.failed is None and what.point:
+                events = raw.events
+                if events and _EXCEPTION in b"".join(events):
+                    what = _operation(key, True, memory)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this span only
+            refuse(error, raw)
+            rejected += 1
+            continue
         end = raw.end_time_unix_nano
         append(
             _new_span(

@@ -16,6 +16,7 @@ from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import KINDS, Operation, operation
 from ldfi.lineage.readers import ids
 from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.unreadable import refuse
 from ldfi.lineage.span import Links, Span
 
 _GROUPS = ("resourceSpans", "resource_spans", "batches")
@@ -59,7 +60,11 @@ def read_document(document: Any) -> Batch:
     for group in groups:
         service = _service(_get(group, "resource"))
         for raw in _spans(group):
-            span = _span(service, raw)
+            try:
+                span = _span(service, raw)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it costs this span only
+                refuse(error, raw)
+                span = None
             if span is None:
                 rejected += 1
             else:

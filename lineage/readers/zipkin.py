@@ -14,6 +14,7 @@ from ldfi.lineage.operation import operation
 from ldfi.lineage.outcome import STATUS_UNSET
 from ldfi.lineage.readers import ids
 from ldfi.lineage.readers.batch import Batch
+from ldfi.lineage.readers.unreadable import refuse
 from ldfi.lineage.span import Span
 
 _KINDS: Final = {
@@ -36,7 +37,11 @@ def read_spans(spans: Iterable[Any]) -> Batch:
     """Read parsed Zipkin spans; those without usable ids are counted as rejected."""
     read, rejected = [], 0
     for raw in spans:
-        span = _span(raw) if isinstance(raw, Mapping) else None
+        try:
+            span = _span(raw) if isinstance(raw, Mapping) else None
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this span only
+            refuse(error, raw)
+            span = None
         if span is None:
             rejected += 1
         else:

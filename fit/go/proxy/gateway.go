@@ -66,22 +66,20 @@ func (g *Gateway) Process(stream extproc.ExternalProcessor_ProcessServer) error 
 	if err != nil {
 		return nil //nolint:nilerr // Envoy has ended the request, and that is no failure
 	}
-	came, ok := arrivedOver(message.GetRequestHeaders())
-	if !ok {
-		return nil // Envoy goes on without us
-	}
+	came := arrivedOver(message.GetRequestHeaders())
 	defer func() { _ = recover() }() // as a server does around each request
 	g.handler.ServeHTTP(unseen{}, came.WithContext(context.WithValue(stream.Context(), asking{}, stream)))
 	return nil
 }
 
 // arrivedOver makes the request that a server would have read.
-func arrivedOver(sent *extproc.HttpHeaders) (*http.Request, bool) {
+func arrivedOver(sent *extproc.HttpHeaders) *http.Request {
 	headers := headersOf(sent)
 	path := headers.Get(":path")
 	target, err := url.ParseRequestURI(path)
-	if err != nil || headers.Get(":method") == "" {
-		return nil, false
+	if err != nil { // no URL, but Envoy passes it on, and a foreign context must not go with it
+		sent, query, _ := strings.Cut(path, "?")
+		target = &url.URL{Path: sent, RawQuery: query}
 	}
 	target.Scheme, target.Host = headers.Get(":scheme"), headers.Get(":authority")
 	request := &http.Request{
@@ -96,7 +94,7 @@ func arrivedOver(sent *extproc.HttpHeaders) (*http.Request, bool) {
 	if protocol := headers.Get(":protocol"); protocol != "" { // RFC 8441: an upgrade over HTTP/2
 		request.Header.Set("Upgrade", protocol)
 	}
-	return request, true
+	return request
 }
 
 // asking is under which key the context of a request has the stream over which Envoy asks about it.

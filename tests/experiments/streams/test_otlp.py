@@ -13,8 +13,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from ldfi.experiments.streams.otlp import LARGEST, divide, from_json
 from ldfi.lineage.errors import UnreadableTraces
+from ldfi.lineage.readers.formats import read_message
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.span import Span
+from tests.lineage.troubles import WRITERS, cases
 
 TRACES = [bytes([number]) * 16 for number in range(4)] + [b"short"]  # the first is no id
 spans = st.tuples(
@@ -90,6 +92,31 @@ def test_json_says_the_same(
     again = from_json(json.dumps(document).encode())
 
     assert divide(again) == divide(body)
+
+
+@pytest.mark.parametrize("written", ["protobuf", "otlp"])
+def test_no_attribute_costs_more_than_its_span(written: str) -> None:
+    """What the workers behind Kafka read is what one process reads without Kafka."""
+    body = WRITERS[written](list(cases())[::101])
+    whole = read_message(body)
+
+    divided = divide(from_json(body) if written == "otlp" else body)
+
+    assert divided.rejected == whole.rejected == 0
+    found = [span for _, piece in divided.pieces for span in read(piece)]
+    assert {span.span_id for span in found} == {span.span_id for span in whole.spans}
+
+
+def test_text_that_is_no_utf_8_costs_nothing() -> None:
+    span = b"\x0a\x10" + b"\1" * 16 + b"\x12\x08" + b"\2" * 8 + b"\x39" + b"\1" * 8
+    span += b"\x4a\x0c" + b"\x0a\x05rpc.x" + b"\x12\x03\x0a\x01\xff"
+    scope = b"\x12" + bytes([len(span)]) + span
+    group = b"\x12" + bytes([len(scope)]) + scope
+    body = b"\x0a" + bytes([len(group)]) + group
+
+    divided = divide(body)
+
+    assert [len(read(piece)) for _, piece in divided.pieces] == [1]
 
 
 @pytest.mark.parametrize(
