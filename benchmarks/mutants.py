@@ -1,0 +1,405 @@
+"""Mutants that the tests of a base revision kill: do the tiers of the working tree kill them, too?
+
+    python -m benchmarks.mutants record                 # once, for hours; goes on where it was
+    python -m benchmarks.mutants --json                 # the draw
+    python -m benchmarks.mutants --rooms solver,proof   # a part, with the tests of these rooms
+
+Small faults (:mod:`benchmarks.mutations`) are planted, one at a time, in modules that are the same
+in the base revision and in the working tree, on lines that the tests of the base revision run. Only
+test files that run the line are tried, the nearest first, until one fails or ``--seconds`` of
+recorded time are spent. A failure counts if the same test passes without the mutant. A test file
+that is the same in both revisions, and of which a tier leaves nothing out, is not run twice.
+
+Everything done is kept in ``--keep``: recordings and results are done anew only where a test file
+that they are about has changed. Needs the extra ``bench``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.mutations import Mutant, drawn, mutations
+from benchmarks.outcome import Row, Target, at_least, say
+from benchmarks.pieces import carried_out
+
+ROOMS: Mapping[str, tuple[str, ...]] = {
+    "fit": ("fit",),
+    "lineage": ("lineage",),
+    "solver": ("solver",),
+    "proof": ("proof",),
+    **{n: (f"experiments/{n}",) for n in ("domain", "control", "store", "streams", "api", "cli")},
+    "experiments": ("experiments",),  # the rest of them
+    "dashboards": ("dashboards",),
+    "demo": ("demo", "testing"),
+}
+LEFT_OUT = ("servers", "languages", "long")
+"""Marks of tests that ``make test`` leaves out."""
+FIRST, NO_TESTS = 20.0, 5
+"""Recorded seconds of the tests that are tried first; pytest's exit status if it selected none."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A test file, and what distinguishes its content."""
+
+    path: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the tests of a file run: of each module the bits of its lines' numbers."""
+
+    file: File
+    passed: bool
+    seconds: float
+    lines: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A mutant and the test files that run its line, nearest first, with recorded seconds."""
+
+    mutant: Mutant
+    now: tuple[tuple[File, float], ...]
+    base: tuple[tuple[File, float], ...]
+    whole: tuple[str, ...]
+    """Test files that are the same in both revisions and that the tiers run entirely."""
+    tiers: tuple[str, str]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Killed:
+    """Names of the tests that killed a mutant; empty if none did."""
+
+    mutant: Mutant
+    test: str
+    servers: str
+    base: str
+
+
+def room_of(path: str) -> str | None:
+    """Return the room that a module belongs to, or a test file without its ``tests/``."""
+    fits = [(len(f), room) for room, fs in ROOMS.items() for f in fs if path.startswith(f + "/")]
+    return max(fits)[1] if fits else None
+
+
+def exported(revision: str, to: Path) -> Path:
+    """Write the files of a revision, or of the working tree if it is empty, into a folder."""
+    if revision:
+        packed = to.with_suffix(".tar")
+        subprocess.run(["git", "archive", "-o", packed, revision], check=True)  # noqa: S607
+        shutil.unpack_archive(packed, to, filter="tar")
+    else:
+        listed = ["git", "ls-files", "-zco", "--exclude-standard"]
+        for name in subprocess.check_output(listed, text=True).split("\0"):
+            if name and os.path.lexists(name):
+                (to / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(name, to / name, follow_symlinks=False)
+    folders = [to / folder for room in ROOMS.values() for folder in room]
+    subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], check=True)
+    return to
+
+
+def pytest(tree: Path, *arguments: str, limit: float, config: str = "") -> int | None:
+    """Return the exit status of pytest in a tree; None if it took longer than so many seconds."""
+    command = [sys.executable, "-m", "pytest", "--tb=no", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(tree), "COVERAGE_PROCESS_START": config}
+    process = subprocess.Popen(
+        command, cwd=tree, env=environment, stdout=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with suppress(ProcessLookupError):  # servers that its tests started
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def record(tree: Path, file: File) -> Recorded:
+    """Run a test file; return what it runs, in processes that it starts as well."""
+    from coverage import CoverageData
+    from coverage.exceptions import CoverageException
+
+    with TemporaryDirectory() as folder:
+        config = Path(folder, "coverage.ini")
+        included = "".join(f"\n  {tree}/{folder}/*" for room in ROOMS.values() for folder in room)
+        config.write_text(
+            f"[run]\nparallel = true\ndata_file = {folder}/data\ninclude ={included}\n"
+            "disable_warnings = no-data-collected,module-not-measured,already-imported\n"
+        )
+        begin = time.monotonic()
+        arguments = "-p", "no:cacheprovider", file.path
+        status = pytest(tree, *arguments, limit=3600.0, config=str(config))
+        seconds = round(time.monotonic() - begin, 1)
+        lines: dict[str, int] = {}
+        for each in Path(folder).glob("data.*"):
+            with suppress(CoverageException):  # of a process that was killed as it wrote
+                data = CoverageData(str(each))
+                data.read()
+                for measured in data.measured_files():
+                    name = str(Path(measured).relative_to(tree))
+                    bits = sum(1 << line for line in data.lines(measured) or ())
+                    lines[name] = lines.get(name, 0) | bits
+    return Recorded(file, status in {0, NO_TESTS}, seconds, lines)
+
+
+def tests_of(tree: Path, rooms: Iterable[str]) -> list[File]:
+    """Return the test files of some rooms; all there are if no room is given."""
+    paths = sorted(str(each.relative_to(tree)) for each in (tree / "tests").rglob("test_*.py"))
+    wanted = set(rooms)
+    return [
+        File(path, hashlib.sha256((tree / path).read_bytes()).hexdigest()[:16])
+        for path in paths
+        if not wanted or room_of(path.removeprefix("tests/")) in wanted
+    ]
+
+
+def killer(
+    mutated: Path, clean: Path, files: Sequence[tuple[File, float]], marks: str, seconds: float
+) -> str:
+    """Return the first test that fails with the mutant and passes without; empty if none does."""
+    for some, recorded in _chunks(files, seconds):
+        limit, unsure = 300.0 + 10 * recorded, list[str]()
+        while True:
+            left_out = [f"--deselect={each}" for each in unsure]
+            status = pytest(mutated, "-x", "-m", marks, *left_out, *some, limit=limit)
+            if status in {0, NO_TESTS}:
+                break
+            failed = [] if status is None else sorted(_failed(mutated) - set(unsure))
+            again = ["-p", "no:cacheprovider", *(failed or ["-m", marks, *left_out, *some])]
+            if pytest(clean, *again, limit=limit) == 0:
+                return failed[0] if failed else f"{some[0]}: status {status}"
+            if not failed:
+                break
+            unsure += failed
+    return ""
+
+
+def _chunks(
+    files: Sequence[tuple[File, float]], seconds: float
+) -> Iterator[tuple[list[str], float]]:
+    """Cut a list so that each part takes twice as long as the one before; drop the rest."""
+    chunk, spent, size, total = list[str](), 0.0, FIRST, 0.0
+    for file, taken in files:
+        if total + taken > seconds and total:
+            break
+        chunk.append(file.path)
+        spent, total = spent + taken, total + taken
+        if spent >= size:
+            yield chunk, spent
+            chunk, spent, size = [], 0.0, 2 * size
+    if chunk:
+        yield chunk, spent
+
+
+def _failed(tree: Path) -> set[str]:
+    kept = tree / ".pytest_cache/v/cache/lastfailed"
+    return set(json.loads(kept.read_text())) if kept.exists() else set()
+
+
+@contextmanager
+def planted(tree: Path, mutant: Mutant) -> Iterator[Path]:
+    """Provide a copy of a tree with the mutant in it."""
+    with TemporaryDirectory() as folder:
+        copy = shutil.copytree(tree, Path(folder, "tree"), symlinks=True)
+        module = copy / mutant.module
+        module.write_text(mutant.mutation.applied(module.read_text()))
+        yield copy
+
+
+def tried(now: Path, base: Path, trial: Trial) -> Killed:
+    """Run the tiers of the working tree against a mutant, and the base revision where needed."""
+    mutant, (marks, marks_of_servers) = trial.mutant, trial.tiers
+    with planted(now, mutant) as tree:
+        servers = test = killer(tree, now, trial.now, marks, trial.seconds)
+        if not test and marks_of_servers:
+            servers = killer(tree, now, trial.now, marks_of_servers, trial.seconds)
+    at = servers.partition(":")[0]
+    alike = {file for file, _ in trial.now} & {file for file, _ in trial.base}
+    if at in {file.path for file in alike}:
+        return Killed(mutant, test, servers, servers)
+    left = [each for each in trial.base if each[0].path not in trial.whole]
+    left.sort(key=lambda each: each[0].path != at)
+    with planted(base, mutant) as tree:
+        return Killed(mutant, test, servers, killer(tree, base, left, "", trial.seconds))
+
+
+def covering(recorded: Iterable[Recorded], mutant: Mutant) -> tuple[tuple[File, float], ...]:
+    """Return the test files that run the line of a mutant, the nearest and shortest first."""
+    module, line = mutant.module, mutant.mutation.line
+    found = [each for each in recorded if each.lines.get(module, 0) >> line & 1]
+
+    def distance(each: Recorded) -> tuple[bool, int, float]:
+        path = each.file.path.removeprefix("tests/")
+        shared = len(Path(os.path.commonpath([path, module])).parts)
+        return Path(path).stem != f"test_{Path(module).stem}", -shared, each.seconds
+
+    return tuple((each.file, each.seconds) for each in sorted(found, key=distance))
+
+
+def candidates(now: Path, base: Path, recorded: Iterable[Recorded]) -> list[Mutant]:
+    """Return the mutants of modules that have not changed, on lines that tests run."""
+    covered: dict[str, int] = {}
+    for each in recorded:
+        for module, lines in each.lines.items():
+            covered[module] = covered.get(module, 0) | lines
+    found: list[Mutant] = []
+    for module, lines in sorted(covered.items()):
+        here, room = now / module, room_of(module)
+        if room and here.exists() and here.read_bytes() == (base / module).read_bytes():
+            of_it = mutations(here.read_text())
+            found += [Mutant(room, module, each) for each in of_it if lines >> each.line & 1]
+    return found
+
+
+def tiers_of(tree: Path) -> tuple[tuple[str, str], set[str]]:
+    """Return what each tier selects, and the test files of which neither runs everything.
+
+    Marks that the tree does not have yet are left out of it, as pytest knows no others.
+    """
+
+    def said(*arguments: str) -> str:
+        command = [sys.executable, "-m", "pytest", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(tree)}
+        ended = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, text=True, check=False
+        )
+        return ended.stdout
+
+    registered = said("--markers")
+    known = [mark for mark in LEFT_OUT if f"@pytest.mark.{mark}:" in registered]
+    later = [mark for mark in known if mark != "servers"]
+    test = " and ".join(f"not {mark}" for mark in known)
+    servers = " and ".join(["servers", *(f"not {mark}" for mark in later)])
+    listed = said("--collect-only", "-q", "-m", " or ".join(later)) if later else ""
+    return (
+        (test, servers if "servers" in known else ""),
+        set(re.findall(r"^tests/\S+?\.py", listed, re.M)),
+    )
+
+
+def trials(now: Path, base: Path, given: argparse.Namespace) -> list[Trial]:
+    """Record what is not recorded yet; return the mutants that are drawn, and their tests."""
+    recorded: list[list[Recorded]] = []
+    for tree in (base, now):
+        files = tests_of(tree, given.rooms)
+        kept = given.keep / "recorded"
+        recorded.append(list(carried_out(partial(record, tree), files, "recording", kept)))
+    of_base, of_now = recorded
+    failed = [each.file.path for each in of_base if not each.passed]
+    print(f"{len(of_base)} test files, failed: {', '.join(failed) or 'none'}", file=sys.stderr)
+    if given.action == "record":
+        return []
+    tiers, partly = tiers_of(now)
+    alike = {each.file for each in of_base} & {each.file for each in of_now}
+    found = [m for m in candidates(now, base, of_base) if not given.rooms or m.room in given.rooms]
+    return [
+        Trial(
+            mutant,
+            covering(of_now, mutant),
+            before := covering(of_base, mutant),
+            tuple(f.path for f, _ in before if f in alike and f.path not in partly),
+            tiers,
+            given.seconds,
+        )
+        for mutant in drawn(found, given.count, given.seed)
+    ]
+
+
+def report(now: Path, results: Sequence[Killed]) -> tuple[dict[str, list[Row]], dict[str, Target]]:
+    """Return a row for each room, one for each mutant that lives on, and what both come to."""
+    rooms, survivors = list[Row](), list[Row]()
+    counted = [each for each in results if each.base]
+    for room in sorted({each.mutant.room for each in results}):
+        of_room = [each for each in counted if each.mutant.room == room]
+        rooms.append(
+            {
+                "room": room,
+                "mutants": sum(each.mutant.room == room for each in results),
+                "killed by the base": len(of_room),
+                "by make test": sum(bool(each.test) for each in of_room),
+                "with make test-servers": sum(bool(each.servers) for each in of_room),
+            }
+        )
+    for each in counted:
+        if not each.test:
+            mutant = each.mutant
+            before, after = mutant.mutation.shown((now / mutant.module).read_text())
+            survivors.append(
+                {
+                    "survives make test": f"{mutant.module}:{mutant.mutation.line}",
+                    "before": before,
+                    "after": after,
+                    "killed by make test-servers": each.servers,
+                    "killed by the base": each.base,
+                }
+            )
+    total = len(counted) or 1
+    by_test = sum(bool(each.test) for each in counted) / total
+    with_servers = sum(bool(each.servers) for each in counted) / total
+    targets = {
+        "of the mutants that the base kills, make test": at_least(by_test, 0.9),
+        "make test with make test-servers": at_least(with_servers, 0.97),
+    }
+    return {"rooms": rooms, "survivors": survivors}, targets
+
+
+def main() -> int:
+    """Print the tables; 1 if a target is missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("action", nargs="?", choices=("record",), help="only record what tests run")
+    parser.add_argument("--base", default="cd739a66", help="revision with the full test suite")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        default=Path("build/mutants"),
+        help="keep what is done in this folder, and go on from there",
+    )
+    parser.add_argument(
+        "--rooms",
+        type=lambda text: text.split(","),
+        default=[],
+        help=f"mutants and tests of these rooms alone, with commas: {', '.join(ROOMS)}",
+    )
+    parser.add_argument("--count", type=int, default=80, help="mutants to draw")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--seconds", type=float, default=900.0, help="recorded seconds of tests a mutant and tier"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object on the last line")
+    given = parser.parse_args()
+    if unknown := set(given.rooms) - set(ROOMS):
+        parser.error(f"no such room: {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}")
+    with TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        base, now = exported(given.base, root / "base"), exported("", root / "now")
+        pieces = trials(now, base, given)
+        if given.action == "record":
+            return 0
+        trying = partial(tried, now, base)
+        results = list(carried_out(trying, pieces, "killing", given.keep / "killed"))
+        tables, targets = report(now, results)
+    return 0 if say(tables, targets, as_json=given.json) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
