@@ -30,8 +30,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks.mutations import Mutant, drawn, mutations
 from benchmarks.outcome import Row, Target, at_least, say
@@ -49,8 +51,8 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 }
 LEFT_OUT = ("servers", "languages", "long")
 """Marks of tests that ``make test`` leaves out."""
-FIRST, NO_TESTS = 20.0, 5
-"""Recorded seconds of the tests that are tried first; pytest's exit status if it selected none."""
+NO_TESTS = 5
+"""pytest's exit status if it selected none."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,10 @@ class File:
 
     path: str
     digest: str
+
+
+Timed = tuple[File, float]
+"""A test file, and how many seconds it took when it was recorded."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,8 @@ class Trial:
     """A mutant and the test files that run its line, nearest first, with recorded seconds."""
 
     mutant: Mutant
-    now: tuple[tuple[File, float], ...]
-    base: tuple[tuple[File, float], ...]
+    now: tuple[Timed, ...]
+    base: tuple[Timed, ...]
     whole: tuple[str, ...]
     """Test files that are the same in both revisions and that the tiers run entirely."""
     tiers: tuple[str, str]
@@ -121,8 +127,9 @@ def pytest(tree: Path, *arguments: str, limit: float, config: str = "") -> int |
     """Return the exit status of pytest in a tree; None if it took longer than so many seconds."""
     command = [sys.executable, "-m", "pytest", "--tb=no", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(tree), "COVERAGE_PROCESS_START": config}
+    quiet = subprocess.DEVNULL
     process = subprocess.Popen(
-        command, cwd=tree, env=environment, stdout=subprocess.DEVNULL, start_new_session=True
+        command, cwd=tree, env=environment, stdout=quiet, stderr=quiet, start_new_session=True
     )
     try:
         return process.wait(limit)
@@ -173,47 +180,33 @@ def tests_of(tree: Path, rooms: Iterable[str]) -> list[File]:
     ]
 
 
-def killer(
-    mutated: Path, clean: Path, files: Sequence[tuple[File, float]], marks: str, seconds: float
-) -> str:
+def killer(mutated: Path, clean: Path, files: Sequence[Timed], marks: str, seconds: float) -> str:
     """Return the first test that fails with the mutant and passes without; empty if none does."""
-    for some, recorded in _chunks(files, seconds):
-        limit, unsure = 300.0 + 10 * recorded, list[str]()
-        while True:
-            left_out = [f"--deselect={each}" for each in unsure]
-            status = pytest(mutated, "-x", "-m", marks, *left_out, *some, limit=limit)
-            if status in {0, NO_TESTS}:
-                break
-            failed = [] if status is None else sorted(_failed(mutated) - set(unsure))
-            again = ["-p", "no:cacheprovider", *(failed or ["-m", marks, *left_out, *some])]
-            if pytest(clean, *again, limit=limit) == 0:
-                return failed[0] if failed else f"{some[0]}: status {status}"
-            if not failed:
-                break
-            unsure += failed
+    totals = accumulate(taken for _, taken in files)
+    paths = [file.path for (file, _), total in zip(files, totals, strict=True) if total <= seconds]
+    begin = 0
+    while begin < len(paths):  # collecting takes long, too: one file, two more, four more
+        some, begin = paths[begin : 2 * begin + 1], 2 * begin + 1
+        if found := _killer(mutated, clean, some, marks, 300.0 + 2 * seconds):
+            return found
     return ""
 
 
-def _chunks(
-    files: Sequence[tuple[File, float]], seconds: float
-) -> Iterator[tuple[list[str], float]]:
-    """Cut a list so that each part takes twice as long as the one before; drop the rest."""
-    chunk, spent, size, total = list[str](), 0.0, FIRST, 0.0
-    for file, taken in files:
-        if total + taken > seconds and total:
-            break
-        chunk.append(file.path)
-        spent, total = spent + taken, total + taken
-        if spent >= size:
-            yield chunk, spent
-            chunk, spent, size = [], 0.0, 2 * size
-    if chunk:
-        yield chunk, spent
-
-
-def _failed(tree: Path) -> set[str]:
-    kept = tree / ".pytest_cache/v/cache/lastfailed"
-    return set(json.loads(kept.read_text())) if kept.exists() else set()
+def _killer(mutated: Path, clean: Path, paths: list[str], marks: str, limit: float) -> str:
+    unsure: list[str] = []
+    while True:
+        selected = ["-m", marks, *(f"--deselect={each}" for each in unsure), *paths]
+        status = pytest(mutated, "-x", *selected, limit=limit)
+        if status in {0, NO_TESTS}:
+            return ""
+        kept = mutated / ".pytest_cache/v/cache/lastfailed"
+        failed = json.loads(kept.read_text()) if status is not None and kept.exists() else {}
+        new = sorted(set(failed) - set(unsure))
+        if pytest(clean, "-p", "no:cacheprovider", *(new or selected), limit=limit) == 0:
+            return new[0] if new else f"{paths[0]}: status {status}"
+        if not new:
+            return ""
+        unsure += new
 
 
 @contextmanager
@@ -243,7 +236,7 @@ def tried(now: Path, base: Path, trial: Trial) -> Killed:
         return Killed(mutant, test, servers, killer(tree, base, left, "", trial.seconds))
 
 
-def covering(recorded: Iterable[Recorded], mutant: Mutant) -> tuple[tuple[File, float], ...]:
+def covering(recorded: Iterable[Recorded], mutant: Mutant) -> tuple[Timed, ...]:
     """Return the test files that run the line of a mutant, the nearest and shortest first."""
     module, line = mutant.module, mutant.mutation.line
     found = [each for each in recorded if each.lines.get(module, 0) >> line & 1]
@@ -325,42 +318,41 @@ def trials(now: Path, base: Path, given: argparse.Namespace) -> list[Trial]:
     ]
 
 
+def _counts(room: str, results: Sequence[Killed]) -> dict[str, Any]:
+    held = [each for each in results if each.base]
+    return {
+        "room": room,
+        "mutants": len(results),
+        "killed by the base": len(held),
+        "by make test": sum(bool(each.test) for each in held),
+        "with make test-servers": sum(bool(each.servers) for each in held),
+    }
+
+
+def _survivor(tree: Path, killed: Killed) -> Row:
+    module, mutation = killed.mutant.module, killed.mutant.mutation
+    before, after = mutation.shown((tree / module).read_text())
+    return {
+        "survives make test": f"{module}:{mutation.line}",
+        "before": before,
+        "after": after,
+        "killed by make test-servers": killed.servers,
+        "killed by the base": killed.base,
+    }
+
+
 def report(now: Path, results: Sequence[Killed]) -> tuple[dict[str, list[Row]], dict[str, Target]]:
     """Return a row for each room, one for each mutant that lives on, and what both come to."""
-    rooms, survivors = list[Row](), list[Row]()
-    counted = [each for each in results if each.base]
-    for room in sorted({each.mutant.room for each in results}):
-        of_room = [each for each in counted if each.mutant.room == room]
-        rooms.append(
-            {
-                "room": room,
-                "mutants": sum(each.mutant.room == room for each in results),
-                "killed by the base": len(of_room),
-                "by make test": sum(bool(each.test) for each in of_room),
-                "with make test-servers": sum(bool(each.servers) for each in of_room),
-            }
-        )
-    for each in counted:
-        if not each.test:
-            mutant = each.mutant
-            before, after = mutant.mutation.shown((now / mutant.module).read_text())
-            survivors.append(
-                {
-                    "survives make test": f"{mutant.module}:{mutant.mutation.line}",
-                    "before": before,
-                    "after": after,
-                    "killed by make test-servers": each.servers,
-                    "killed by the base": each.base,
-                }
-            )
-    total = len(counted) or 1
-    by_test = sum(bool(each.test) for each in counted) / total
-    with_servers = sum(bool(each.servers) for each in counted) / total
+    by_room = {room: [each for each in results if each.mutant.room == room] for room in ROOMS}
+    total = _counts("all", results)
+    rows: list[Row] = [_counts(room, found) for room, found in by_room.items() if found]
+    survivors = [_survivor(now, each) for each in results if each.base and not each.test]
+    held = total["killed by the base"] or 1
     targets = {
-        "of the mutants that the base kills, make test": at_least(by_test, 0.9),
-        "make test with make test-servers": at_least(with_servers, 0.97),
+        "make test kills, of what the base kills": at_least(total["by make test"] / held, 0.9),
+        "with make test-servers": at_least(total["with make test-servers"] / held, 0.97),
     }
-    return {"rooms": rooms, "survivors": survivors}, targets
+    return {"rooms": [*rows, total], "survivors": survivors}, targets
 
 
 def main() -> int:
@@ -368,23 +360,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("action", nargs="?", choices=("record",), help="only record what tests run")
     parser.add_argument("--base", default="cd739a66", help="revision with the full test suite")
-    parser.add_argument(
-        "--keep",
-        type=Path,
-        default=Path("build/mutants"),
-        help="keep what is done in this folder, and go on from there",
-    )
-    parser.add_argument(
-        "--rooms",
-        type=lambda text: text.split(","),
-        default=[],
-        help=f"mutants and tests of these rooms alone, with commas: {', '.join(ROOMS)}",
-    )
+    keep = "keep what is done in this folder, and go on from there"
+    parser.add_argument("--keep", type=Path, default=Path("build/mutants"), help=keep)
+    rooms = f"mutants and tests of these alone, with commas between them: {', '.join(ROOMS)}"
+    parser.add_argument("--rooms", type=lambda text: text.split(","), default=[], help=rooms)
     parser.add_argument("--count", type=int, default=80, help="mutants to draw")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--seconds", type=float, default=900.0, help="recorded seconds of tests a mutant and tier"
-    )
+    spent = "recorded seconds of the tests that are tried on a mutant, for each tier"
+    parser.add_argument("--seconds", type=float, default=900.0, help=spent)
     parser.add_argument("--json", action="store_true", help="one JSON object on the last line")
     given = parser.parse_args()
     if unknown := set(given.rooms) - set(ROOMS):
