@@ -148,7 +148,7 @@ def record(tree: Path, file: File) -> Recorded:
 
     with TemporaryDirectory() as folder:
         config = Path(folder, "coverage.ini")
-        included = "".join(f"\n  {tree}/{folder}/*" for room in ROOMS.values() for folder in room)
+        included = "".join(f"\n  {tree}/{each}/*" for room in ROOMS.values() for each in room)
         config.write_text(
             f"[run]\nparallel = true\ndata_file = {folder}/data\ninclude ={included}\n"
             "disable_warnings = no-data-collected,module-not-measured,already-imported\n"
