@@ -51,6 +51,8 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 }
 LEFT_OUT = ("servers", "languages", "long")
 """Marks of tests that ``make test`` leaves out."""
+MEMORY = 4 << 30
+"""Bytes that a process of the tests may have: a mutant may ask for more without end."""
 NO_TESTS = 5
 """pytest's exit status if it selected none."""
 
@@ -125,7 +127,8 @@ def exported(revision: str, to: Path) -> Path:
 
 def pytest(tree: Path, *arguments: str, limit: float, config: str = "") -> int | None:
     """Return the exit status of pytest in a tree; None if it took longer than so many seconds."""
-    command = [sys.executable, "-m", "pytest", "--tb=no", *arguments]
+    limited = ["prlimit", f"--data={MEMORY}"]
+    command = [*limited, sys.executable, "-m", "pytest", "--tb=no", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(tree), "COVERAGE_PROCESS_START": config}
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(
