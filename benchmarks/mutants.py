@@ -30,7 +30,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -185,9 +184,11 @@ def tests_of(tree: Path, rooms: Iterable[str]) -> list[File]:
 
 def killer(mutated: Path, clean: Path, files: Sequence[Timed], marks: str, seconds: float) -> str:
     """Return the first test that fails with the mutant and passes without; empty if none does."""
-    totals = accumulate(taken for _, taken in files)
-    paths = [file.path for (file, _), total in zip(files, totals, strict=True) if total <= seconds]
-    begin = 0
+    left, begin, paths = seconds, 0, list[str]()
+    for file, taken in files:
+        if taken <= left:
+            paths.append(file.path)
+            left -= taken
     while begin < len(paths):  # collecting takes long, too: one file, two more, four more
         some, begin = paths[begin : 2 * begin + 1], 2 * begin + 1
         if found := _killer(mutated, clean, some, marks, 300.0 + 2 * seconds):
