@@ -217,7 +217,8 @@ def _killer(mutated: Path, clean: Path, paths: list[str], marks: str, limit: flo
 def planted(tree: Path, mutant: Mutant) -> Iterator[Path]:
     """Provide a copy of a tree with the mutant in it."""
     with TemporaryDirectory() as folder:
-        copy = shutil.copytree(tree, Path(folder, "tree"), symlinks=True)
+        stale = shutil.ignore_patterns(".pytest_cache")  # would say what failed in the tree itself
+        copy = shutil.copytree(tree, Path(folder, "tree"), symlinks=True, ignore=stale)
         module = copy / mutant.module
         module.write_text(mutant.mutation.applied(module.read_text()))
         yield copy
@@ -268,8 +269,8 @@ def candidates(now: Path, base: Path, recorded: Iterable[Recorded]) -> list[Muta
     return found
 
 
-def tiers_of(tree: Path) -> tuple[tuple[str, str], set[str]]:
-    """Return what each tier selects, and the test files of which neither runs everything.
+def tiers_of(tree: Path, files: Iterable[File]) -> tuple[tuple[str, str], set[str]]:
+    """Return what each tier selects, and those of the files of which neither runs everything.
 
     Marks that the tree does not have yet are left out of it, as pytest knows no others.
     """
@@ -287,7 +288,8 @@ def tiers_of(tree: Path) -> tuple[tuple[str, str], set[str]]:
     later = [mark for mark in known if mark != "servers"]
     test = " and ".join(f"not {mark}" for mark in known)
     servers = " and ".join(["servers", *(f"not {mark}" for mark in later)])
-    listed = said("--collect-only", "-q", "-m", " or ".join(later)) if later else ""
+    paths = [file.path for file in files]
+    listed = said("--collect-only", "-q", "-m", " or ".join(later), *paths) if later else ""
     return (
         (test, servers if "servers" in known else ""),
         set(re.findall(r"^tests/\S+?\.py", listed, re.M)),
@@ -306,9 +308,11 @@ def trials(now: Path, base: Path, given: argparse.Namespace) -> list[Trial]:
     print(f"{len(of_base)} test files, failed: {', '.join(failed) or 'none'}", file=sys.stderr)
     if given.action == "record":
         return []
-    tiers, partly = tiers_of(now)
     alike = {each.file for each in of_base} & {each.file for each in of_now}
     found = [m for m in candidates(now, base, of_base) if not given.rooms or m.room in given.rooms]
+    mutants = drawn(found, given.count, given.seed)
+    covered = {file for mutant in mutants for file, _ in covering(of_base, mutant)}
+    tiers, partly = tiers_of(now, covered & alike)
     return [
         Trial(
             mutant,
@@ -318,7 +322,7 @@ def trials(now: Path, base: Path, given: argparse.Namespace) -> list[Trial]:
             tiers,
             given.seconds,
         )
-        for mutant in drawn(found, given.count, given.seed)
+        for mutant in mutants
     ]
 
 
