@@ -15,6 +15,7 @@ from benchmarks.mutants import (
     Trial,
     candidates,
     covering,
+    planted,
     report,
     room_of,
     tried,
@@ -81,7 +82,7 @@ def test_a_module_is_of_the_innermost_room_around_it() -> None:
 def test_a_mutant_is_killed_by_a_test_that_passes_without_it_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a module, a test of it, one that always fails, and one that failed some time ago
+    # Given a module, a test of it, and one that always fails
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take seconds to import
     (tmp_path / "solver").mkdir()
     (tmp_path / "tests").mkdir()
@@ -93,10 +94,6 @@ def test_a_mutant_is_killed_by_a_test_that_passes_without_it_alone(
         "def test_broken(): raise ValueError\n"
         "def test_least(): assert least(1, 2) == 1\n"
     )
-    failed_before = tmp_path / ".pytest_cache/v/cache/lastfailed"
-    failed_before.parent.mkdir(parents=True)
-    failed_before.write_text('{"tests/test_always.py": true}')
-    (tmp_path / "tests/test_always.py").write_text("def test_always(): pass\n")
     file = File("tests/test_least.py", "")
     recorded = [Recorded(file, False, 1.0, {"solver/least.py": 0b110})]
     (turned,) = candidates(tmp_path, tmp_path, recorded)
@@ -115,6 +112,15 @@ def test_a_mutant_is_killed_by_a_test_that_passes_without_it_alone(
         ["all", 2, 1, 1, 1],
     ]
     assert all(each["met"] for each in targets.values())
+
+
+def test_a_copy_has_the_mutant_and_does_not_inherit_what_failed_before(tmp_path: Path) -> None:
+    (tmp_path / ".pytest_cache").mkdir()
+    (tmp_path / "least.py").write_text("a = 1\n")
+    (only,) = mutations("a = 1\n")
+    with planted(tmp_path, Mutant("solver", "least.py", only)) as copy:
+        assert [each.name for each in copy.iterdir()] == ["least.py"]
+        assert (copy / "least.py").read_text() == "a = 2\n"
 
 
 def test_what_only_the_base_kills_is_listed_line_for_line(tmp_path: Path) -> None:
