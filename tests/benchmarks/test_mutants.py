@@ -112,6 +112,9 @@ def test_a_mutant_is_killed_by_a_test_that_passes_without_it_alone(
         ["all", 2, 1, 1, 1],
     ]
     assert all(each["met"] for each in targets.values())
+    # And what the working tree has no test for any more is killed by the base alone
+    lost = tried(tmp_path, tmp_path, replace(trial, now=(), whole=()))
+    assert (lost.test, lost.servers, lost.base) == ("", "", "tests/test_least.py::test_least")
 
 
 def test_a_copy_has_the_mutant_and_does_not_inherit_what_failed_before(tmp_path: Path) -> None:
