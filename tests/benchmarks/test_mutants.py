@@ -99,11 +99,10 @@ def test_a_mutant_is_killed_by_a_test_that_passes_without_it_alone(
     (turned,) = candidates(tmp_path, tmp_path, recorded)
     other = replace(turned, mutation=replace(turned.mutation, text=">"))
     # When a mutant that no test tells apart is tried, and one that is plainly wrong
-    results = list[Killed]()
-    for mutant in (turned, other):
-        files = covering(recorded, mutant)
-        trial = Trial(mutant, files, files, (file.path,), ("", ""), seconds=60.0)
-        results.append(tried(tmp_path, tmp_path, trial))
+    files = covering(recorded, turned)
+    trial = Trial(other, files, files, (file.path,), ("", ""), seconds=60.0)
+    trials = replace(trial, mutant=turned), trial
+    results = [tried(tmp_path, tmp_path, each) for each in trials]
     # Then the first is killed by none, and counts for nothing
     assert [each.base for each in results] == ["", "tests/test_least.py::test_least"]
     tables, targets = report(tmp_path, results)
