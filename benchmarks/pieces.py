@@ -11,6 +11,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,24 +31,29 @@ def carried_out(
     """Carry the pieces out; the results come in the order of the pieces, a bar tells how far it is.
 
     ``carry_out`` is a function of a module, for it is told to the processes by its name. ``kept``:
-    a folder of our own in which what is done stays. It says nothing of the code that did it: a
-    folder is for one version of it.
+    a folder of our own in which what is done stays, whatever the order it was done in. It says
+    nothing of the code that did it: a folder is for one version of it.
     """
     files = [_file(kept, piece) for piece in pieces]
     there = [file is not None and file.exists() for file in files]
-    left = [piece for piece, already in zip(pieces, there, strict=True) if not already]
+    left = [at for at, already in enumerate(there) if not already]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results = pool.map(carry_out, left)
+        each = partial(_carried_out, carry_out)
+        results = pool.map(each, [pieces[at] for at in left], [files[at] for at in left])
         bar = track(results, saying, len(left), console=Console(stderr=True), transient=True)
         done = iter(bar)
         for file, already in zip(files, there, strict=True):
             if file and already:
                 yield pickle.loads(file.read_bytes())  # noqa: S301 - ours
-                continue
-            result = next(done)
-            if file:
-                _write(file, result)
-            yield result
+            else:
+                yield next(done)
+
+
+def _carried_out(carry_out: Callable[[Piece], Result], piece: Piece, file: Path | None) -> Result:
+    result = carry_out(piece)
+    if file:
+        _write(file, result)
+    return result
 
 
 def _file(kept: Path | None, piece: object) -> Path | None:

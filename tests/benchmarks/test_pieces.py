@@ -20,13 +20,14 @@ def test_what_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
     log, kept = tmp_path / "log", tmp_path / "kept"
     pieces = [(log, number) for number in range(12)]
     done_before = list(islice(carried_out(carry_out, pieces[:5], kept=kept), 4))
-    log.unlink()
+    first = log.read_text().split()
     # When it is started anew
     results = list(carried_out(carry_out, pieces, kept=kept))
     # Then the results are those of one go, and what was done is not done again
     assert results == [number * number for number in range(12)]
     assert done_before == results[:4]
-    assert sorted(map(int, log.read_text().split())) == list(range(4, 12))
+    assert len(first) in {4, 5}  # the fifth may have been begun: then it is done and kept, too
+    assert sorted(map(int, log.read_text().split())) == list(range(12))
     assert not list(kept.glob("*.new"))
 
 
