@@ -28,12 +28,12 @@ from uvicorn.server import ServerState
 from ldfi.experiments.api import problems
 from ldfi.experiments.api.auth import Operator
 from ldfi.experiments.api.by_namespace import ByNamespace
-from ldfi.experiments.api.documents import Reason
+from ldfi.experiments.api.documents import UNSAID, PerhapsReason
 from ldfi.experiments.api.front_door import FrontDoor, cannot_listen
 from ldfi.experiments.api.listening import PatientConnection
 from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.api.routes import GuardedRoute
-from ldfi.experiments.api.safety import Halt
+from ldfi.experiments.api.safety import Disarmed
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.process.relay import EdgeRelay
 from ldfi.experiments.process.tokens import Tokens
@@ -61,6 +61,10 @@ class HaltConnection(PatientConnection):
     _idle: ClassVar[dict[Any, None]] = {}
     _all: ClassVar[set[Any]] = set()
 
+    def _busy(self) -> bool:
+        """Tell whether a whole request is being answered: one whose body is still to come idles."""
+        return super()._busy() and not self.cycle.more_body
+
 
 class Halting:
     """Halts one namespace, from a thread of its own. ``database``: with a connection put by.
@@ -81,23 +85,27 @@ class Halting:
         self._relay = relay
         self._loop = loop
 
-    def halt(self, reason: str, who: str) -> str | None:
-        """Halt everything, here at once, and return why it is halted now.
+    def halt(self, reason: str, who: str) -> Disarmed:
+        """Halt everything, here at once, and return what that has done.
 
-        Raises what the database raises; then it is tried again where there is an engine.
+        Raises what the database raises, where no engine is here that writes it later.
         """
         engine = self._engine()
+        disarmed = [] if engine is None else engine.board.armed()
         if engine is not None:
             self._tell(engine.scheduler.switch.heed, reason)
         else:
             self._tell(self._relay.halt)
         try:
             with self.database.change(clock.now(), who) as change:
-                return switches.set_halted(change, reason)
+                halted = switches.set_halted(change, reason)
         except Exception:
-            if engine is not None:
-                self._tell(engine.scheduler.switch.owe, reason, who)
-            raise
+            if engine is None:
+                raise
+            _log.exception("halted, and that cannot be put on record yet")
+            self._tell(engine.scheduler.switch.owe, reason, who)
+            return Disarmed(halted=reason, disarmed=disarmed, on_record=False)
+        return Disarmed(halted=halted, disarmed=disarmed, on_record=True)
 
     def application(self) -> FastAPI:
         """Make what answers at the door."""
@@ -233,10 +241,10 @@ router = APIRouter(route_class=GuardedRoute)
 
 
 @router.post("/api/v1/halt")
-def halt(why: Reason, request: Request, caller: Operator) -> Halt:
-    """Disarm everything at once; nothing starts again before `resume`."""
+def halt(request: Request, caller: Operator, why: PerhapsReason = UNSAID) -> Disarmed:
+    """Disarm everything at once; nothing starts again before `resume`. It needs no body."""
     halting: Halting = request.app.state.halting
-    return Halt(halted=halting.halt(why.reason, caller.name))
+    return halting.halt(why.reason, caller.name)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from typing import Annotated, ClassVar
 
@@ -12,7 +13,7 @@ from sqlalchemy import select
 
 from ldfi.experiments.api.audited import audited
 from ldfi.experiments.api.auth import Operator, Viewer
-from ldfi.experiments.api.documents import AsRead, Filter, Id, Line, Reason, all_but
+from ldfi.experiments.api.documents import UNSAID, AsRead, Filter, Id, Line, PerhapsReason, all_but
 from ldfi.experiments.api.idempotency import IdempotentRoute
 from ldfi.experiments.api.pagination import Cursor, Limit, Links, Page, page
 from ldfi.experiments.api.service import Db, PerhapsRunning, Relaying, Running
@@ -39,6 +40,8 @@ from ldfi.experiments.store.schema import AuditRow, MaintenanceRow
 from ldfi.experiments.telemetry import clock
 from ldfi.lineage import machine_code
 from ldfi.lineage.machine_code import Way
+
+_log = logging.getLogger("ldfi")
 
 router = APIRouter(prefix="/api/v1", tags=["safety"], route_class=IdempotentRoute)
 
@@ -82,6 +85,18 @@ class Halt(BaseModel):
     """Whether everything is halted, and why."""
 
     halted: str | None = Field(examples=["checkout is down"])
+
+
+class Disarmed(Halt):
+    """What a halt has done."""
+
+    disarmed: list[str] = Field(
+        description="Experiments that were armed here. A leader elsewhere disarms within a second.",
+        examples=[["0b9c6a7e2f10"]],
+    )
+    on_record: bool = Field(
+        description="False: the database takes no writes. It holds here, and is written later."
+    )
 
 
 class NewMaintenance(AsRead):
@@ -138,21 +153,33 @@ async def status(engine: Running, db: Db, _caller: Viewer) -> Status:
 
 @router.post("/halt")
 async def halt(
-    why: Reason, engine: PerhapsRunning, relay: Relaying, db: Db, caller: Operator
-) -> Halt:
-    """Disarm everything at once; nothing starts again before `resume`.
+    engine: PerhapsRunning,
+    relay: Relaying,
+    db: Db,
+    caller: Operator,
+    why: PerhapsReason = UNSAID,
+) -> Disarmed:
+    """Disarm everything at once; nothing starts again before `resume`. It needs no body.
 
     What is halted already stays so, for both reasons. Any process can do this, also while none
     leads. A leader elsewhere disarms within a second; the edges that this process serves are told
     at once.
     """
-    now = clock.now()
+    now, on_record = clock.now(), True
     if engine is not None:
-        engine.scheduler.switch.halt(why.reason, caller.name, now)
-        return Halt(halted=engine.scheduler.state.halted)
+        disarmed = engine.board.armed()
+        try:
+            engine.scheduler.switch.halt(why.reason, caller.name, now)
+        except Exception:  # noqa: BLE001 - whatever it is: it holds here, and the scheduler writes it later
+            _log.exception("halted, and that cannot be put on record yet")
+            on_record = False
+        return Disarmed(
+            halted=engine.scheduler.state.halted, disarmed=disarmed, on_record=on_record
+        )
     relay.halt()
     with db.change(now, caller.name) as change:
-        return Halt(halted=switches.set_halted(change, why.reason))
+        halted = switches.set_halted(change, why.reason)
+    return Disarmed(halted=halted, disarmed=[], on_record=True)
 
 
 @router.post("/resume")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, Final
 
 import typer
@@ -18,8 +19,13 @@ DOOR_SECONDS: Final = 3.0
 
 
 def halt(
-    reason: Annotated[str, typer.Argument(help="Why; it goes into the audit.")],
     token: Token,
+    reason: Annotated[
+        str,
+        typer.Argument(
+            help="Why; it goes into the audit.", show_default="at a terminal asked for afterwards"
+        ),
+    ] = "",
     url: Url = HERE,
     door: Annotated[
         str | None,
@@ -32,11 +38,12 @@ def halt(
     as_json: AsJson = False,
 ) -> None:
     """Disarm everything at once. Nothing starts again before `ldfi resume`."""
-    answer = None if door is None else _halted_at(door, token, reason)
-    if answer is None:
-        with connected(url, token) as client:
-            answer = client.post("/halt", {"reason": reason})
-    show(answer, f"Halted: {reason}. `ldfi resume` ends it.", as_json=as_json)
+    answer = _halted(url, door, token, reason)
+    show(answer, _what_it_did(answer), as_json=as_json)
+    if not reason and not as_json and sys.stdin.isatty():
+        reason = typer.prompt("Why? It goes into the audit (Enter: nothing)", default="").strip()
+        if reason:
+            _halted(url, door, token, reason)
 
 
 def resume(token: Token, url: Url = HERE, as_json: AsJson = False) -> None:
@@ -76,11 +83,32 @@ def audit(
     show_page(page, table, "Nothing has happened yet.", as_json=as_json)
 
 
-def _halted_at(door: str, token: str, reason: str) -> Any:
+def _halted(url: str, door: str | None, token: str, reason: str) -> Any:
+    said = {"reason": reason} if reason else {}
+    answer = None if door is None else _halted_at(door, token, said)
+    if answer is None:
+        with connected(url, token) as client:
+            answer = client.post("/halt", said)
+    return answer
+
+
+def _what_it_did(answer: dict[str, Any]) -> str:
+    disarmed = len(answer["disarmed"])
+    lines = [f"Halted: {answer['halted']}. `ldfi resume` ends it."]
+    if disarmed:
+        lines.append(f"{disarmed} experiment{'s were' if disarmed > 1 else ' was'} disarmed.")
+    if not answer["on_record"]:
+        lines.append(
+            "The database takes no writes: it holds, and is put on record as soon as it does."
+        )
+    return "\n".join(lines)
+
+
+def _halted_at(door: str, token: str, said: dict[str, str]) -> Any:
     """Halt at a door of its own; None where nobody answers there."""
     try:
         with connected(door, token, seconds=DOOR_SECONDS, attempts=1) as client:
-            return client.post("/halt", {"reason": reason})
+            return client.post("/halt", said)
     except Unreachable as error:
         typer.echo(f"{error}; trying the API", err=True)
         return None

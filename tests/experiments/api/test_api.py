@@ -56,7 +56,7 @@ def test_halt_stays_until_resume_and_is_in_the_audit(client: httpx.Client) -> No
     halted = client.post("/api/v1/halt", json=WHY)
     refused = client.post("/api/v1/campaigns", json={})
 
-    assert halted.json() == {"halted": "release"}
+    assert halted.json()["halted"] == "release"
     assert client.get("/api/v1/status").json()["halted"] == "release"
     assert problem(refused) == "halted"
     assert client.post("/api/v1/resume").json() == {"halted": None}
@@ -72,12 +72,12 @@ def test_who_halts_what_is_halted_takes_no_reason_away(client: httpx.Client) -> 
     client.post("/api/v1/halt", json={"reason": "checkout is slow"})
 
     both = "checkout is slow; also: records are down"
-    assert again.json() == {"halted": both}
+    assert again.json()["halted"] == both
     assert client.get("/api/v1/status").json()["halted"] == both
     said = [row["why"] for row in items(client, "audit")]
     assert said == ["checkout is slow", "records are down", "checkout is slow"]
     client.post("/api/v1/resume")
-    assert client.post("/api/v1/halt", json=WHY).json() == {"halted": "release"}
+    assert client.post("/api/v1/halt", json=WHY).json()["halted"] == "release"
 
 
 def test_a_halt_outlives_the_service(database_url: str) -> None:

@@ -72,7 +72,7 @@ def on_record(database: Database) -> tuple[str | None, list[tuple[str, str, str]
 def test_who_halts_at_its_own_door_is_in_the_same_audit(
     app: FastAPI, client: httpx.Client, door: str
 ) -> None:
-    assert halted(door).json() == {"halted": "release"}
+    assert halted(door).json()["halted"] == "release"
     assert client.get("/api/v1/status").json()["halted"] == "release"
     # And after the engine has looked at what is on record
     time.sleep(1.3)
@@ -232,7 +232,7 @@ def test_halt_goes_through_while_no_descriptor_is_left(tmp_path: Path, at_the_do
             silent += [socket.create_connection(where) for _ in range(at_the_door)]
             # Then halting goes through all the same
             began = time.monotonic()
-            assert halted(door).json() == {"halted": "release"}
+            assert halted(door).json()["halted"] == "release"
             assert time.monotonic() - began < SECONDS
         finally:
             for each in silent:
