@@ -20,7 +20,7 @@ from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Topics
 from ldfi.experiments.streams.worker import Worker
 from ldfi.lineage.classes import entry_features
-from tests.experiments.streams.traffic import Piece, request
+from tests.kit.streams import Piece, request
 
 pytestmark = pytest.mark.servers
 

@@ -17,7 +17,7 @@ from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.streams.wire import ObservationReader
 from ldfi.experiments.streams.worker import Worker
 from tests.experiments.streams.test_worker import produce, work
-from tests.experiments.streams.traffic import Piece, request
+from tests.kit.streams import Piece, request
 
 KINDS = {2: "server", 3: "client"}
 TRACE_IDS = ["ab" * 16, "0" * 31 + "7"]

@@ -21,7 +21,7 @@ from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Message, Stream, Topics
 from ldfi.experiments.streams.wire import read_outcome, write_outcome
 from ldfi.experiments.streams.worker import Worker
-from tests.experiments.streams.traffic import Piece, request, traffic
+from tests.kit.streams import Piece, request, traffic
 
 PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)
 SECONDS = 60.0

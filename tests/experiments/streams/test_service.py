@@ -21,7 +21,7 @@ from ldfi.experiments.streams.stream import Stream, Topics
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.members import Member, until
 from tests.experiments.scenarios.replayed import TRACE, replayed
-from tests.experiments.streams.traffic import request
+from tests.kit.streams import request
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 KEY = b"the same in every life"

@@ -20,7 +20,7 @@ from ldfi.experiments.streams.stream import Consumer, Message, Stream, Topics
 from ldfi.experiments.streams.wire import ObservationReader
 from ldfi.experiments.streams.worker import Worker
 from ldfi.testing.world import World
-from tests.experiments.streams.traffic import Piece, request, traffic
+from tests.kit.streams import Piece, request, traffic
 
 PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)
 SECONDS = 60.0
