@@ -11,6 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
 from ldfi.experiments.domain.traffic.observation import Outcome
+from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.streams.wire import write_outcome
 
 BEGIN = 1_800_000_000_000_000_000
@@ -52,6 +53,16 @@ def request(
     outcome = Outcome(trace_id, f"device of {trace_id}", "m", success, None, 0.1)
     pieces = [Piece("spans", trace_id, message) for message in messages]
     return [*pieces, Piece("metrics", trace_id, write_outcome(outcome))]
+
+
+def produce(stream: Stream, topics: Topics, pieces: list[Piece]) -> None:
+    """Write pieces to the topics of their halves, and wait until they are there."""
+    producer = stream.producer()
+    for piece in pieces:
+        topic = topics.spans if piece.half == "spans" else topics.metrics
+        producer.send(topic, piece.key, piece.value)
+    producer.flush()
+    producer.close()
 
 
 def _span(
