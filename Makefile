@@ -58,20 +58,20 @@ test-long: $(VENV)/.dev ## kills, whole stories, hundreds of simulated runs, fre
 test-all: test test-servers test-languages test-long ## all of them: once on each finished piece of work
 
 soak: $(VENV)/.dev   ## kill the service hundreds of times while it works (an hour or so)
-	$(BIN)/python -m tests.experiments.crash.soak $(ARGS)
+	$(BIN)/python -m soak.crash $(ARGS)
 
 soak-properties: $(VENV)/.dev ## learn 20,000 drawn histories again, and know the same (an hour or so)
 	LDFI_HISTORIES=20000 $(BIN)/pytest -x --timeout=0 --hypothesis-profile=search $(ARGS) \
 		tests/experiments/domain/campaign/test_exploration.py -k lessons_learned_again
 
 soak-streams: $(VENV)/.dev  ## kill ingest workers and the broker, 30 times each (an hour or so)
-	LDFI_SOAK=30 $(BIN)/pytest -x -s tests/experiments/streams/test_kills.py
+	$(BIN)/python -m soak.streams $(ARGS)
 
 soak-stack: $(VENV)/.dev  ## kill each part of the whole stack 30 times (half an hour or so)
-	$(BIN)/python -m tests.experiments.streams.soak $(ARGS)
+	$(BIN)/python -m soak.stack $(ARGS)
 
 soak-siege: $(VENV)/.dev ## attack the service in every way while somebody halts it (as root; half an hour or so)
-	$(BIN)/python -m tests.experiments.crash.besiege $(ARGS)
+	$(BIN)/python -m soak.siege $(ARGS)
 
 check: $(VENV)/.dev $(VENV)/.audit ## lint, types, the arrows between rooms, known vulnerabilities
 	$(BIN)/ruff check .

@@ -24,6 +24,7 @@ ROOMS = (
     "testing",
     "benchmarks",
     "deploy",
+    "soak",
     "docs",
     "examples",
     "tests",

@@ -16,9 +16,9 @@ import yaml
 
 from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.cli.processes import Processes
+from soak.service import TOKENS, Service
+from soak.synthetic import CAMPAIGN
 from tests.deploy.programs import DEPLOY, prometheus
-from tests.experiments.crash.service import TOKENS, Service
-from tests.experiments.crash.synthetic import CAMPAIGN
 
 SCRAPE_SECONDS = 1
 SHOWN_SECONDS = 60
@@ -69,7 +69,7 @@ def scraped(folder: Path) -> Iterator[Prometheus]:
     try:
         service.ready()
         with Processes(folder) as processes:
-            traffic = [sys.executable, "-m", "tests.experiments.crash.traffic"]
+            traffic = [sys.executable, "-m", "soak.traffic"]
             notes = ["--notes", str(folder / "notes"), "--rate", "160"]
             processes.start("traffic", [*traffic, "--url", service.url, *notes], {})
             beside = Prometheus(_start(processes, program, folder, service))

@@ -48,13 +48,13 @@ from ldfi.fit.context import decode, encode
 from ldfi.fit.errors import ContextError
 from ldfi.fit.faults import Fault
 from ldfi.fit.runtime import Runtime, activate
-from tests.experiments.crash.service import TOKENS, Service
+from soak.service import TOKENS, Service
 from tests.experiments.doors.mutations import mutated
 from tests.experiments.scenarios.test_document import HOSTILE, READERS
 from tests.experiments.streams.test_wire import RECORDED
-from tests.experiments.streams.traffic import request
 from tests.fit.applications import KEYS
 from tests.fit.edges import Held, a_rule
+from tests.kit.streams import request
 
 pytestmark = [
     pytest.mark.long,

@@ -16,7 +16,7 @@ from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign
 from ldfi.experiments.store import Database
 from ldfi.proof.head import SigningKey
-from ldfi.testing.world import World
+from ldfi.testing.world import QUICK, World
 from tests.experiments.drawn import drawing
 
 Living = Callable[[Database], tuple[World, Campaign]]
@@ -67,6 +67,15 @@ class Lives:
             drawing(random.Random(living.__qualname__), patch)
             world, campaign = living(database)
         return Life(url, world.now, campaign.id)
+
+
+def after_a_campaign(database: Database) -> tuple[World, Campaign]:
+    """Live through a campaign, start another, and stop the service; return the other one."""
+    world = World(database)
+    world.finish(world.start(QUICK))
+    campaign = world.start(QUICK)
+    world.engine.scheduler.shut_down("restart", world.now)
+    return world, campaign
 
 
 Again = Callable[..., tuple[World, Campaign]]

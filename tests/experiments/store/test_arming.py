@@ -303,6 +303,7 @@ if race.failures:
 """
 
 
+@pytest.mark.long  # threads race above, with the same locks
 def test_processes_that_race_never_overdraw_anything(database_url: str) -> None:
     limits = replace(WIDE, members_per_hour=115)
     db = Database(database_url)

@@ -45,6 +45,7 @@ NEXT = {
     "regressed": ("regressed", "regressed", "fixed", "fixed", "superseded"),
     "superseded": ("suspected", "open", "refuted", "refuted", "superseded"),
 }
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 TOLD: tuple[FindingNews, ...] = ("suspected", "open", "refuted", "fixed", "superseded")
 
 
@@ -79,6 +80,7 @@ def be(db: Database, state: str) -> None:
             change.session.get_one(FindingRow, ID).state = state
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("was", "told", "state"),
     [
@@ -120,6 +122,7 @@ def test_traces_once_known_are_not_lost(database: Database) -> None:
     assert the_finding(database).traces == ["t0"]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("state", ["open", "regressed", "acknowledged"])
 def test_what_hurts_can_be_acknowledged(database: Database, state: str) -> None:
     be(database, state)
@@ -127,6 +130,7 @@ def test_what_hurts_can_be_acknowledged(database: Database, state: str) -> None:
         assert findings.acknowledge(change, ID, "ticket").state == "acknowledged"
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("state", ["suspected", "refuted", "fixed"])
 def test_what_does_not_hurt_cannot(database: Database, state: str) -> None:
     be(database, state)
@@ -242,7 +246,7 @@ def state_after(history: Sequence[str]) -> str | None:
     return "regressed" if hurt[0] < since else "open"
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.sampled_from([*TOLD[:-1], "ack"]), max_size=9))
 def test_whatever_happens_to_a_finding_its_state_says_so(
     database: Database, history: list[FindingNews | Literal["ack"]]

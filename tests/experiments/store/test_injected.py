@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, select, text
 
@@ -72,7 +72,6 @@ def database() -> Iterator[Database]:
 
 
 @given(rows=experiments(), one=times, other=times, name=st.none() | st.sampled_from(CLASSES))
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 def test_the_index_finds_what_looking_at_each_finds(
     database: Database, rows: list[ExperimentRow], one: float, other: float, name: str | None
 ) -> None:

@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, delete, func, select
 from sqlalchemy.exc import DBAPIError
+from typer.testing import CliRunner
 
+from ldfi.experiments.cli.main import app
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.control.evidence import knowledge_of
+from ldfi.experiments.errors import Invalid
 from ldfi.experiments.store import (
     experiments,
     notifications,
@@ -43,7 +46,7 @@ from ldfi.experiments.store.schema import (
     TokenRow,
 )
 from ldfi.testing.world import QUICK, World
-from tests.experiments.cli.test_cli import ldfi
+from tests.experiments.store.lives import Again, after_a_campaign
 
 MOMENT = Retention(audit=1.0, details=1.0)
 
@@ -124,7 +127,6 @@ def in_memory() -> Iterator[Database]:
     opened.close()
 
 
-@settings(max_examples=20)
 @given(
     ages=st.lists(st.integers(0, 20), min_size=1, max_size=12),
     told=st.none() | st.integers(1, 14),
@@ -253,54 +255,52 @@ def test_what_breaks_off_goes_on_where_it_was(
     assert set(left) == {"pruned"}
 
 
-def test_the_command_counts_first_and_then_does_it(database_url: str) -> None:
-    url, database = database_url, Database(database_url)
+def pruned(url: str, *options: str) -> dict[str, Any]:
+    """Return what ``ldfi prune --json`` prints, with rows by what they are. Raises what it ends
+    with."""
+    words = ["prune", "--json", *options]
+    done = CliRunner().invoke(app, words, env={"LDFI_DATABASE_URL": url}, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    return {**document, "pruned": {each["what"]: each["rows"] for each in document["pruned"]}}
+
+
+def test_the_command_counts_first_and_then_does_it(database: Database, database_url: str) -> None:
     with database.change(0.0) as change:
         change.audit("halt")
         change.audit("resume")
-    counted = ldfi("prune", "--dry-run", "--json", LDFI_DATABASE_URL=url)
-    assert counted.returncode == 0, counted.stderr
-    document = json.loads(counted.stdout)
-    assert document["dry_run"] is True
-    assert document["pruned"][0]["rows"] == 1
+    counted = pruned(database_url, "--dry-run")
+    assert counted["dry_run"] is True
+    assert counted["pruned"]["audit entries"] == 1
     with database.read() as session:
         assert session.scalar(select(func.count(AuditRow.id))) == 2
-    done = ldfi("prune", LDFI_DATABASE_URL=url)
-    assert (done.returncode, "audit entries" in done.stdout) == (0, True)
-    refused = ldfi("prune", "--keep-audit-days", "1", LDFI_DATABASE_URL=url)
-    assert refused.returncode == 2
+    env = {"LDFI_DATABASE_URL": database_url}
+    assert "audit entries" in CliRunner().invoke(app, ["prune"], env=env).stdout
+    with pytest.raises(Invalid, match="keep_audit_days"):
+        pruned(database_url, "--keep-audit-days", "1")
     with database.read() as session:
         rows = session.scalars(select(AuditRow).order_by(AuditRow.id))
         assert [(row.what, row.who) for row in rows] == [
             ("resume", "ldfi"),
             ("pruned", "ldfi prune"),
         ]
-    database.close()
 
 
-def test_the_command_does_what_it_counted_where_lessons_go_as_well(database_url: str) -> None:
-    database = Database(database_url)
-    world = World(database)
-    world.finish(world.start(QUICK))
-    world.engine.scheduler.shut_down("restart", world.now)
-    database.close()
+def test_the_command_does_what_it_counted_where_lessons_go_as_well(again: Again) -> None:
+    world, _ = again(after_a_campaign)
+    url = world.database.engine.url.render_as_string(hide_password=False)
 
-    def told(*options: str) -> dict[str, int]:
-        said = ldfi("prune", "--json", *options, LDFI_DATABASE_URL=database_url)
-        return {each["what"]: each["rows"] for each in json.loads(said.stdout)["pruned"]}
+    counted = pruned(url, "--dry-run")["pruned"]
 
-    counted = told("--dry-run")
     assert counted["lessons"]
-    assert told() == counted
+    assert pruned(url)["pruned"] == counted
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     """Whoever mistypes its path in a cron job would hear of nothing for ever."""
     for options in (["--dry-run"], []):
-        mistyped = ldfi("prune", *options, LDFI_DATABASE_URL=f"sqlite:///{tmp_path / 'typo'}")
-
-        assert mistyped.returncode == 2
-        assert "there is no database at" in mistyped.stderr
+        with pytest.raises(Invalid, match="there is no database at"):
+            pruned(f"sqlite:///{tmp_path / 'typo'}", *options)
         assert list(tmp_path.iterdir()) == []
 
 
@@ -333,10 +333,8 @@ def test_who_only_counts_leaves_a_database_as_it_is(
     file = tmp_path / "x.sqlite3"
     said, before = made(file), file.read_bytes()
 
-    counted = ldfi("prune", "--dry-run", LDFI_DATABASE_URL=f"sqlite:///{file}")
-
-    assert counted.returncode == 2
-    assert said in counted.stderr
+    with pytest.raises(Invalid, match=said):
+        pruned(f"sqlite:///{file}", "--dry-run")
     assert (file.read_bytes(), list(tmp_path.iterdir())) == (before, [file])
 
 

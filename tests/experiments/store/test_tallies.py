@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+import pytest
 from alembic import command
 from sqlalchemy import delete, func, select, update
 
@@ -12,8 +12,8 @@ from ldfi.experiments.store import Database, experiments
 from ldfi.experiments.store import tallies as tallies_of_the_store
 from ldfi.experiments.store.arming import Armed
 from ldfi.experiments.store.schema import ExperimentRow, TallyRow
-from ldfi.testing.world import QUICK, World
 from tests.experiments.applications import client_of, service
+from tests.experiments.store.lives import Again, after_a_campaign
 from tests.experiments.store.test_arming import NOW, WIDE, a_campaign, an_order, end, try_arming
 from tests.experiments.store.test_migrations import step
 
@@ -35,11 +35,11 @@ def counted(database: Database) -> set[tuple[Any, ...]]:
         return {tuple(each) for each in session.execute(query)}
 
 
-def fill(database: Database) -> None:
+@pytest.fixture
+def database(again: Again) -> Database:
     """A campaign that is over; then an experiment whose devices reported late that they were hurt,
     and one that nobody ended."""
-    world = World(database)
-    world.finish(world.start(QUICK))
+    database = again(after_a_campaign)[0].database
     a_campaign(database)
     late, lost = an_order("e1"), an_order("e2", "GET /other")
     assert isinstance(try_arming(database, late, WIDE), Armed)
@@ -50,18 +50,16 @@ def fill(database: Database) -> None:
     assert isinstance(try_arming(database, lost, WIDE), Armed)
     with database.change(NOW + 60.0) as change:
         assert experiments.close_abandoned(change) == ["e2"]
+    return database
 
 
 def test_what_is_counted_is_what_there_is(database: Database) -> None:
-    fill(database)
-
     assert tallies(database) == counted(database) != set()
     assert ("c", "explore", "", 2, 2, 2) in tallies(database)
     assert {"", "harmful", "tolerated"} <= {verdict for _, _, verdict, *_ in tallies(database)}
 
 
 def test_what_had_ended_before_is_counted_by_the_migration(database: Database) -> None:
-    fill(database)
     expected = tallies(database)
     step(database, command.downgrade, "0014")
     step(database, command.upgrade, "0015")
@@ -70,7 +68,6 @@ def test_what_had_ended_before_is_counted_by_the_migration(database: Database) -
 
 
 def test_what_an_earlier_version_ended_is_counted_at_the_next_start(database: Database) -> None:
-    fill(database)
     with database.change(NOW) as change:
         assert not tallies_of_the_store.make_good(change.session)
     # Given a version that ends experiments and counts none
@@ -85,13 +82,10 @@ def test_what_an_earlier_version_ended_is_counted_at_the_next_start(database: Da
     assert tallies(database) == counted(database)
 
 
-def test_whoever_leads_makes_it_good(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'ldfi.sqlite3'}"
-    database = Database(url)
-    fill(database)
+@pytest.mark.parametrize("again", ["sqlite"], indirect=True)
+def test_whoever_leads_makes_it_good(database: Database) -> None:
     with database.change(NOW) as change:
         change.session.execute(delete(TallyRow))
 
-    with client_of(service(url)):
+    with client_of(service(str(database.engine.url))):
         assert tallies(database) == counted(database) != set()
-    database.close()

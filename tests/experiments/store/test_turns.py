@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -63,31 +61,30 @@ def test_the_writers_of_a_process_write_in_the_order_in_which_they_asked(url: st
     assert max(between) <= 6
 
 
-HAMMER = """
-import sys
-from ldfi.experiments.store.database import Database
-from tests.experiments.store.test_turns import write
-db = Database(sys.argv[1])
-print("ready", flush=True)
-while True:
-    write(db, "hammer")
-"""
+def test_a_process_that_writes_again_and_again_keeps_no_other_out(url: str, tmp_path: Path) -> None:
+    # Given somebody with a connection of its own, who has no part in our queue, as a process
+    over, begun = threading.Event(), threading.Event()
 
+    def hammer() -> None:
+        other = sqlite3.connect(tmp_path / "ldfi.sqlite3", isolation_level=None)
+        while not over.is_set():
+            begin_writing(other, 60.0)
+            begun.set()
+            time.sleep(HELD)
+            other.execute("COMMIT")
+        other.close()
 
-def test_a_process_that_writes_again_and_again_keeps_no_other_out(url: str) -> None:
-    db = Database(url)
-    with subprocess.Popen(
-        [sys.executable, "-c", HAMMER, url], stdout=subprocess.PIPE, text=True
-    ) as other:
-        try:
-            assert other.stdout is not None
-            assert other.stdout.readline() == "ready\n"
-            for _ in range(10):
-                write(db, "us")  # would raise after five seconds
-            assert other.poll() is None
-        finally:
-            other.kill()
-            db.close()
+    thread, db = threading.Thread(target=hammer), Database(url)
+    thread.start()
+    try:
+        assert begun.wait(60)
+        for _ in range(10):
+            write(db, "us")  # would raise after five seconds
+        assert thread.is_alive()
+    finally:
+        over.set()
+        thread.join()
+        db.close()
 
 
 def test_a_turn_that_does_not_come_is_said_as_sqlite_says_it() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
@@ -20,9 +20,7 @@ from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Topics
 from ldfi.experiments.streams.worker import Worker
 from ldfi.lineage.classes import entry_features
-from tests.experiments.streams.traffic import Piece, request
-
-pytestmark = pytest.mark.servers
+from tests.kit.streams import Piece, request
 
 TOPICS = Topics("test")
 PATIENCE = Patience(quiet=2.0, max_age=20.0, other_half=10.0)
@@ -136,8 +134,13 @@ class Site:
             self.engine.scheduler.advance(self.now)
 
     def settle(self) -> None:
+        """Live on until nobody waits for anything, and a little longer."""
         self.stream.down = False
-        self.live(80)
+        for _ in range(80):
+            self.live(1)
+            if not any(worker.seen.lag + worker.seen.open for worker in self.workers):
+                break
+        self.live(5)
 
     def counted(self) -> Counter[str]:
         """What the classes have counted, and the samples of those entries that have none yet."""
@@ -170,11 +173,6 @@ STEPS = st.one_of(
 )
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
 @given(steps=st.lists(STEPS, min_size=10, max_size=60), floor=st.sampled_from([0, 5, 1000]))
 def test_every_acknowledged_request_is_counted_once(
     db: Database, steps: list[tuple[object, ...]], floor: int

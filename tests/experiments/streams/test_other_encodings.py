@@ -16,8 +16,10 @@ from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.streams.wire import ObservationReader
 from ldfi.experiments.streams.worker import Worker
-from tests.experiments.streams.test_worker import produce, work
-from tests.experiments.streams.traffic import Piece, request
+from tests.experiments.streams.test_worker import work
+from tests.kit.streams import Piece, produce, request
+
+pytestmark = pytest.mark.parametrize("stream", ["memory"], indirect=True)  # brokers read nothing
 
 KINDS = {2: "server", 3: "client"}
 TRACE_IDS = ["ab" * 16, "0" * 31 + "7"]

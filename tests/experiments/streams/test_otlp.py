@@ -7,7 +7,7 @@ import json
 
 import pytest
 from google.protobuf.json_format import MessageToDict
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -43,7 +43,6 @@ def read(body: bytes) -> list[Span]:
     return list(decode_protobuf(body).spans)
 
 
-@settings(max_examples=50, deadline=None)
 @given(requests)
 def test_the_pieces_are_the_whole_and_each_is_of_one_trace(
     groups: list[tuple[str, list[list[tuple[bytes, bytes, bool]]]]],
@@ -76,7 +75,6 @@ def test_a_large_trace_is_divided_and_a_span_too_large_for_any_message_is_refuse
     assert all(len(piece) <= LARGEST for _, piece in divided.pieces)
 
 
-@settings(max_examples=50, deadline=None)
 @given(requests)
 def test_json_says_the_same(
     groups: list[tuple[str, list[list[tuple[bytes, bytes, bool]]]]],

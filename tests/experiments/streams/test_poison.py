@@ -21,7 +21,7 @@ from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Message, Stream, Topics
 from ldfi.experiments.streams.wire import read_outcome, write_outcome
 from ldfi.experiments.streams.worker import Worker
-from tests.experiments.streams.traffic import Piece, request, traffic
+from tests.kit.streams import produce, request, traffic
 
 PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)
 SECONDS = 60.0
@@ -49,15 +49,6 @@ def worker(stream: Stream, topics: Topics) -> Iterator[Worker]:
     worker.close()
 
 
-def produce(stream: Stream, topics: Topics, pieces: list[Piece]) -> None:
-    producer = stream.producer()
-    for piece in pieces:
-        topic = topics.spans if piece.half == "spans" else topics.metrics
-        producer.send(topic, piece.key, piece.value)
-    producer.flush()
-    producer.close()
-
-
 def send(stream: Stream, topic: str, value: bytes | None, key: bytes = KEY) -> None:
     producer = stream.producer()
     producer.send(topic, key, value)  # type: ignore[arg-type] # others may write what we do not
@@ -75,6 +66,7 @@ def letters(stream: Stream, topics: Topics, wanted: int, worker: Worker) -> list
     return found
 
 
+@pytest.mark.parametrize("stream", ["memory"], indirect=True)
 @pytest.mark.parametrize("half", ["spans", "metrics"])
 @pytest.mark.parametrize("poison", POISON)
 def test_a_message_that_cannot_be_read_is_one_dead_letter_and_nothing_more(

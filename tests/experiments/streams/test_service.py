@@ -21,7 +21,7 @@ from ldfi.experiments.streams.stream import Stream, Topics
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.members import Member, until
 from tests.experiments.scenarios.replayed import TRACE, replayed
-from tests.experiments.streams.traffic import request
+from tests.kit.streams import request
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 KEY = b"the same in every life"
@@ -82,16 +82,16 @@ def counted(app: FastAPI) -> int:
 def test_what_was_taken_counts_once_also_after_a_restart(site: Site) -> None:
     # Given requests over HTTP
     with site.life() as (app, client):
-        site.send(client, 150)
-        site.send(client, 150)
-        until(lambda: counted(app) == 300)
+        site.send(client, 25)
+        site.send(client, 25)
+        until(lambda: counted(app) == 50)
         # When more are taken and the service ends at once
-        site.send(client, 100)
+        site.send(client, 20)
     # Then the next life counts them, and none twice
     with site.life() as (app, client):
-        until(lambda: counted(app) == 400)
-        site.send(client, 50)
-        until(lambda: counted(app) == 450)
+        until(lambda: counted(app) == 70)
+        site.send(client, 10)
+        until(lambda: counted(app) == 80)
 
 
 def test_telemetry_is_refused_while_the_brokers_are_away(topics_in_memory: Site) -> None:
@@ -142,7 +142,8 @@ def test_a_request_that_was_replayed_is_found_behind_the_stream(topics_in_memory
         assert (engine.outcomes, counted(app), sum(engine.drops().values())) == (0, 0, 0)
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.servers
+@pytest.mark.timeout(400)
 def test_a_worker_says_how_far_behind_it_is_and_leaves_the_group_when_told_to_end(
     broker: Broker, tmp_path: Path
 ) -> None:

@@ -188,9 +188,9 @@ def test_topics_with_other_partitions_are_refused(stream: Stream, topics: Topics
         stream.ensure({topics.spans: 5})
 
 
+@pytest.mark.servers  # memory takes everything
+@pytest.mark.parametrize("stream", ["kafka"], indirect=True)
 def test_what_no_broker_takes_is_said_so(stream: Stream, topics: Topics) -> None:
-    if isinstance(stream, MemoryStream):
-        pytest.skip("memory takes everything")
     producer = stream.producer()
     with pytest.raises(MessageTooLarge):
         producer.send(topics.spans, b"k", b"x" * 2_000_000)

@@ -23,7 +23,7 @@ from ldfi.lineage.operation import Operation
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.span import Trace
 from ldfi.testing.spans import TRACE, lineage, span
-from tests.experiments.streams.traffic import request
+from tests.kit.streams import request
 
 HALVES = Halves(7, 8, 1, 2)
 FIELDS = [name for name in Lineage.__slots__ if name != "trace"]

@@ -20,7 +20,7 @@ from ldfi.experiments.streams.stream import Consumer, Message, Stream, Topics
 from ldfi.experiments.streams.wire import ObservationReader
 from ldfi.experiments.streams.worker import Worker
 from ldfi.testing.world import World
-from tests.experiments.streams.traffic import Piece, request, traffic
+from tests.kit.streams import Piece, produce, request, traffic
 
 PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)
 SECONDS = 60.0
@@ -36,15 +36,6 @@ def worker(stream: Stream, topics: Topics) -> Iterator[Worker]:
     worker = Worker(stream, topics, PATIENCE)
     yield worker
     worker.close()
-
-
-def produce(stream: Stream, topics: Topics, pieces: list[Piece]) -> None:
-    producer = stream.producer()
-    for piece in pieces:
-        topic = topics.spans if piece.half == "spans" else topics.metrics
-        producer.send(topic, piece.key, piece.value)
-    producer.flush()
-    producer.close()
 
 
 def work(worker: Worker, consumer: Consumer, wanted: int) -> list[Message]:

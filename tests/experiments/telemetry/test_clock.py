@@ -21,7 +21,7 @@ from ldfi.experiments.telemetry.clock import SLEW, STEP, Clock
 from ldfi.fit.predicate import Predicate
 from ldfi.fit.rules import Rule
 from ldfi.testing.world import World
-from tests.experiments.crash import faked
+from soak import faketime
 
 pytestmark = pytest.mark.servers
 
@@ -155,7 +155,7 @@ print(CLOCK.steps, round(CLOCK.last_step), least > 0)
 def test_a_real_process_whose_clock_is_set_back_and_forward(tmp_path: Path) -> None:
     offset = tmp_path / "offset"
     try:
-        env = {**os.environ, **faked.variables(offset)}
+        env = {**os.environ, **faketime.variables(offset)}
     except Missing as error:
         if os.environ.get("CI"):
             pytest.fail(str(error))
