@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,9 +22,10 @@ from ldfi.lineage.readers.otlp import decode_in_python, decode_protobuf
 from ldfi.lineage.span import Span, Trace
 from tests.lineage import native
 
+pytestmark = pytest.mark.languages
+
 native.required()
 
-HISTORIES = int(os.environ.get("LDFI_BODIES", "300"))
 SERVER, CLIENT, INTERNAL, PRODUCER, CONSUMER = 2, 3, 1, 4, 5
 
 
@@ -149,7 +149,7 @@ def _said(trace: Trace) -> tuple[object, ...]:
     return (trace.trace_id, tuple(trace.spans), trace.missing, trace.heard, learn(trace))
 
 
-@settings(max_examples=HISTORIES)
+@settings(max_examples=native.BODIES)
 @given(histories(), st.booleans(), st.sampled_from([10_000, 10_000, 5, 2]))
 def test_both_ways_assemble_and_learn_the_same(
     spans: list[Drawn], expecting: bool, most: int
@@ -158,7 +158,7 @@ def test_both_ways_assemble_and_learn_the_same(
     assert in_rust == assembled(decode_in_python, spans, expecting, most)
 
 
-@settings(max_examples=HISTORIES)
+@settings(max_examples=native.BODIES)
 @given(histories())
 def test_a_shape_teaches_what_each_of_its_traces_does(spans: list[Drawn]) -> None:
     batch = decode_protobuf(body(spans))
