@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from benchmarks.ingest import Traffic
 from ldfi.experiments.streams.otlp import from_json
@@ -20,6 +19,7 @@ from ldfi.lineage import attributes, machine_code
 from ldfi.lineage.readers import otlp, rust
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_in_python, decode_protobuf
+from tests.kit.spans import of_service, request, wire
 from tests.lineage import native
 from tests.lineage.native import BODIES, DATA, FILES, outcome, told
 from tests.lineage.otlp_bodies import NAMES, damaged, paths, requests, urls, wires
@@ -105,12 +105,8 @@ def test_more_values_than_are_remembered_are_read_alike() -> None:
 
 
 def _many(hosts: int) -> bytes:
-    request = ExportTraceServiceRequest()
-    spans = request.resource_spans.add().scope_spans.add().spans
-    for number in range(hosts):
-        span = spans.add(trace_id=b"t" * 16, span_id=b"s" * 8, kind=3, start_time_unix_nano=1)
-        span.attributes.add(key="server.address").value.string_value = f"host{number}"
-    return request.SerializeToString()
+    spans = (wire({"server.address": f"host{number}"}, kind=3) for number in range(hosts))
+    return request(of_service("", *spans)).SerializeToString()
 
 
 def test_threads_read_side_by_side() -> None:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.solver import Certificate, Explorer, InvalidRecord
 from ldfi.solver.check import check
-from tests.solver.systems import System, explore, explorer_of, systems
+from tests.solver.systems import System, explore, explorer_of, many, systems
 
 STRATEGIES = ["smallest", "likeliest", "union"]
 
@@ -28,7 +28,7 @@ def explored(system: System, **options: Any) -> Explorer:
     return explorer
 
 
-@settings(max_examples=150, deadline=None)
+@many
 @given(systems(rich=True), st.sampled_from(STRATEGIES), st.integers(1, 3))
 def test_the_certificate_of_a_finished_exploration_is_accepted(
     system: System, strategy: str, max_size: int
@@ -40,7 +40,6 @@ def test_the_certificate_of_a_finished_exploration_is_accepted(
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 
-@settings(max_examples=150, deadline=None)
 @given(systems(), st.integers(1, 3), st.integers(0, 8))
 def test_the_certificate_of_an_unfinished_exploration_lists_what_is_open(
     system: System, max_size: int, steps: int
@@ -64,7 +63,6 @@ def test_the_certificate_of_an_unfinished_exploration_lists_what_is_open(
         assert any(each <= truth for each in known)
 
 
-@settings(max_examples=150, deadline=None)
 @given(systems(), st.integers(1, 3), st.sampled_from(STRATEGIES))
 def test_the_lower_bound_is_one(system: System, max_size: int, strategy: str) -> None:
     explorer = explored(system, max_size=max_size, strategy=strategy)
@@ -73,7 +71,6 @@ def test_the_lower_bound_is_one(system: System, max_size: int, strategy: str) ->
     assert explorer.experiments >= bound["total"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(systems(rich=True), st.data())
 def test_a_certificate_without_one_of_its_runs_is_rejected_or_still_true(
     system: System, data: st.DataObject
