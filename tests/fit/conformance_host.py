@@ -43,7 +43,7 @@ SPANS = InMemorySpanExporter()
 
 
 def about() -> dict[str, Any]:
-    names = ["http", "rpc", "db", "message"]
+    names = ["http", "rpc", "db", "connect", "command", "message"]
     return {
         "protocol": 1,
         "implementation": "Python",
@@ -80,6 +80,11 @@ def named(case: dict[str, Any]) -> dict[str, str]:
         name = points.rpc_point(caller, case["method"], peer)
     elif case["kind"] == "db":
         name = points.database_point(caller, case["statement"], case["peer"])
+    elif case["kind"] == "connect":
+        name = str(points.Point(caller, "db", "connect", case["peer"]))
+    elif case["kind"] == "command":
+        peer = points.address(case["host"], case["port"])
+        name = points.database_point(caller, case["command"], peer)
     else:
         name = points.message_point(caller, case["operation"], case["system"], case["destination"])
     return {"name": name, "hash": point_hash(name)}
