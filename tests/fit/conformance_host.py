@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import threading
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -42,7 +43,7 @@ SPANS = InMemorySpanExporter()
 
 
 def about() -> dict[str, Any]:
-    names = ["http", "rpc", "db", "message"]
+    names = ["http", "rpc", "db", "connect", "command", "message"]
     return {
         "protocol": 1,
         "implementation": "Python",
@@ -79,6 +80,11 @@ def named(case: dict[str, Any]) -> dict[str, str]:
         name = points.rpc_point(caller, case["method"], peer)
     elif case["kind"] == "db":
         name = points.database_point(caller, case["statement"], case["peer"])
+    elif case["kind"] == "connect":
+        name = str(points.Point(caller, "db", "connect", case["peer"]))
+    elif case["kind"] == "command":
+        peer = points.address(case["host"], case["port"])
+        name = points.database_point(caller, case["command"], peer)
     else:
         name = points.message_point(caller, case["operation"], case["system"], case["destination"])
     return {"name": name, "hash": point_hash(name)}
@@ -133,11 +139,15 @@ def edge(environment: dict[str, str]) -> dict[str, str]:
         for name in ("LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE"):
             os.environ.pop(name, None)
         os.environ.update(environment)
+        made: Any
         front: AbstractContextManager[str]
         if "--wsgi" in sys.argv:
-            front = wsgi_served(fit.WSGIEdgeMiddleware(wsgi_echo))
+            made = fit.WSGIEdgeMiddleware(wsgi_echo)
+            front = wsgi_served(made)
         else:
-            front = served(fit.EdgeMiddleware(asgi_echo))
+            made = fit.EdgeMiddleware(asgi_echo)
+            front = served(made)
+        EDGES.callback(made._edge._poll.stop)
         return {"url": EDGES.enter_context(front)}
 
 
@@ -181,16 +191,29 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def main() -> None:
+def provided() -> TracerProvider:
+    """Return what records the spans of which the host tells."""
     provider = TracerProvider(sampler=fit.Sampler(DEFAULT_ON))
     provider.add_span_processor(SimpleSpanProcessor(SPANS))
-    trace.set_tracer_provider(provider)
+    return provider
+
+
+@contextmanager
+def hosted() -> Iterator[str]:
+    """Serve the host on loopback, in a thread; gives its URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, EDGES:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def main() -> None:
+    trace.set_tracer_provider(provided())
     fit.install()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    sys.stdout.write(f"{server.server_port}\n")
-    sys.stdout.flush()
-    threading.Thread(target=sys.stdin.read, daemon=True).start()
-    server.serve_forever(0.05)
+    with hosted() as url:
+        sys.stdout.write(f"{url.rpartition(':')[2]}\n")
+        sys.stdout.flush()
+        threading.Event().wait()  # until it is ended
 
 
 if __name__ == "__main__":

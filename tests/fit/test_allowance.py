@@ -228,7 +228,7 @@ class Ledger(RuleBasedStateMachine):
 
 
 TestLedger = Ledger.TestCase
-TestLedger.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLedger.settings = settings(stateful_step_count=30)
 
 
 def test_what_leaves_the_lease_while_a_report_is_under_way_is_reported_once_more() -> None:

@@ -18,18 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 
+from ldfi import fit
 from ldfi.fit.conformance.__main__ import main, problems
 from ldfi.fit.conformance.checks import HOST_KEYS
 from ldfi.fit.conformance.edges import EDGE_CHECKS, it_fails_open
 from ldfi.fit.conformance.host import Host, met
+from ldfi.fit.install import uninstall
 from ldfi.testing.serving import served
 from tests.experiments.export.proxy import envoy_binary
-from tests.fit import java
+from tests.fit import conformance_host, java
 from tests.fit.applications import echo_app
 from tests.fit.golang import built
-
-pytestmark = pytest.mark.languages
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -93,7 +94,7 @@ def java_url_connection(folder: Path) -> list[str]:
     return java.host("url")
 
 
-NO_EDGE = {node_http, java_async, java_url_connection}
+NO_EDGE = (node_http, java_async, java_url_connection)
 """Theirs is that of another host."""
 
 
@@ -101,23 +102,45 @@ NO_EDGE = {node_http, java_async, java_url_connection}
 @pytest.mark.parametrize(
     "words",
     [
-        *(python, python_wsgi, go, proxy, node, node_http),
-        *(java_http_client, java_async, java_url_connection),
+        pytest.param(python_wsgi, marks=pytest.mark.servers),
+        *(pytest.param(each, marks=pytest.mark.languages) for each in (go, proxy, node)),
+        *(pytest.param(each, marks=pytest.mark.languages) for each in (java_http_client, *NO_EDGE)),
     ],
 )
 def test_every_implementation_conforms(
     words: Callable[[Path], list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with listening(words(tmp_path), ROOT) as url:
-        code = main(["--url", url, "--json"])
+        conforms(url, capsys, is_edge=words not in NO_EDGE)
 
+
+def conforms(url: str, capsys: pytest.CaptureFixture[str], *, is_edge: bool) -> None:
+    code = main(["--url", url, "--json"])
     found = json.loads(capsys.readouterr().out)["problems"]
     assert {check: wrong for check, wrong in found.items() if wrong} == {}
     assert code == 0
-    assert len(found) >= 11
-    assert words in NO_EDGE or len(found) >= 28
+    assert len(found) >= (28 if is_edge else 11)
 
 
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The host in Python, and its edges over ASGI, in this process."""
+    provider = conformance_host.provided()
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    for name in ("LDFI_URL", "LDFI_TOKEN", "FIT_HALT", "FIT_HALT_FILE"):
+        monkeypatch.setenv(name, "")  # so that it is what it was afterwards
+    monkeypatch.setenv("FIT_KEYS", HOST_KEYS)
+    assert fit.install("conformance")
+    with conformance_host.hosted() as url:
+        yield url
+    uninstall()
+
+
+def test_python_conforms(in_process: str, capsys: pytest.CaptureFixture[str]) -> None:
+    conforms(in_process, capsys, is_edge=True)
+
+
+@pytest.mark.servers
 def test_who_obeys_nothing_does_not_conform(tmp_path: Path) -> None:
     """An implementation without the right key lets every request pass: the checks see that."""
     with (
@@ -148,6 +171,7 @@ def test_who_obeys_nothing_does_not_conform(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.servers
 def test_who_is_wrong_about_itself_does_not_conform(tmp_path: Path) -> None:
     with listening(python(tmp_path), ROOT) as url, met(url) as it:
         found = problems(replace(it, kinds=it.kinds - {"status"}, service="another"))
@@ -165,6 +189,7 @@ def wrong_with_edges(host: Host) -> dict[str, list[str]]:
         }
 
 
+@pytest.mark.languages
 @pytest.mark.timeout(600)  # an edge is a process that starts slowly
 def test_an_edge_in_webflux_conforms() -> None:
     """What it reads and makes fail is what it does around servlets: its edges alone are asked."""
@@ -173,6 +198,7 @@ def test_an_edge_in_webflux_conforms() -> None:
         assert wrong_with_edges(host) == {}
 
 
+@pytest.mark.languages
 def test_an_edge_at_an_envoy_gateway_conforms(tmp_path: Path) -> None:
     """Its processor injects as the proxy's does; of what it adds, what edges do is asked."""
     envoy_binary()

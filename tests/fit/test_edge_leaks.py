@@ -186,4 +186,4 @@ class Requests(RuleBasedStateMachine):
 
 
 TestRequests = Requests.TestCase
-TestRequests.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestRequests.settings = settings(stateful_step_count=20)

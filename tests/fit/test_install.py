@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -82,17 +83,35 @@ def test_installing_again_changes_nothing_and_uninstalling_restores(
         ({}, "unknown_service"),
     ],
 )
-def test_the_name_is_the_one_that_spans_carry(environment: dict[str, str], name: str) -> None:
-    program = """
-import json
-from ldfi import fit
-from ldfi.fit import runtime
-fit.install()
-print(json.dumps({"name": runtime.active().service}))
-"""
-    assert run(program, FIT_KEYS=KEY, **environment) == {"name": name}
+def test_the_name_is_the_one_that_spans_carry(
+    environment: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in ({"FIT_KEYS": KEY} | environment).items():
+        monkeypatch.setenv(variable, value)
+    assert fit.install()
+    active = runtime.active()
+    assert active is not None
+    assert active.service == name
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_what_is_to_be_done_when_a_module_is_imported_is_done_once_it_is(
+    before: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name, done = f"some_library_{before}", list[bool]()
+    (tmp_path / f"{name}.py").write_text("VALUE = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    if not before:
+        importlib.import_module(name)
+    patching.when_imported(name, lambda: done.append(hasattr(sys.modules[name], "VALUE")))
+    assert done == ([] if before else [True])
+    importlib.import_module(name)
+    assert done == [True]
+
+
+@pytest.mark.long
 def test_a_library_is_patched_when_it_is_imported_and_none_is_imported_for_it() -> None:
     program = f"""
 import json, sys
@@ -114,6 +133,7 @@ print(json.dumps({{"heavy": heavy, "patched": all(marked), "listening": listenin
     assert run(program, FIT_KEYS=KEY) == {"heavy": [], "patched": True, "listening": True}
 
 
+@pytest.mark.long
 def test_opentelemetry_instrument_switches_it_on() -> None:
     program = """
 import json, httpcore

@@ -24,6 +24,7 @@ from ldfi.lineage.readers.formats import read_value
 from ldfi.testing.control_plane import ControlPlane
 from tests.fit import java
 from tests.fit.test_conformance import listening
+from tests.kit.spans import document, in_json
 
 pytestmark = pytest.mark.languages
 
@@ -40,17 +41,10 @@ def named(call: dict[str, str], service: str) -> str | None:
         "kind": 3,
         "startTimeUnixNano": call[".began"],
         "endTimeUnixNano": call[".began"],
-        "attributes": written(attributes),
+        "attributes": in_json(attributes),
     }
-    resource = {"attributes": written({"service.name": service})}
-    (read,) = read_value(
-        {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [span]}]}]}
-    ).spans
+    (read,) = read_value(document(span, service=service)).spans
     return read.operation.point
-
-
-def written(attributes: dict[str, str]) -> list[dict[str, Any]]:
-    return [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
 
 
 @pytest.mark.parametrize("client", ["jdk", "jdk-async", "url"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry import baggage, context, trace
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
@@ -146,7 +146,6 @@ def hit(requests_made: Requests) -> bool:
     st.integers(1, 4),
     st.data(),
 )
-@settings(deadline=None, max_examples=40)
 def test_no_request_sees_anothers_context(
     wanted: list[str], calls: int, data: st.DataObject
 ) -> None:

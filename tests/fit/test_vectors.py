@@ -10,18 +10,10 @@ from typing import Any
 import pytest
 
 from ldfi.fit.context import Injection, decode, point_hash
-from ldfi.fit.errors import ContextError, KeyFormatError
+from ldfi.fit.errors import KeyFormatError
 from ldfi.fit.keys import Keys
-from ldfi.fit.points import (
-    Point,
-    address,
-    authority,
-    database_point,
-    http_point,
-    message_point,
-    rpc_point,
-)
 from ldfi.kinds import FAMILIES, family
+from tests.fit.conformance_host import decoded, named
 
 ROOT = Path(__file__).parents[2]
 VECTORS = ROOT / "ldfi" / "fit" / "vectors"
@@ -35,24 +27,11 @@ def vectors(file: str, which: str) -> list[Any]:
 
 @pytest.mark.parametrize("case", vectors("contexts.json", "cases"), ids=lambda case: case["name"])
 def test_contexts(case: dict[str, Any]) -> None:
-    assert read(case) == (case["result"], case.get("context"))
-
-
-def read(case: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
-    try:
-        context = decode(Keys.parse(case["keys"]), case["value"], case["now"])
-    except ContextError as error:
-        return error.reason, None
-    faults = [
-        {"hash": point, "kind": do.kind, "delay_ms": do.delay_ms, "first": do.first}
-        for point, do in sorted(context.injections.items())
-    ]
-    return "accepted", {
-        "experiment": context.experiment,
-        "arm": context.arm,
-        "expires": context.expires,
-        "faults": faults,
-    }
+    found = decoded(case)
+    if "context" in found:
+        found["context"]["faults"].sort(key=lambda fault: fault["hash"])
+    expected = {key: case[key] for key in ("result", "context") if key in case}
+    assert found == expected
 
 
 @pytest.mark.parametrize("keys", vectors("contexts.json", "readable_keys"), ids=str)
@@ -69,50 +48,17 @@ def test_unreadable_keys(text: str) -> None:
         Keys.parse(text)
 
 
-@pytest.mark.parametrize("case", vectors("points.json", "http"), ids=str)
-def test_names_of_http_calls(case: dict[str, Any]) -> None:
-    name = http_point(
-        case["caller"], case["method"], case["host"], case["port"], case["path"], case["template"]
-    )
-
-    assert (name, point_hash(name)) == (case["name"], case["hash"])
-
-
-@pytest.mark.parametrize("case", vectors("points.json", "rpc"), ids=str)
-def test_names_of_procedure_calls(case: dict[str, str]) -> None:
-    name = rpc_point(case["caller"], case["method"], authority(case["peer"]))
-
-    assert (name, point_hash(name)) == (case["name"], case["hash"])
-
-
-@pytest.mark.parametrize("case", vectors("points.json", "db"), ids=str)
-def test_names_of_statements(case: dict[str, str]) -> None:
-    name = database_point(case["caller"], case["statement"], case["peer"])
-
-    assert (name, point_hash(name)) == (case["name"], case["hash"])
-
-
-@pytest.mark.parametrize("case", vectors("points.json", "connect"), ids=str)
-def test_names_of_connections(case: dict[str, str]) -> None:
-    name = str(Point(case["caller"], "db", "connect", case["peer"]))
-
-    assert (name, point_hash(name)) == (case["name"], case["hash"])
-
-
-@pytest.mark.parametrize("case", vectors("points.json", "command"), ids=str)
-def test_names_of_commands_to_redis(case: dict[str, Any]) -> None:
-    peer = address(case["host"], case["port"])
-    name = database_point(case["caller"], case["command"], peer)
-
-    assert (name, point_hash(name)) == (case["name"], case["hash"])
-
-
-@pytest.mark.parametrize("case", vectors("points.json", "message"), ids=str)
-def test_names_of_messages(case: dict[str, str]) -> None:
-    given = [case[part] for part in ("caller", "operation", "system", "destination")]
-    name = message_point(*given)
-
-    assert (name, point_hash(name)) == (case["name"], case["hash"])
+@pytest.mark.parametrize(
+    ("kind", "case"),
+    [
+        (kind, case)
+        for kind in ("http", "rpc", "db", "connect", "command", "message")
+        for case in vectors("points.json", kind)
+    ],
+    ids=str,
+)
+def test_names_of_calls(kind: str, case: dict[str, Any]) -> None:
+    assert named({**case, "kind": kind}) == {"name": case["name"], "hash": case["hash"]}
 
 
 @pytest.mark.parametrize("case", vectors("points.json", "hashes"), ids=str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, combinations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.lineage import evidence
@@ -209,7 +209,6 @@ def test_a_delay_that_was_outlasted_is_excluded_by_name() -> None:
     assert [c.faults for c in lessons.clauses()] == [{"error@a", "delay@a"}, {"error@a"}]
 
 
-@settings(max_examples=150, deadline=None)
 @given(programs(points=5), st.data())
 def test_errors_alone_no_set_disjoint_from_the_support_hurts(
     program: Call, data: st.DataObject
@@ -227,7 +226,6 @@ def test_errors_alone_no_set_disjoint_from_the_support_hurts(
         assert Run(others).execute(program).good
 
 
-@settings(max_examples=100, deadline=None)
 @given(programs(points=5), st.data())
 def test_errors_and_delays_no_set_that_misses_a_clause_hurts(
     program: Call, data: st.DataObject
@@ -248,7 +246,6 @@ def test_errors_and_delays_no_set_that_misses_a_clause_hurts(
                 assert all(hypothesis & clause for clause in clauses)
 
 
-@settings(max_examples=150, deadline=None)
 @given(programs(points=5), st.data())
 def test_blame_names_faults_that_fired(program: Call, data: st.DataObject) -> None:
     # Given a run that failed by errors injected into it

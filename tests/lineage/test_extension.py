@@ -4,55 +4,29 @@ from __future__ import annotations
 
 import gzip
 import importlib
-import os
 import tarfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from benchmarks.ingest import Traffic
 from ldfi.experiments.streams.otlp import from_json
 from ldfi.lineage import attributes, machine_code
-from ldfi.lineage.errors import UnreadableTraces
-from ldfi.lineage.operation import Operation
 from ldfi.lineage.readers import otlp, rust
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_in_python, decode_protobuf
+from tests.kit.spans import of_service, request, wire
 from tests.lineage import native
+from tests.lineage.native import BODIES, DATA, FILES, outcome, told
 from tests.lineage.otlp_bodies import NAMES, damaged, paths, requests, urls, wires
 
 pytestmark = pytest.mark.languages
 
 native.required()
-
-BODIES = int(os.environ.get("LDFI_BODIES", "400"))
-"""So many are drawn in each test; ten thousand now and then."""
-
-FIELDS = fields(Operation)
-DATA = Path(__file__).parents[1] / "data"
-EXAMPLES = Path(__file__).parents[2] / "examples" / "traces"
-
-
-def told(batch: Batch | None) -> object:
-    """What a batch says: its operations, too, by what they say."""
-    if batch is None:
-        return None
-    named = [[getattr(span.operation, field.name) for field in FIELDS] for span in batch.spans]
-    return ([tuple(span._replace(operation=None)) for span in batch.spans], named, batch.rejected)  # type: ignore[arg-type]
-
-
-def outcome(decode: Callable[[bytes], Batch], body: bytes) -> object:
-    try:
-        return told(decode(body))
-    except UnreadableTraces as error:
-        return str(error)
 
 
 def in_rust(body: bytes) -> Batch | None:
@@ -72,7 +46,7 @@ def recorded() -> Iterator[bytes]:
             file = archive.extractfile(member)
             if file is not None:
                 yield file.read()
-    for path in (*DATA.glob("*.otlp.jsonl.gz"), *EXAMPLES.glob("*.otlp.jsonl.gz")):
+    for path in FILES:
         with gzip.open(path) as lines:
             yield from map(from_json, lines)
 
@@ -131,12 +105,8 @@ def test_more_values_than_are_remembered_are_read_alike() -> None:
 
 
 def _many(hosts: int) -> bytes:
-    request = ExportTraceServiceRequest()
-    spans = request.resource_spans.add().scope_spans.add().spans
-    for number in range(hosts):
-        span = spans.add(trace_id=b"t" * 16, span_id=b"s" * 8, kind=3, start_time_unix_nano=1)
-        span.attributes.add(key="server.address").value.string_value = f"host{number}"
-    return request.SerializeToString()
+    spans = (wire({"server.address": f"host{number}"}, kind=3) for number in range(hosts))
+    return request(of_service("", *spans)).SerializeToString()
 
 
 def test_threads_read_side_by_side() -> None:

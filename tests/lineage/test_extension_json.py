@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,13 @@ from hypothesis import example, given, settings
 from ldfi.lineage.readers.otlp import decode_json_natively
 from ldfi.lineage.readers.otlp_json import decode_json, decode_json_in_python
 from tests.lineage import native
+from tests.lineage.native import BODIES, FILES, outcome, told
 from tests.lineage.otlp_bodies import damaged
 from tests.lineage.otlp_documents import odd, usual, written
-from tests.lineage.test_extension import outcome, told
 
 pytestmark = pytest.mark.languages
 
 native.required()
-
-BODIES = int(os.environ.get("LDFI_BODIES", "300"))
-DATA = Path(__file__).parents[1] / "data"
-EXAMPLES = Path(__file__).parents[2] / "examples" / "traces"
-FILES = sorted({*DATA.glob("*.otlp.jsonl.gz"), *EXAMPLES.glob("*.otlp.jsonl.gz")})
 
 
 def assert_alike(body: bytes) -> None:

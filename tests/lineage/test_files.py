@@ -20,6 +20,7 @@ from ldfi.lineage.lineage import learn
 from ldfi.lineage.readers import files, split
 from ldfi.lineage.readers.files import read_file, read_stream
 from ldfi.lineage.span import Span, Trace
+from tests.kit.spans import request, wire
 
 DATA = Path(__file__).parents[1] / "data"
 REAL = sorted(p for p in DATA.iterdir() if ".outcomes." not in p.name and p.suffix != ".md")
@@ -137,14 +138,8 @@ def test_a_bad_line_among_good_ones_is_counted() -> None:
 
 @pytest.mark.parametrize("size", [91, 123])
 def test_protobuf_that_begins_like_json_is_read(size: int) -> None:
-    request = ExportTraceServiceRequest()
-    group = request.resource_spans.add()
-    made = group.scope_spans.add().spans.add()
-    made.trace_id, made.span_id = b"t" * 16, b"s" * 8
-    made.start_time_unix_nano, made.end_time_unix_nano = 10**18, 10**18 + 1
-    made.name = "n" * (size - group.ByteSize() - 2)
-    assert group.ByteSize() == size
-    raw = request.SerializeToString()
+    bare = request(wire(name="")).resource_spans[0].ByteSize()
+    raw = request(wire(name="n" * (size - bare - 2))).SerializeToString()
     assert raw[:2] == bytes([0x0A, size])
     assert [span.span_id for span in spans_of(raw)] == [(b"s" * 8).hex()]
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ldfi.lineage.assembly import Assembler
 from ldfi.lineage.expectations import Expectations
@@ -18,6 +17,8 @@ from ldfi.lineage.readers.jaeger import read_trace
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.span import Span
 from ldfi.testing.spans import TRACE, lineage, span
+from tests.kit.spans import document, wire
+from tests.kit.spans import request as export
 from tests.lineage.queues import CLOCKS, Run, Step, programs
 
 ONE, TWO, BATCH, REPLY = (f"{number:032x}" for number in (1, 2, 3, 4))
@@ -50,7 +51,6 @@ class Apart:
         return self.traces.setdefault(one.span_id, f"{len(self.traces) + 2:032x}")
 
 
-@settings(max_examples=200, deadline=None)
 @given(programs(), CLOCKS, st.data())
 def test_a_link_is_as_good_as_a_parent_in_whatever_order_spans_come(
     steps: tuple[Step, ...], clocks: Mapping[str, int], data: st.DataObject
@@ -166,17 +166,11 @@ def test_links_are_read_from_every_format_that_has_them() -> None:
     there, wanted = ("ab" * 16, "cd" * 8), (("ab" * 16, "cd" * 8),)
     link = {"traceId": there[0], "spanId": there[1]}
     raw: dict[str, Any] = {"traceId": ONE, "spanId": "01" * 8, "startTimeUnixNano": "5"}
-    document = {"resourceSpans": [{"scopeSpans": [{"spans": [{**raw, "links": [link]}]}]}]}
-    assert otlp_json.read_document(document).spans[0].links == wanted
+    assert otlp_json.read_document(document({**raw, "links": [link]})).spans[0].links == wanted
 
-    request = ExportTraceServiceRequest()
-    written = (
-        request.resource_spans.add()
-        .scope_spans.add()
-        .spans.add(trace_id=bytes.fromhex(ONE), span_id=b"\1" * 8, start_time_unix_nano=5)
-    )
+    written = wire(trace_id=bytes.fromhex(ONE))
     written.links.add(trace_id=bytes.fromhex(there[0]), span_id=bytes.fromhex(there[1]))
-    assert decode_protobuf(request.SerializeToString()).spans[0].links == wanted
+    assert decode_protobuf(export(written).SerializeToString()).spans[0].links == wanted
 
     parent = {"refType": "CHILD_OF", "traceID": ONE, "spanID": "02" * 8}
     follows = {"refType": "FOLLOWS_FROM", "traceID": there[0], "spanID": there[1]}

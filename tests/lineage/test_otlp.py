@@ -17,47 +17,28 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as Wire
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.otlp_json import decode_json
+from tests.kit import spans
 
 TRACE_ID, SPAN_ID, PARENT = bytes(range(1, 17)), bytes(range(8)), bytes(range(8, 16))
 
 
+ATTRIBUTES: dict[str, str | int] = {
+    "http.request.method": "GET",
+    "url.full": "http://ratings:8080/titles/7?page=1",
+    "http.response.status_code": 503,
+    "thread.name": "nobody asked",
+}
+
+
 def request(**overrides: Any) -> ExportTraceServiceRequest:
-    message = ExportTraceServiceRequest()
-    group = message.resource_spans.add()
-    attribute = group.resource.attributes.add(key="service.name")
-    attribute.value.string_value = "api"
-    wire = group.scope_spans.add().spans.add(
-        trace_id=overrides.get("trace_id", TRACE_ID),
-        span_id=overrides.get("span_id", SPAN_ID),
-        parent_span_id=PARENT,
-        name="GET",
-        kind=Wire.SPAN_KIND_CLIENT,
-        start_time_unix_nano=overrides.get("start", 10),
-        end_time_unix_nano=20,
-    )
-    values: dict[str, str | int] = {
-        "http.request.method": "GET",
-        "url.full": "http://ratings:8080/titles/7?page=1",
-        "http.response.status_code": 503,
-        "thread.name": "nobody asked",
-    }
-    for key, value in values.items():
-        added = wire.attributes.add(key=key)
-        if isinstance(value, int):
-            added.value.int_value = value
-        else:
-            added.value.string_value = value
-    return message
+    ids = {"trace_id": TRACE_ID, "span_id": SPAN_ID, "parent_span_id": PARENT}
+    times = {"start_time_unix_nano": 10, "end_time_unix_nano": 20}
+    span = spans.wire(ATTRIBUTES, **{**ids, **times, "kind": Wire.SPAN_KIND_CLIENT, **overrides})
+    return spans.request(spans.of_service("api", span))
 
 
 def as_json(message: ExportTraceServiceRequest, encode: Any) -> dict[str, Any]:
     span = message.resource_spans[0].scope_spans[0].spans[0]
-    attributes = [
-        {"key": a.key, "value": {"stringValue": a.value.string_value}}
-        if a.value.string_value
-        else {"key": a.key, "value": {"intValue": str(a.value.int_value)}}
-        for a in span.attributes
-    ]
     raw = {
         "traceId": encode(span.trace_id),
         "spanId": encode(span.span_id),
@@ -66,11 +47,10 @@ def as_json(message: ExportTraceServiceRequest, encode: Any) -> dict[str, Any]:
         "kind": span.kind,
         "startTimeUnixNano": str(span.start_time_unix_nano),
         "endTimeUnixNano": str(span.end_time_unix_nano),
-        "attributes": attributes,
+        "attributes": spans.in_json(ATTRIBUTES),
         "status": {},
     }
-    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "api"}}]}
-    return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [raw]}]}]}
+    return spans.document(raw, service="api")
 
 
 def base64_text(raw: bytes) -> str:
@@ -140,13 +120,19 @@ def test_json_means_the_same_as_protobuf_whichever_way_ids_are_written(encode: A
 
 
 @pytest.mark.parametrize(
-    "broken", [{"trace_id": b"\0" * 16}, {"trace_id": b"short"}, {"span_id": b""}, {"start": 0}]
+    "broken",
+    [
+        {"trace_id": b"\0" * 16},
+        {"trace_id": b"short"},
+        {"span_id": b""},
+        {"start_time_unix_nano": 0},
+    ],
 )
 def test_a_span_without_usable_ids_or_times_is_rejected_alone(broken: dict[str, Any]) -> None:
     message = request()
     message.MergeFrom(request(**broken))
-    spans, rejected = decode_protobuf(message.SerializeToString())
-    assert (len(spans), rejected) == (1, 1)
+    read, rejected = decode_protobuf(message.SerializeToString())
+    assert (len(read), rejected) == (1, 1)
 
 
 @pytest.mark.parametrize("body", [b"hello", b"\xff" * 40, b'{"resourceSpans": []}', b"\x10\x01"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from benchmarks.ingest import Traffic, pipeline
 from ldfi.lineage.assembly import Assembler
@@ -21,11 +19,13 @@ from ldfi.lineage.readers import otlp
 from ldfi.lineage.readers.batch import Batch
 from ldfi.lineage.readers.otlp import decode_in_python, decode_protobuf
 from ldfi.lineage.span import Span, Trace
+from tests.kit.spans import of_service, request, wire
 from tests.lineage import native
+
+pytestmark = pytest.mark.languages
 
 native.required()
 
-HISTORIES = int(os.environ.get("LDFI_BODIES", "300"))
 SERVER, CLIENT, INTERNAL, PRODUCER, CONSUMER = 2, 3, 1, 4, 5
 
 
@@ -85,33 +85,26 @@ def histories(draw: st.DrawFn) -> list[Drawn]:
     return found
 
 
-def body(spans: Sequence[Drawn]) -> bytes:
-    request = ExportTraceServiceRequest()
-    for span in spans:
-        group = request.resource_spans.add()
-        group.resource.attributes.add(key="service.name").value.string_value = span.service
-        wire = group.scope_spans.add().spans.add(
-            trace_id=_trace_id(span.trace),
-            span_id=_span_id(span.number),
-            parent_span_id=b"" if span.parent is None else _span_id(span.parent),
-            name="GET",
-            kind=span.kind,
-            start_time_unix_nano=span.start,
-            end_time_unix_nano=span.start + span.length,
-        )
+def body(drawn: Sequence[Drawn]) -> bytes:
+    groups = []
+    for span in drawn:
         given: dict[str, str | int] = {"http.request.method": "GET", "server.address": "b"}
         given |= {"http.response.status_code": 503 if span.failed else 200}
         given |= {"fit.calls": str(span.calls)} if span.calls else {}
         given |= {"fit.fired": "error"} if span.fired else {}
-        for key, value in given.items():
-            added = wire.attributes.add(key=key).value
-            if isinstance(value, int):
-                added.int_value = value
-            else:
-                added.string_value = value
+        written = wire(
+            given,
+            trace_id=_trace_id(span.trace),
+            span_id=_span_id(span.number),
+            parent_span_id=b"" if span.parent is None else _span_id(span.parent),
+            kind=span.kind,
+            start_time_unix_nano=span.start,
+            end_time_unix_nano=span.start + span.length,
+        )
         if span.linked:
-            wire.links.add(trace_id=_trace_id(0), span_id=_span_id(1))
-    return request.SerializeToString()
+            written.links.add(trace_id=_trace_id(0), span_id=_span_id(1))
+        groups.append(of_service(span.service, written))
+    return request(*groups).SerializeToString()
 
 
 def _trace_id(number: int) -> bytes:
@@ -149,7 +142,7 @@ def _said(trace: Trace) -> tuple[object, ...]:
     return (trace.trace_id, tuple(trace.spans), trace.missing, trace.heard, learn(trace))
 
 
-@settings(max_examples=HISTORIES)
+@settings(max_examples=native.BODIES)
 @given(histories(), st.booleans(), st.sampled_from([10_000, 10_000, 5, 2]))
 def test_both_ways_assemble_and_learn_the_same(
     spans: list[Drawn], expecting: bool, most: int
@@ -158,7 +151,7 @@ def test_both_ways_assemble_and_learn_the_same(
     assert in_rust == assembled(decode_in_python, spans, expecting, most)
 
 
-@settings(max_examples=HISTORIES)
+@settings(max_examples=native.BODIES)
 @given(histories())
 def test_a_shape_teaches_what_each_of_its_traces_does(spans: list[Drawn]) -> None:
     batch = decode_protobuf(body(spans))

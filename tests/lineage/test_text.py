@@ -6,6 +6,7 @@ import json
 import sys
 import unicodedata
 from dataclasses import fields
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from ldfi.lineage.operation import Operation, operation
 from ldfi.lineage.readers.otlp_json import decode_json
 from ldfi.lineage.text import clean
+from tests.kit.spans import document, in_json
 
 TURNS = "".join(
     chr(each)
@@ -68,14 +70,10 @@ def test_nothing_of_an_operation_holds_what_a_database_refuses(
 
 
 def test_a_nul_in_a_path_is_no_nul_behind_the_door() -> None:
-    span = {"traceId": "ab" * 16, "spanId": "cd" * 8, "name": "GET", "kind": 2}
-    attributes = {"http.method": "GET", "http.target": "/n\0x?q=%00"}
-    pairs = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
-    span |= {"startTimeUnixNano": "1", "attributes": pairs}
-    batch = decode_json(
-        json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
-    )
-    [read] = batch.spans
+    span: dict[str, Any] = {"traceId": "ab" * 16, "spanId": "cd" * 8, "name": "GET", "kind": 2}
+    pairs = in_json({"http.method": "GET", "http.target": "/n\0x?q=%00"})
+    written = document(span | {"startTimeUnixNano": "1", "attributes": pairs})
+    [read] = decode_json(json.dumps(written).encode()).spans
     assert read.operation.features["path"] == "/n\ufffdx"
     assert read.operation.features["query.q"] == "\ufffd"
 

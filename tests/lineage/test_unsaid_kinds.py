@@ -19,6 +19,7 @@ from ldfi.lineage.renaming import renamed
 from ldfi.lineage.span import Trace
 from ldfi.lineage.tree import Call
 from ldfi.testing.spans import TRACE, span, tree
+from tests.kit.spans import document, in_json
 
 SERVER, CLIENT, INTERNAL, PRODUCER, CONSUMER = 2, 3, 1, 4, 5
 
@@ -51,19 +52,17 @@ def _document(root: _Node, *, kinds: bool, missing: bool) -> dict[str, object]:
 
     def write(service: str, name: str, kind: int, parent: str, **said: object) -> str:
         span_id = f"{next(numbers):016x}"
-        attributes = [{"key": k, "value": {"stringValue": str(v)}} for k, v in said.items()]
         written = {
             "traceId": TRACE,
             "spanId": span_id,
             "parentSpanId": parent,
             "name": name,
             "kind": kind if kinds else 0,
-            "attributes": attributes,
+            "attributes": in_json({k: str(v) for k, v in said.items()}),
             "startTimeUnixNano": str(1_000 + next(numbers)),
             "endTimeUnixNano": str(1_000_000_000 - next(numbers)),
         }
-        resource = {"attributes": [{"key": "service.name", "value": {"stringValue": service}}]}
-        groups.append({"resource": resource, "scopeSpans": [{"spans": [written]}]})
+        groups.extend(document(written, service=service)["resourceSpans"])
         return span_id
 
     def serve(node: _Node, above: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.lineage.waiting import SKEW
@@ -15,7 +15,6 @@ from tests.lineage.queues import CLOCKS, Run, Step, alike, points_of, programs, 
 Clocks = Mapping[str, int]
 
 
-@settings(max_examples=300, deadline=None)
 @given(programs(), CLOCKS)
 def test_what_is_relied_on_is_what_fails_the_request_in_some_program_with_these_spans(
     steps: tuple[Step, ...], clocks: Clocks
@@ -28,7 +27,6 @@ def test_what_is_relied_on_is_what_fails_the_request_in_some_program_with_these_
     assert lineage(*run.spans).support == expected
 
 
-@settings(max_examples=300, deadline=None)
 @given(programs(optional=True), CLOCKS, st.data())
 def test_whatever_the_clocks_say_no_set_that_misses_the_support_hurts(
     steps: tuple[Step, ...], clocks: Clocks, data: st.DataObject
@@ -44,7 +42,6 @@ def test_whatever_the_clocks_say_no_set_that_misses_the_support_hurts(
     assert Run(steps, others, clocks).execute().good
 
 
-@settings(max_examples=300, deadline=None)
 @given(programs(), CLOCKS, st.sampled_from([3, 10, 100, 1_000]))
 def test_what_is_judged_while_consumers_go_on_teaches_the_same_or_nothing(
     steps: tuple[Step, ...], clocks: Clocks, patience: int

@@ -7,11 +7,15 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer
 
 Set = frozenset[str]
+
+many = settings(max_examples=max(100, settings().max_examples))
+"""For what everything else rests on: it has more cases than a few systems meet."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import itertools
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer
@@ -41,7 +41,6 @@ def fewest(system: System, size: int, shown: list[Set]) -> int:
     return len([each for each in exact if not any(other < each for other in exact)]) + good
 
 
-@settings(max_examples=300, deadline=None)
 @given(systems(rich=True), st.integers(1, 3), st.booleans(), st.integers(0, 12))
 def test_no_strategy_needs_less_whatever_is_known_so_far(
     system: System, size: int, to_the_end: bool, steps: int
@@ -64,7 +63,6 @@ def test_no_strategy_needs_less_whatever_is_known_so_far(
     assert explorer.statement().lower_bound().total <= fewest(system, size, shown)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(1, 3))
 def test_so_many_blocks_at_least_cover(points: int, largest: int, size: int) -> None:
     size, largest = min(size, points), min(largest, points)
@@ -80,7 +78,6 @@ def test_so_many_blocks_at_least_cover(points: int, largest: int, size: int) -> 
             assert any(all(each & ~block for block in chosen) for each in small)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.frozensets(st.integers(0, 7), min_size=1), max_size=8))
 def test_no_more_survive_at_once(failing: list[frozenset[int]]) -> None:
     sets = list(map(mask_of, failing))

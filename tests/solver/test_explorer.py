@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer
 from ldfi.solver.check import check
-from tests.solver.systems import System, explore, explorer_of, systems
+from tests.solver.systems import System, explore, explorer_of, many, systems
 
 STRATEGIES = ["smallest", "likeliest", "union"]
 BLAMES = ["none", "right", "wrong"]
 
 
-@settings(max_examples=150, deadline=None)
+@many
 @given(
     systems(),
     st.sampled_from(STRATEGIES),
@@ -39,7 +39,7 @@ def test_every_minimal_failing_set_is_found_and_no_other(
     assert not explorer.violations
 
 
-@settings(max_examples=200, deadline=None)
+@many
 @given(
     systems(rich=True),
     st.sampled_from(STRATEGIES),
@@ -59,7 +59,6 @@ def test_domains_exclusions_protection_and_outages_keep_their_meaning(
     assert explorer.open_count() == 0
 
 
-@settings(max_examples=100, deadline=None)
 @given(systems(), st.integers(0, 3), st.sampled_from(BLAMES))
 def test_without_a_bound_all_sizes_are_found(system: System, seed: int, blame: str) -> None:
     explorer = Explorer(max_size=None, seed=seed)
@@ -70,7 +69,6 @@ def test_without_a_bound_all_sizes_are_found(system: System, seed: int, blame: s
     assert set(explorer.findings) == system.minimal_failing_sets(len(system.points))
 
 
-@settings(max_examples=100, deadline=None)
 @given(systems(), st.sampled_from(STRATEGIES), st.integers(1, 2), st.integers(0, 3))
 def test_runs_of_which_nobody_knows_what_they_relied_on_prove_what_fired_and_less(
     system: System, strategy: str, max_size: int, seed: int
@@ -195,7 +193,6 @@ def test_contradictions_are_reported_and_exploration_becomes_cautious() -> None:
     assert set(explorer.findings) == {frozenset({"a"}), frozenset({"d"})}
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data(), st.sampled_from(STRATEGIES))
 def test_exploration_ends_whatever_the_system_does(data: st.DataObject, strategy: str) -> None:
     # Given a system that answers at random
@@ -245,7 +242,6 @@ def test_what_is_down_decides_what_single_fault_now_hurts() -> None:
     assert explorer.open_hypotheses() == (frozenset({"a"}), frozenset({"fallback"}))
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.frozensets(st.sampled_from(["a", "b", "c", "a+", "b+"]), min_size=1), min_size=1),
     st.sampled_from(STRATEGIES),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer
 from tests.solver.systems import System, explore, systems
 
 
-@settings(max_examples=150, deadline=None)
 @given(systems(), st.sampled_from(["smallest", "union"]), st.integers(0, 10), st.integers(0, 3))
 def test_a_judgement_is_never_wrong_and_at_the_end_none_is_missing(
     system: System, strategy: str, limit: int, seed: int

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer
@@ -62,7 +62,6 @@ cases = given(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @cases
 def test_all_that_hurts_is_found_or_presumed_and_nothing_is_called_safe(
     system: System, strategy: str, size: int, blame: str
@@ -89,7 +88,6 @@ def test_all_that_hurts_is_found_or_presumed_and_nothing_is_called_safe(
     assert set(presumed) <= set(said.left_out)
 
 
-@settings(max_examples=25, deadline=None)
 @cases
 def test_where_each_kind_is_tried_nothing_is_presumed(
     system: System, strategy: str, size: int, blame: str
@@ -166,7 +164,6 @@ def test_what_is_presumed_for_no_reason_is_refused() -> None:
         assert any(problem in each for each in said), said
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 200), st.sampled_from(STRATEGIES))
 def test_what_a_kind_brings_about_is_not_named_beside_it(seed: int, strategy: str) -> None:
     """Or one experiment has two names, and somebody who rejects the one is asked the other."""
@@ -190,7 +187,6 @@ def test_what_a_kind_brings_about_is_not_named_beside_it(seed: int, strategy: st
     assert check(explorer.certificate().data) == []
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 200), st.sampled_from(STRATEGIES), st.sampled_from(["none", "right"]))
 def test_kinds_that_are_alike_are_never_tried_at_one_place_together(
     seed: int, strategy: str, blame: str

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer
@@ -18,7 +18,6 @@ from ldfi.solver.pairs import Pairs
 from tests.solver.systems import System, explorer_of, systems
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(3, 400), st.floats(0.06, 0.95))
 def test_any_two_groups_of_a_design_are_together_in_a_block(points: int, share: float) -> None:
     largest = max(2, int(points * share))
@@ -53,7 +52,6 @@ def test_counts_may_be_given_all_at_once(given_: dict[int, int], more: int) -> N
     }
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     systems(rich=True),
     st.lists(st.frozensets(st.sampled_from("abcdeXY"), max_size=4), max_size=8),

@@ -6,7 +6,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer, InvalidRecord
@@ -29,7 +29,6 @@ def brute_force(sets: list[frozenset[int]], max_size: int) -> set[frozenset[int]
     return found
 
 
-@settings(max_examples=300, deadline=None)
 @given(FAMILIES, st.integers(0, 8), st.one_of(st.none(), st.integers(0, 3)))
 def test_branching_lists_each_minimal_hitting_set_once(
     sets: list[frozenset[int]], max_size: int, seed: int | None
@@ -46,7 +45,6 @@ def snapshot(explorer: Explorer) -> Hypotheses:
     return explorer._now()
 
 
-@settings(max_examples=200, deadline=None)
 @given(systems(rich=True), st.lists(st.frozensets(st.sampled_from("abXY"))), st.integers(1, 4))
 def test_sat_finds_a_smallest_hypothesis_while_the_evidence_grows(
     system: System, tries: list[frozenset[str]], max_size: int
@@ -73,7 +71,6 @@ def test_sat_finds_a_smallest_hypothesis_while_the_evidence_grows(
             assert now.is_open(answer.hypothesis)
 
 
-@settings(max_examples=150, deadline=None)
 @given(systems(), st.data(), st.integers(1, 3))
 def test_all_strategies_find_the_same(system: System, data: st.DataObject, max_size: int) -> None:
     found = []
@@ -88,7 +85,6 @@ def test_all_strategies_find_the_same(system: System, data: st.DataObject, max_s
     assert found[0] == found[1] == found[2]
 
 
-@settings(max_examples=150, deadline=None)
 @given(FAMILIES.filter(bool), st.lists(st.integers(1, 9), min_size=8, max_size=8))
 def test_with_costs_the_cheapest_hypothesis_is_proposed(
     sets: list[frozenset[int]], costs: list[int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer
@@ -20,7 +20,6 @@ def test_who_is_suspected_by_nature_is_tried_first_and_not_believed() -> None:
     assert explorer.propose() != frozenset({"b"})
 
 
-@settings(max_examples=100, deadline=None)
 @given(systems(), st.lists(st.frozensets(st.sampled_from("abcdefg"), min_size=1), max_size=3))
 def test_right_or_wrong_they_change_nothing_but_the_effort(
     system: System, suspected: list[Set]
@@ -54,7 +53,6 @@ def test_what_a_failure_named_is_not_taken_apart() -> None:
     assert explorer.certificate().complete
 
 
-@settings(max_examples=100, deadline=None)
 @given(systems(), st.data())
 def test_failures_that_name_too_much_hide_nothing(system: System, data: st.DataObject) -> None:
     explorer = Explorer(system.points, max_size=2)

@@ -6,7 +6,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.solver import Explorer
@@ -38,7 +38,6 @@ def explore(
     raise AssertionError(f"no end after {limit} experiments")
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     systems(rich=True),
     st.sampled_from(STRATEGIES),
@@ -64,7 +63,6 @@ def test_what_fired_and_less_is_closed_and_the_truth_is_found(
     assert check(explorer.certificate().data) == []
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     systems(), st.sampled_from(STRATEGIES), st.integers(1, 3), st.frozensets(st.sampled_from("ab"))
 )
@@ -80,7 +78,6 @@ def test_faults_that_never_fire_stay_open_and_the_exploration_ends(
     assert set(explorer.statement().minimal_failing_sets()) == set(fires)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from(STRATEGIES), st.sampled_from([2, None]))
 def test_the_exploration_ends_whatever_comes_of_it(
     data: st.DataObject, strategy: str, size: int | None
@@ -99,7 +96,6 @@ def test_the_exploration_ends_whatever_comes_of_it(
     pytest.fail("the exploration did not end")
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.frozensets(st.sampled_from("abcdef"), min_size=1), min_size=1, max_size=4))
 def test_a_fault_that_becomes_known_later_was_not_survived_before(survived: list[Set]) -> None:
     explorer = Explorer("abcdef", max_size=2)

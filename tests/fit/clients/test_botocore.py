@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, Final
 
 import botocore.session
@@ -37,11 +38,17 @@ def instrumented(requests_made: Requests) -> Iterator[None]:
     instrumentor().uninstrument()
 
 
-def client(service: str, port: int, attempts: int = 1) -> Any:
+@cache
+def aws() -> botocore.session.Session:
     session = botocore.session.Session()
     session.set_credentials("key", "secret")
-    return session.create_client(
+    return session
+
+
+def client(service: str, port: int, attempts: int = 1) -> Any:
+    return aws().create_client(
         service,
+        verify=False,
         region_name="eu-west-1",
         endpoint_url=f"http://127.0.0.1:{port}",
         config=Config(

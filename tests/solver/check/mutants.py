@@ -286,4 +286,9 @@ RULES: dict[str, Mutation] = {
     "complete": lambda d, _: d.update(open_complete=not d["open_complete"]),
     "not a number": lambda d, _: d["lower_bound"].update(ratio=float("nan")),
     "fewer experiments": lambda d, _: d.update(experiments=d["experiments"] - 1),
+    "a better ratio": lambda d, _: d["lower_bound"].update(ratio=9.0),
+    "no bounds": lambda d, _: d["axioms"].pop("bounds"),
+    "another format": lambda d, _: d.update(format="x"),
+    "a finding left out": lambda d, rng: d["findings"].pop(rng.randrange(len(d["findings"]))),
+    "a set in the packing out of nowhere": lambda d, _: d["lower_bound"]["packing"].append(["d"]),
 }
