@@ -20,7 +20,7 @@ from ldfi.experiments.api import problems
 from ldfi.experiments.api.problems import KINDS, Problem
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow
-from tests.experiments.applications import application, client_of, problem
+from tests.kit.service import application, client_of, problem
 
 DOCS = Path(__file__).parents[3] / "docs"
 
