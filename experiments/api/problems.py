@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +28,7 @@ from ldfi.experiments.errors import (
     NotFound,
     PrometheusError,
 )
+from ldfi.experiments.store.database import is_away
 
 TYPE: Final = "https://ldfi.dev/problems/"
 MEDIA_TYPE: Final = "application/problem+json"
@@ -207,10 +208,10 @@ def install(app: FastAPI) -> None:
         document = {"type": "about:blank", "status": error.status_code, "title": str(error.detail)}
         return _written(document, error.status_code, error.headers)
 
-    @app.exception_handler(OperationalError)
+    @app.exception_handler(DBAPIError)
     @app.exception_handler(PoolTimeout)
     async def on_database(request: Request, error: Exception) -> Response:
-        return _incident("unavailable", request, error)
+        return _incident("unavailable" if is_away(error) else "internal", request, error)
 
     app.add_middleware(_Incidents)
 

@@ -18,7 +18,8 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, create_engine, event, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DataError, DBAPIError, StatementError
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError, StatementError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -88,6 +89,14 @@ def _unwritable(error: Exception) -> bool:
     if isinstance(error, DBAPIError):
         return isinstance(error, DataError)
     return isinstance(error, StatementError | ValueError | TypeError)
+
+
+def is_away(error: Exception) -> bool:
+    """Return whether the database did not answer or ended the connection, so that the same may
+    succeed later. PostgreSQL reports some ends as internal errors: whoever stood still for too long
+    within a transaction meets one."""
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    return lost or isinstance(error, OperationalError | PoolTimeout)
 
 
 class Database:

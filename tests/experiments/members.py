@@ -17,7 +17,7 @@ import httpx
 from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.cli.processes import ATTACHED
 from ldfi.experiments.process.tokens import Role
-from tests.experiments.applications import GIVEN, bearer
+from tests.kit.service import GIVEN, bearer
 
 PATIENCE = 150.0
 

@@ -24,8 +24,8 @@ from ldfi.fit.poll import RulesPoll
 from ldfi.fit.predicate import Condition, Predicate
 from ldfi.fit.runtime import Runtime, activate
 from ldfi.testing import ControlPlane
-from tests.experiments.applications import GIVEN, bearer, client_of, service
 from tests.fit.edges import eventually
+from tests.kit.service import GIVEN, bearer, client_of, service
 
 FAULT = "error@shop>http:GET:ratings/titles/*"
 

@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from ldfi.experiments.api.decoding import MAX_BODY
 from ldfi.experiments.control.engine import Engine
-from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
+from tests.kit.service import GIVEN, bearer, client_of, problem, service
 
 INGEST, DEVICES, VIEWER = (bearer(GIVEN[role]) for role in ("ingest", "devices", "viewer"))
 PROTOBUF = {"content-type": "application/x-protobuf"}

@@ -29,7 +29,7 @@ from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.lineage.readers.otlp_spans import count_spans
 from ldfi.testing.serving import served
 from tests.experiments.api.test_api_ingest import spans
-from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
+from tests.kit.service import GIVEN, bearer, client_of, problem, service
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 ZIPPED = {**PROTOBUF, "content-encoding": "gzip"}

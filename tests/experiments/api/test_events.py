@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +18,8 @@ from ldfi.experiments.api import events
 from ldfi.experiments.api.views import AuditView
 from ldfi.experiments.store import Database, audit
 from ldfi.testing.live import live_service
-from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
+from tests.experiments.members import Member, until
+from tests.kit.service import GIVEN, bearer, problem
 
 PATH = "/api/v1/events"
 
@@ -61,17 +58,6 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "PROGRESS_SECONDS", 0.1)
 
 
-@pytest.fixture
-def app(database_url: str) -> FastAPI:
-    return service(database_url)
-
-
-@pytest.fixture
-def client(app: FastAPI) -> Iterator[httpx.Client]:
-    with client_of(app, GIVEN["operator"]) as running:
-        yield running
-
-
 def halt(client: httpx.Client, reason: str) -> None:
     client.post("/api/v1/halt", json={"reason": reason}).raise_for_status()
 
@@ -81,13 +67,6 @@ def why(event: Event) -> str:
     row = AuditView.model_validate_json(event.data)
     assert str(row.id) == event.id
     return row.why
-
-
-def until(true: Callable[[], bool], seconds: float = 5.0) -> None:
-    ends = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
 
 
 def test_what_happens_arrives_and_after_a_break_nothing_is_missed(client: httpx.Client) -> None:
@@ -110,12 +89,12 @@ def test_what_happens_arrives_and_after_a_break_nothing_is_missed(client: httpx.
 
 
 @pytest.mark.parametrize("last", ["", "x", "-1", "1.5", "9" * 19, str(2**63), "1" * 40])
-def test_what_is_no_id_of_an_event_is_refused(client: httpx.Client, last: str) -> None:
-    assert problem(client.get(PATH, headers={"Last-Event-ID": last})) == "invalid"
+def test_what_is_no_id_of_an_event_is_refused(standing: httpx.Client, last: str) -> None:
+    assert problem(standing.get(PATH, headers={"Last-Event-ID": last})) == "invalid"
 
 
-def test_an_id_from_the_future_waits_for_it(client: httpx.Client) -> None:
-    with listening(client, str(2**63 - 1)) as stream:
+def test_an_id_from_the_future_waits_for_it(standing: httpx.Client) -> None:
+    with listening(standing, str(2**63 - 1)) as stream:
         assert next(stream).id == str(2**63 - 1)
 
 
@@ -150,14 +129,7 @@ def test_a_gap_that_is_never_filled_holds_nothing_up_for_long() -> None:
 
 
 def test_while_something_is_armed_its_progress_is_told(database_url: str) -> None:
-    asked = {
-        "kinds": ["error"],
-        "treatment": 0.3,
-        "control": 0.3,
-        "min_traffic": 50,
-        "settle": 1,
-        "apart": 0,
-    }
+    asked = {"kinds": ["error"], "treatment": 0.3, "control": 0.3, "min_traffic": 50, "settle": 1}
     with (
         live_service(database=database_url, tokens=GIVEN) as world,
         httpx.Client(
@@ -197,48 +169,20 @@ def test_a_stream_ends_by_itself_so_that_tokens_are_looked_at_again(
     until(lambda: not app.state.streams)
 
 
-@contextmanager
-def a_process(database: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """``ldfi serve`` as people start it, and its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--port", str(port)]
-    environment = {**os.environ, "LDFI_TOKENS": f"operator:{GIVEN['operator']}"}
-    with (database.parent / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, "--database", str(database)],
-            env=environment,
-            cwd=database.parent,
-            stderr=log,
-        )
-    try:
-        yield process, f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-
-
+@pytest.mark.long
 def test_the_service_ends_at_once_although_somebody_listens(tmp_path: Path) -> None:
+    options = {"LDFI_DATABASE_URL": f"sqlite:///{tmp_path / 'x.sqlite3'}"}
+    service = Member("all", tmp_path, options)
+    service.start()
+    until(lambda: service.state() == "ready")
+    headers = bearer(GIVEN["operator"])
     with (
-        a_process(tmp_path / "x.sqlite3") as (process, url),
-        httpx.Client(
-            base_url=url, headers=bearer(GIVEN["operator"]), trust_env=False, timeout=20
-        ) as client,
+        httpx.Client(base_url=service.url, headers=headers, trust_env=False, timeout=20) as client,
+        listening(client) as stream,
     ):
-        until(lambda: _ready(client), 30)
-        with listening(client) as stream:
-            next(stream)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) in {0, -signal.SIGTERM}
-            # Sooner than the three seconds after which uvicorn cuts whatever is still open
-            assert "graceful shutdown exceeded" not in (tmp_path / "log").read_text()
-            with suppress(httpx.RemoteProtocolError):
-                assert list(stream) == []
-
-
-def _ready(client: httpx.Client) -> bool:
-    try:
-        return client.get("/readyz").is_success
-    except httpx.TransportError:
-        return False
+        next(stream)
+        assert service.stop() in {0, -signal.SIGTERM}
+        # Sooner than the three seconds after which uvicorn cuts whatever is still open
+        assert "graceful shutdown exceeded" not in service.log
+        with suppress(httpx.RemoteProtocolError):
+            assert list(stream) == []

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from ldfi.experiments.cli.campaign_view import forecast_shown
 from ldfi.experiments.control.engine import Engine
-from tests.experiments.applications import GIVEN, client_of, problem, service
 from tests.experiments.domain.traffic.test_catalogue import request
+from tests.kit.service import GIVEN, client_of, problem, service
 
 CAMPAIGNS = "/api/v1/campaigns"
 

@@ -11,8 +11,10 @@ import pytest
 from ldfi.experiments.store import namespaces
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import FlagRow
-from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
 from tests.experiments.members import until
+from tests.kit.service import GIVEN, bearer, client_of, problem, service
+
+pytestmark = pytest.mark.servers
 
 KEY = b"the same in all of them"
 

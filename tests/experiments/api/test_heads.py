@@ -17,8 +17,8 @@ from ldfi.experiments.store import Database, campaigns, chain, experiments
 from ldfi.experiments.store.schema import CampaignRow
 from ldfi.proof.__main__ import BORNE_OUT, FALSE, main
 from ldfi.proof.head import Head, SigningKey
-from tests.experiments.applications import GIVEN, client_of, problem, service
 from tests.experiments.store.test_arming import WIDE, a_campaign, an_order, try_arming
+from tests.kit.service import GIVEN, client_of, problem, service
 from tests.proof.chain import key_pem, trusted
 
 KEY = SigningKey(key_pem())

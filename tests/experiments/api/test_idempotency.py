@@ -17,7 +17,7 @@ from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.idempotency import ABANDONED, KEPT
 from ldfi.experiments.store.schema import AuditRow, IdempotencyRow
-from tests.experiments.applications import GIVEN, application, bearer, client_of, problem
+from tests.kit.service import GIVEN, application, bearer, client_of, problem
 
 
 class Gate:

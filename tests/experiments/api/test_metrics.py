@@ -26,7 +26,7 @@ from ldfi.experiments.store.schema import (
     NotificationRow,
 )
 from ldfi.experiments.telemetry.instruments import Metric
-from tests.experiments.applications import GIVEN, bearer, client_of, service
+from tests.kit.service import GIVEN, bearer, client_of, service
 
 DOCS = Path(__file__).parents[3] / "docs"
 ALL = tuple(metric for metric in metrics.METRICS if metric not in IN_WORKER)

@@ -12,7 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from ldfi.experiments.api import problems
 from ldfi.experiments.api.routes import CHANGING
 from tests.experiments.api.test_roles import OPEN
-from tests.experiments.applications import service
+from tests.kit.service import service
 
 DOCUMENT: dict[str, Any] = service("sqlite://").openapi()
 OPERATIONS = [

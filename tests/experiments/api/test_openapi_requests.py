@@ -21,9 +21,8 @@ from schemathesis.config import SchemathesisConfig
 
 from ldfi.experiments.api import events, problems
 from ldfi.testing.serving import served
-from tests.experiments.api.test_roles import Unlimited
-from tests.experiments.applications import GIVEN, bearer, live_through, service
 from tests.experiments.scenarios.replayed import TRACE, replayed
+from tests.kit.service import GIVEN, Unlimited, bearer, live_through, service
 
 pytestmark = pytest.mark.long
 

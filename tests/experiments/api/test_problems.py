@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import httpx
 import pytest
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import select, text
+from sqlalchemy.exc import InternalError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
@@ -17,7 +19,8 @@ from ldfi.experiments import errors
 from ldfi.experiments.api import problems
 from ldfi.experiments.api.problems import KINDS, Problem
 from ldfi.experiments.store.database import Database
-from tests.experiments.applications import application, client_of, problem
+from ldfi.experiments.store.schema import AuditRow
+from tests.kit.service import application, client_of, problem
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -37,6 +40,7 @@ ERRORS = {
     "forbidden": Problem(403, "forbidden", "x"),
     "unavailable": OperationalError("SELECT secret", {}, Exception("secret")),
     "internal": RuntimeError("secret"),
+    "internal, of the database": InternalError("SELECT secret", {}, Exception("secret")),
     "too-large": HTTPException(413),
 }
 
@@ -78,8 +82,8 @@ def client(tmp_path: Path) -> Iterator[httpx.Client]:
 def test_every_error_has_its_type(client: httpx.Client, kind: str) -> None:
     answer = client.get(f"/raise/{kind}")
 
-    assert problem(answer) == kind
-    assert answer.status_code == KINDS[kind].status
+    assert problem(answer) == kind.partition(",")[0]
+    assert answer.status_code == KINDS[problem(answer)].status
 
 
 def test_what_the_framework_refuses_is_a_problem_too(client: httpx.Client) -> None:
@@ -129,6 +133,40 @@ def test_a_failure_leaves_the_connection_as_it_was(client: httpx.Client) -> None
 def test_an_answer_that_fails_half_way_is_cut_short(client: httpx.Client) -> None:
     with pytest.raises(httpx.RemoteProtocolError):
         client.get("/half")
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("cut", ["idle", "terminated"])
+def test_a_transaction_that_postgresql_cuts_off_is_a_database_that_is_away(
+    postgresql_url: str, cut: str
+) -> None:
+    """As happens to a process that was stopped in the middle of one."""
+    database = Database(postgresql_url)
+    router = APIRouter()
+
+    @router.get("/stopped")
+    def stopped() -> None:
+        with database.change(1.0) as change, database.engine.connect() as other:
+            change.session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
+            process = change.session.scalar(text("SELECT pg_backend_pid()"))
+            if cut == "terminated":
+                other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": process})
+            there = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :pid")
+            ends = time.monotonic() + 30
+            while other.scalar(there, {"pid": process}):
+                other.rollback()  # it is of one moment what a transaction sees
+                assert time.monotonic() < ends, "PostgreSQL did not cut it off"
+            change.audit("never")
+
+    @router.get("/well")
+    def well() -> int:
+        with database.read() as session:
+            return len(session.scalars(select(AuditRow)).all())
+
+    with client_of(application(database, [router])) as client:
+        assert problem(client.get("/stopped")) == "unavailable"
+        assert client.get("/well").json() == 0
+    database.close()
 
 
 def test_a_problem_that_is_not_in_the_table_cannot_be_raised() -> None:

@@ -10,7 +10,7 @@ from ldfi.experiments.api.auth import Viewer
 from ldfi.experiments.api.problems import Problem
 from ldfi.experiments.api.rate_limit import PEOPLE, STRANGERS, Rate, RateLimiter
 from ldfi.experiments.store.database import Database
-from tests.experiments.applications import application, bearer, client_of, problem
+from tests.kit.service import application, bearer, client_of, problem
 
 
 class Clock:

@@ -11,7 +11,7 @@ import pytest
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.store import Database
 from ldfi.testing.world import QUICK, World
-from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
+from tests.kit.service import GIVEN, bearer, client_of, problem, service
 
 PATH = "/api/v1/was-it-us"
 

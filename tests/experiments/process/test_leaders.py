@@ -19,7 +19,7 @@ from ldfi.experiments.process.config import Config
 from ldfi.experiments.process.election import FileLock, election_of
 from ldfi.experiments.store import leaders, switches
 from ldfi.experiments.store.database import Database
-from tests.experiments.applications import client_of, service
+from tests.kit.service import client_of, service
 
 
 def enter(db: Database, url: str = "") -> int:
@@ -85,6 +85,7 @@ def test_whatever_they_do_no_write_follows_that_of_a_later_leader(
     assert written == sorted(written)
 
 
+@pytest.mark.servers
 def test_a_new_leader_waits_for_what_the_old_one_is_doing(postgresql_url: str) -> None:
     db = Database(postgresql_url)
     old = db.fenced(enter(db))
@@ -102,6 +103,7 @@ def test_a_new_leader_waits_for_what_the_old_one_is_doing(postgresql_url: str) -
     db.close()
 
 
+@pytest.mark.servers
 def test_one_holds_the_lock_until_its_connection_ends(postgresql_url: str) -> None:
     async def vie() -> None:
         first, second = election_of(postgresql_url), election_of(postgresql_url)

@@ -15,8 +15,8 @@ from sqlalchemy.engine import make_url
 from ldfi.experiments.process.advisory_lock import KEY
 from ldfi.experiments.store import leaders, switches
 from ldfi.experiments.store.database import Database
-from tests.experiments.applications import GIVEN, bearer, problem
 from tests.experiments.members import Member, until
+from tests.kit.service import GIVEN, bearer, problem
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 

@@ -18,10 +18,12 @@ from ldfi.fit.poll import RulesPoll
 from ldfi.fit.rules import Rule
 from ldfi.fit.runtime import Runtime, activate
 from tests.experiments.api.test_forward import says_where_it_is
-from tests.experiments.applications import GIVEN, client_of, service
 from tests.experiments.members import until
 from tests.fit.applications import KEYS
 from tests.fit.edges import a_rule, eventually
+from tests.kit.service import GIVEN, client_of, service
+
+pytestmark = pytest.mark.servers
 
 KEY = b"the same in all of them"
 ASKED = {"method": "GET", "path": "/boot"}

@@ -23,8 +23,6 @@ from ldfi.fit.rules import Rule
 from ldfi.testing.world import World
 from soak import faketime
 
-pytestmark = pytest.mark.servers
-
 
 class Machine:
     """A machine with a clock that somebody sets."""
@@ -152,6 +150,7 @@ print(CLOCK.steps, round(CLOCK.last_step), least > 0)
 """
 
 
+@pytest.mark.servers
 def test_a_real_process_whose_clock_is_set_back_and_forward(tmp_path: Path) -> None:
     offset = tmp_path / "offset"
     try:

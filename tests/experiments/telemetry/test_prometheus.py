@@ -24,8 +24,6 @@ from ldfi.experiments.errors import InvalidGuardrail, PrometheusError
 from ldfi.experiments.telemetry.prometheus import Prometheus, check_guardrail
 from ldfi.testing.serving import served
 
-pytestmark = pytest.mark.servers
-
 TOKEN = "s3cret"
 
 
@@ -201,6 +199,7 @@ def _wait_until_ready(url: str) -> None:
     pytest.fail("Prometheus did not become ready within 30 seconds")
 
 
+@pytest.mark.servers
 def test_against_prometheus_itself(real: str) -> None:
     two = 'label_replace(vector(1), "a", "1", "", "") or label_replace(vector(2), "a", "2", "", "")'
 
