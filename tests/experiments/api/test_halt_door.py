@@ -31,7 +31,7 @@ from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 from ldfi.fit.rules import Rule
 from tests.experiments.applications import GIVEN, bearer, client_of, problem, service
-from tests.experiments.cli.test_cli import ldfi
+from tests.kit.cli import ldfi
 
 SECONDS = 1.5
 """How soon whoever halts is answered, and edges that can be reached have heard of it."""

@@ -43,7 +43,7 @@ from ldfi.experiments.store.schema import (
     TokenRow,
 )
 from ldfi.testing.world import QUICK, World
-from tests.experiments.cli.test_cli import ldfi
+from tests.kit.cli import ldfi
 
 MOMENT = Retention(audit=1.0, details=1.0)
 
