@@ -99,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _again_on_postgresql(item: pytest.Item) -> bool:
-    """Return whether a test that SQLite has answered runs on PostgreSQL, far from what talks to it."""
+    """Return whether a test that SQLite answers runs on PostgreSQL, far from what talks to it."""
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return "postgresql" in values and not {"store", "process", "streams"} & {*item.path.parts}
 

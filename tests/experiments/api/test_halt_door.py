@@ -30,7 +30,7 @@ from ldfi.experiments.store.schema import AuditRow
 from ldfi.fit.faults import Fault
 from ldfi.fit.predicate import Predicate
 from ldfi.fit.rules import Rule
-from tests.experiments.cli.test_cli import ldfi
+from tests.kit.cli import ldfi
 from tests.kit.service import GIVEN, bearer, client_of, problem, service
 
 SECONDS = 1.5

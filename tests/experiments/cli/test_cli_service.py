@@ -2,141 +2,125 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from ldfi.experiments.cli.main import main
+from ldfi.experiments.control.engine import Engine
+from ldfi.experiments.domain.campaign.campaign import Definition
+from ldfi.experiments.domain.settings import Limits, Settings
+from ldfi.experiments.store import Database
 from ldfi.testing.live import LiveService, live_service
 from ldfi.testing.programs import Call, Caller, Step, Unserved
-from ldfi.testing.world import FOUND, PROGRAM
+from ldfi.testing.world import FOUND, PROGRAM, World
 from tests.experiments.applications import GIVEN
-from tests.experiments.cli.test_cli import ldfi
+from tests.kit.cli import PROGRAM as LDFI
+from tests.kit.cli import At, ldfi_process
 
 QUICK = (
     *("--set", "treatment=0.3", "--set", "control=0.3"),
     *("--set", "settle=0.5", "--set", "apart=0", "--set", "min_traffic=50"),
 )
 BOOT = "GET /boot"
-
-
-@dataclass
-class At:
-    """The command line, told where the service is."""
-
-    world: LiveService
-    columns: int = 100
-
-    def env(self) -> dict[str, str]:
-        return {
-            "LDFI_URL": self.world.url,
-            "LDFI_TOKEN": GIVEN["operator"],
-            "COLUMNS": str(self.columns),
-        }
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """In this process where nothing is watched, for a new one takes a second to start."""
-        if {"--watch", "watch", "verify"} & set(words):
-            return ldfi(*words, **self.env())
-        out, err = io.StringIO(), io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-            patch.setattr(sys, "argv", ["ldfi", *words])
-            patch.setattr(signal, "signal", lambda *_: None)
-            for name, value in self.env().items():
-                patch.setenv(name, value)
-            with pytest.raises(SystemExit) as ended:
-                main()
-        return subprocess.CompletedProcess(words, int(ended.value.code or 0), *_texts(out, err))
-
-    def __call__(self, *words: str, code: int = 0) -> str:
-        done = self.run(*words)
-        assert done.returncode == code, (words, done.stdout, done.stderr)
-        assert "Traceback" not in done.stderr
-        return done.stdout
-
-    def json(self, *words: str, code: int = 0) -> Any:
-        return json.loads(self(*words, "--json", code=code))
-
-    def refused(self, *words: str, code: int = 2) -> str:
-        done = self.run(*words)
-        assert done.returncode == code, (words, done.stdout, done.stderr)
-        assert "Traceback" not in done.stderr
-        return done.stderr
-
-    def begin(self, *words: str) -> subprocess.Popen[str]:
-        """What a shell runs in the background ignores SIGINT, and so does all that it starts."""
-        before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-        try:
-            return subprocess.Popen(
-                [sys.executable, "-m", "ldfi.experiments.cli", *words],
-                env={**os.environ, **self.env()},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-
-def _texts(*streams: io.StringIO) -> tuple[str, ...]:
-    return tuple(each.getvalue() for each in streams)
+ASKED = Settings(
+    kinds=("error",),
+    treatment=0.3,
+    control=0.3,
+    max_union=None,
+    settle=0.5,
+    apart=0.0,
+    min_traffic=50,
+)
 
 
 @pytest.fixture(scope="module")
-def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[At]:
-    file = tmp_path_factory.mktemp("service") / "ldfi.sqlite3"
-    with live_service(database=f"sqlite:///{file}", tokens=GIVEN) as world:
-        yield At(world)
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    """A service in which a campaign is over; requests come while a test has ``traffic``."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('service') / 'ldfi.sqlite3'}"
+    database, begun = Database(url), time.time() - 300
+    limits = Limits(members_per_hour=100_000, members_per_day=100_000)
+    world = World(database, engine=Engine(database, now=begun, limits=limits))
+    world.now = begun
+    world.steps(5)
+    definition = Definition(ASKED, ("GET /b*",))
+    world.finish(world.engine.scheduler.commands.start(definition, "kim", world.now))
+    world.engine.scheduler.shut_down("the past is over", world.now)
+    database.close()
+    with live_service(database=url, tokens=GIVEN) as live:
+        live.traffic = False
+        yield live
 
 
 @pytest.fixture
-def repaired(at: At) -> Iterator[Callable[[], None]]:
-    """Lets the service do without its layout, until the test ends."""
-
-    def repair() -> None:
-        optional = Step("optional", (Call("layout"),))
-        at.world.programs = {"/boot": Call("root", (*PROGRAM.steps[:2], optional))}
-
-    yield repair
-    at.world.programs = {"/boot": PROGRAM}
+def traffic(service: LiveService) -> Iterator[LiveService]:
+    """Devices and an edge, until the test ends."""
+    service.traffic = True
+    yield service
+    service.traffic, service.programs = False, {"/boot": PROGRAM}
 
 
 @pytest.fixture(scope="module")
-def campaign(at: At) -> tuple[dict[str, Any], str]:
-    """A campaign watched to its end: its document, and what was shown meanwhile."""
-    words = ("campaign", "start", "--class", "GET /b*", "--kind", "error", *QUICK)
-    done = ldfi(*words, "--set", "max_union=null", "--watch", "--json", **at.env())
-    assert done.returncode == 1, done.stderr
-    return json.loads(done.stdout), done.stderr
+def at(service: LiveService) -> At:
+    return At(service.url)
 
 
-def until(condition: Callable[[], Any], seconds: float = 40.0) -> Any:
+@pytest.fixture(scope="module")
+def campaign(at: At) -> dict[str, Any]:
+    """The campaign that is over."""
+    (finished,) = at.json("campaign", "list", "--state", "finished", "--limit", "1")["items"]
+    found: dict[str, Any] = at.json("campaign", "show", finished["id"])
+    return found
+
+
+def begin(at: At, *words: str) -> subprocess.Popen[str]:
+    """What a shell runs in the background ignores SIGINT, and so does all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return subprocess.Popen(
+            [*LDFI, *words],
+            env={**os.environ, **at.env()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def repair(service: LiveService) -> None:
+    """Let the application do without its layout."""
+    optional = Step("optional", (Call("layout"),))
+    service.programs = {"/boot": Call("root", (*PROGRAM.steps[:2], optional))}
+
+
+def until(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = condition()
         if found:
             return found
         time.sleep(0.2)
-    raise AssertionError("it never came")
+    raise AssertionError(f"it never came within {seconds:.0f} s")
 
 
-def test_a_campaign_watched_to_its_end_shows_its_verdicts(
-    campaign: tuple[dict[str, Any], str],
-) -> None:
-    document, shown = campaign
+@pytest.mark.long
+def test_a_campaign_watched_to_its_end_shows_its_verdicts() -> None:
+    words = ("campaign", "start", "--class", "GET /b*", "--kind", "error", *QUICK)
+    with live_service(tokens=GIVEN) as alone:
+        env = At(alone.url).env()
+        done = ldfi_process(*words, "--set", "max_union=null", "--watch", "--json", **env)
+    assert done.returncode == 1, done.stderr
+    document, shown = json.loads(done.stdout), done.stderr
 
     assert document["state"] == "finished"
     assert {tuple(each["faults"]) for each in document["found"]} == FOUND
@@ -148,8 +132,8 @@ def test_a_campaign_watched_to_its_end_shows_its_verdicts(
     assert "\x1b" not in shown  # no terminal, so plain lines
 
 
-def test_a_campaign_is_listed_and_shown(at: At, campaign: tuple[dict[str, Any], str]) -> None:
-    identity = campaign[0]["id"]
+def test_a_campaign_is_listed_and_shown(at: At, campaign: dict[str, Any]) -> None:
+    identity = campaign["id"]
     listed = at.json("campaign", "list", "--state", "finished", "--all")
 
     assert identity in [each["id"] for each in listed["items"]]
@@ -161,9 +145,8 @@ def test_a_campaign_is_listed_and_shown(at: At, campaign: tuple[dict[str, Any], 
     assert [each["request_class"] for each in certificates] == [BOOT]
 
 
-def test_a_campaign_that_decided_nothing_is_not_fine(
-    at: At, campaign: tuple[dict[str, Any], str]
-) -> None:
+@pytest.mark.long
+def test_a_campaign_that_decided_nothing_is_not_fine(at: At, traffic: LiveService) -> None:
     # Given a campaign whose one experiment uses up the members of the run, and they do not suffice
     undecided = ("--set", "alpha_tolerated=1e-5", "--set", "alpha_harmful=1e-5")
     bounds = ("--member-budget", "10", "--set", "verify=false")
@@ -182,8 +165,8 @@ def test_a_campaign_that_decided_nothing_is_not_fine(
     assert shown["ending"]["left"][0]["words"] in " ".join(at("campaign", "show", identity).split())
 
 
-def test_lists_end_at_their_limit_and_say_so(at: At, campaign: tuple[dict[str, Any], str]) -> None:
-    words = ("campaign", "experiments", campaign[0]["id"], "--limit", "2")
+def test_lists_end_at_their_limit_and_say_so(at: At, campaign: dict[str, Any]) -> None:
+    words = ("campaign", "experiments", campaign["id"], "--limit", "2")
     done = at.run(*words)
     page = at.json(*words)
 
@@ -191,16 +174,14 @@ def test_lists_end_at_their_limit_and_say_so(at: At, campaign: tuple[dict[str, A
     assert page["cursor"]
     assert page["items"][0]["id"] in done.stdout
     assert "--all" in done.stderr
-    everything = at.json("campaign", "experiments", campaign[0]["id"], "--all")
-    assert len(everything["items"]) == campaign[0]["experiments"]
+    everything = at.json("campaign", "experiments", campaign["id"], "--all")
+    assert len(everything["items"]) == campaign["experiments"]
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_an_experiment_side_by_side(
-    at: At, campaign: tuple[dict[str, Any], str], columns: int
-) -> None:
+def test_an_experiment_side_by_side(at: At, campaign: dict[str, Any], columns: int) -> None:
     tried = at.json("experiment", "list", "--verdict", "harmful", "--class", BOOT)["items"][0]
-    shown = At(at.world, columns)("experiment", "show", tried["id"])
+    shown = replace(at, columns=columns)("experiment", "show", tried["id"])
 
     arms = tried["counts"]
     rows = {line.split("  ")[0].strip(): line.split() for line in shown.splitlines() if line}
@@ -210,16 +191,19 @@ def test_an_experiment_side_by_side(
         assert name in rows
     assert "evidence" in rows
     assert max(map(len, shown.splitlines())) <= columns
-    listed = At(at.world, columns)("experiment", "list", "--limit", "3")
+    listed = replace(at, columns=columns)("experiment", "list", "--limit", "3")
     assert max(map(len, listed.splitlines())) <= columns
 
 
 @pytest.mark.parametrize(
     ("faults", "verdict", "code"),
-    [(["error@layout"], "harmful", 1), (["error@ratings"], "tolerated", 0)],
+    [
+        (["error@layout"], "harmful", 1),
+        pytest.param(["error@ratings"], "tolerated", 0, marks=pytest.mark.long),
+    ],
 )
 def test_one_experiment_watched_tells_its_verdict_by_its_exit_code(
-    at: At, campaign: tuple[dict[str, Any], str], faults: list[str], verdict: str, code: int
+    at: At, traffic: LiveService, faults: list[str], verdict: str, code: int
 ) -> None:
     words = ("experiment", "try", "--class", BOOT, *faults, *QUICK, "--watch")
 
@@ -229,10 +213,13 @@ def test_one_experiment_watched_tells_its_verdict_by_its_exit_code(
     assert tried["hypothesis"] == faults
 
 
-def test_an_experiment_that_is_called_off_is_inconclusive_and_not_tried_again(at: At) -> None:
+@pytest.mark.long
+def test_an_experiment_that_is_called_off_is_inconclusive_and_not_tried_again(
+    at: At, traffic: LiveService
+) -> None:
     # Given an experiment that waits for approval, watched
     words = ("experiment", "try", "--class", BOOT, "error@ratings", *QUICK)
-    process = at.begin(*words, "--set", "approve_above=0", "--watch")
+    process = begin(at, *words, "--set", "approve_above=0", "--watch")
     waiting = until(lambda: at.json("experiment", "list", "--state", "waiting")["items"])[0]
     # When it is called off
     at("experiment", "abort", waiting["id"], "--reason", "not today")
@@ -244,7 +231,7 @@ def test_an_experiment_that_is_called_off_is_inconclusive_and_not_tried_again(at
     assert at.json("campaign", "show", waiting["campaign_id"])["state"] == "stopped"
 
 
-def test_an_experiment_waits_until_it_is_approved_or_rejected(at: At) -> None:
+def test_an_experiment_waits_until_it_is_approved_or_rejected(at: At, traffic: LiveService) -> None:
     words = ("experiment", "try", "--class", BOOT, "error@ratings", *QUICK)
     for answer in ("approve", "reject"):
         started = at.json(*words, "--set", "approve_above=0")
@@ -252,30 +239,29 @@ def test_an_experiment_waits_until_it_is_approved_or_rejected(at: At) -> None:
         assert waiting["campaign_id"] == started["id"]
         reason = () if answer == "approve" else ("--reason", "no")
         at("experiment", answer, waiting["id"], *reason)
-        shown = ("campaign", "watch", started["id"])
-        assert ldfi(*shown, **at.env()).returncode in {0, 3}
+        assert at.run("campaign", "watch", started["id"]).returncode in {0, 3}
 
 
-def test_a_page_opens_without_typing_a_token(at: At, campaign: tuple[dict[str, Any], str]) -> None:
-    link = at("open", campaign[0]["id"]).strip()
+def test_a_page_opens_without_typing_a_token(at: At, campaign: dict[str, Any]) -> None:
+    link = at("open", campaign["id"]).strip()
     with httpx.Client(trust_env=False) as browser:
         form = browser.get(link).raise_for_status().text
         names = ("csrf", "next", "link")
         fields = {name: re.findall(rf'name="{name}" value="([^"]*)"', form)[0] for name in names}
-        page = browser.post(f"{at.world.url}/login", data=fields, follow_redirects=True)
-    assert page.url.path == f"/campaigns/{campaign[0]['id']}"
-    assert at.json("open")["url"].startswith(f"{at.world.url}/login?link=")
+        page = browser.post(f"{at.url}/login", data=fields, follow_redirects=True)
+    assert page.url.path == f"/campaigns/{campaign['id']}"
+    assert at.json("open")["url"].startswith(f"{at.url}/login?link=")
     assert "has an id that is nothing" in at.refused("open", "nothing")
 
 
-def test_findings_alone_is_the_list(at: At, campaign: tuple[dict[str, Any], str]) -> None:
+def test_findings_alone_is_the_list(at: At, campaign: dict[str, Any]) -> None:
     assert at.json("findings") == at.json("findings", "list")
     assert "error@playlist" in at("findings", "--limit", "10")
     at.refused("findings", "--nonsense")
 
 
 def test_a_finding_is_shown_acknowledged_and_verified(
-    at: At, campaign: tuple[dict[str, Any], str]
+    at: At, campaign: dict[str, Any], traffic: LiveService
 ) -> None:
     found = next(e for e in at.json("findings")["items"] if e["faults"] == ["error@layout"])
 
@@ -296,11 +282,12 @@ def test_a_finding_is_shown_acknowledged_and_verified(
     assert again["finding"]["state"] == "acknowledged"
 
 
+@pytest.mark.long
 def test_a_repaired_finding_is_fixed_and_broken_again_it_has_regressed(
-    at: At, campaign: tuple[dict[str, Any], str], repaired: Callable[[], None]
+    at: At, campaign: dict[str, Any], traffic: LiveService
 ) -> None:
     found = next(e for e in at.json("findings")["items"] if e["faults"] == ["error@layout"])
-    repaired()
+    repair(traffic)
     # Then it is tried as it was found: with the settings of the campaign that found it
     fixed = at.json("findings", "verify", found["id"])
     assert fixed["finding"]["state"] == "fixed"
@@ -310,29 +297,29 @@ def test_a_repaired_finding_is_fixed_and_broken_again_it_has_regressed(
     ]
     assert asked[0] == asked[1]
     # And when the repair is undone, it has regressed, and stays so until somebody knows
-    at.world.programs = {"/boot": PROGRAM}
+    traffic.programs = {"/boot": PROGRAM}
     said = at("findings", "verify", found["id"], code=1)
     assert f"It is regressed: finding {found['id']}." in said
     at("findings", "ack", found["id"], "--note", "again")
 
 
 def test_a_verification_that_cannot_be_made_says_why(
-    at: At, campaign: tuple[dict[str, Any], str]
+    at: At, campaign: dict[str, Any], traffic: LiveService
 ) -> None:
     found = next(e for e in at.json("findings")["items"] if e["faults"] == ["error@layout"])
     window = at.json("maintenance", "open", "--reason", "upgrade")
     try:
-        done = at.run("findings", "verify", found["id"], "--within", "3s")
+        done = at.run("findings", "verify", found["id"], "--within", "1s")
     finally:
         at("maintenance", "close", window["id"])
 
     assert done.returncode == 3, (done.stdout, done.stderr)
     assert "It was never tried: maintenance of everything by operator: upgrade" in done.stdout
-    assert "Nobody can say whether it is fixed; it is acknowledged" in done.stdout
+    assert f"Nobody can say whether it is fixed; it is {found['state']}" in done.stdout
     assert at.json("campaign", "list", "--state", "running")["items"] == []
 
 
-def test_what_one_more_failure_would_do(at: At, campaign: tuple[dict[str, Any], str]) -> None:
+def test_what_one_more_failure_would_do(at: At, campaign: dict[str, Any]) -> None:
     answers = at.json("whatif", "--down", "playlist", code=1)
     assert answers[0]["hurts"] == ["layout", "popular"]
     shown = at("whatif", "--down", "playlist", code=1)
@@ -343,7 +330,7 @@ def test_what_one_more_failure_would_do(at: At, campaign: tuple[dict[str, Any], 
     assert "No request class" in at("whatif", "--down", "plailist", code=3)
 
 
-def test_the_gate_of_an_upgrade(at: At, campaign: tuple[dict[str, Any], str]) -> None:
+def test_the_gate_of_an_upgrade(at: At, campaign: dict[str, Any], traffic: LiveService) -> None:
     gate = ("maintenance", "gate", "--down")
     assert "Go: proved safe, with ratings down." in at(*gate, "ratings")
     assert "hurts with or without this step: layout" in at(*gate, "ratings")
@@ -364,7 +351,10 @@ def test_the_gate_of_an_upgrade(at: At, campaign: tuple[dict[str, Any], str]) ->
     at(*gate, "popular", "--spare", "0")
 
 
-def test_a_step_is_watched_until_somebody_suffers_or_it_is_over(at: At) -> None:
+@pytest.mark.long
+def test_a_step_is_watched_until_somebody_suffers_or_it_is_over(
+    at: At, traffic: LiveService
+) -> None:
     words = ("maintenance", "open", "--down", "playlist", "--reason", "upgrade")
     calm = at.json(*words, "--for", "3s", "--watch")
     assert not calm["open"]
@@ -373,14 +363,13 @@ def test_a_step_is_watched_until_somebody_suffers_or_it_is_over(at: At) -> None:
     assert calm["classes"][0]["requests"] > 100
 
     window = at.json(*words, "--for", "2m")
-    watching = at.begin("maintenance", "watch", window["id"])
+    watching = begin(at, "maintenance", "watch", window["id"])
     try:
         until(lambda: at.json("maintenance", "list")["items"][0]["id"] == window["id"])
         time.sleep(1.0)
-        at.world.programs = {"/boot": lambda request: request.call("playlist", _broken)}
+        traffic.programs = {"/boot": lambda request: request.call("playlist", _broken)}
         said, _ = watching.communicate(timeout=40)
     finally:
-        at.world.programs = {"/boot": PROGRAM}
         at("maintenance", "close", window["id"])
     assert watching.returncode == 1, said
     assert "Stop: the step hurts" in said
@@ -431,9 +420,10 @@ def test_a_scheduled_campaign_is_shown_with_its_next_run_and_stopped(
     assert "not needed" in at("audit", "--subject", campaign["id"])
 
 
+@pytest.mark.long
 def test_an_interrupted_watch_leaves_the_campaign_alone(at: At) -> None:
     words = ("campaign", "start", "--class", "GET /nothing", "--name", "patient", "--watch")
-    process = at.begin(*words)
+    process = begin(at, *words)
     running = until(lambda: at.json("campaign", "list", "--state", "running")["items"])[0]
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
@@ -464,7 +454,7 @@ def test_halt_and_resume_are_in_status_and_audit(at: At) -> None:
 
 
 def test_a_service_with_traffic_lacks_nothing_but_a_larger_share(
-    at: At, campaign: tuple[dict[str, Any], str]
+    at: At, campaign: dict[str, Any], traffic: LiveService
 ) -> None:
     done = at.run("doctor", "--json")
     found = json.loads(done.stdout)
@@ -475,7 +465,7 @@ def test_a_service_with_traffic_lacks_nothing_but_a_larger_share(
     assert (well["token"], well["spans"], well["edges"], well["classes"]) == (True,) * 4
 
 
-def test_classes_by_pattern(at: At) -> None:
+def test_classes_by_pattern(at: At, campaign: dict[str, Any]) -> None:
     assert [each["name"] for each in at.json("classes", "GET /b*")] == [BOOT]
     assert BOOT in at("classes")
     assert "No class" in at("classes", "POST *")

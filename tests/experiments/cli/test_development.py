@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,16 +16,16 @@ from ldfi.experiments.cli import development
 from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.errors import Invalid
 from ldfi.experiments.process.config import Config
-from tests.experiments.cli.test_cli import ldfi
 from tests.experiments.cli.test_cli_service import until
 from tests.experiments.cli.test_init import sourced, values
+from tests.kit.cli import PROGRAM, ldfi
 
 
 @contextmanager
 def developing(folder: Path, port: int, *, by_variable: bool = False) -> Iterator[Path]:
     """``ldfi serve --dev`` in a folder, when it is ready: what it prints."""
     clean = {name: text for name, text in os.environ.items() if not name.startswith("LDFI_")}
-    command = [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--dev"]
+    command = [*PROGRAM, "serve", "--dev"]
     if by_variable:
         clean["LDFI_PORT"] = str(port)
     else:
@@ -61,6 +60,7 @@ def status(port: int, token: str) -> int:
     return httpx.get(url, headers=headers, trust_env=False).status_code
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_variable", [False, True])
 def test_one_command_makes_keys_tokens_and_says_what_services_must_be_told(
     tmp_path: Path, by_variable: bool

@@ -23,7 +23,7 @@ from ldfi.experiments.cli.diagnosis import (
 from ldfi.experiments.cli.probe import SLOW, Probe, of_first, of_second
 from ldfi.testing.serving import served
 from tests.experiments.applications import GIVEN, service
-from tests.experiments.cli.test_cli import ldfi
+from tests.kit.cli import ldfi
 
 STATUS: dict[str, Any] = {
     "spans": 900,

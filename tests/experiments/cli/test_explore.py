@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import shlex
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 from xml.etree import ElementTree
 
@@ -21,6 +20,7 @@ from ldfi.experiments.elsewhere.environment import variables
 from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.elsewhere.stamp import SharedKeys
 from ldfi.experiments.scenarios.scenario import read
+from tests.kit.cli import ldfi
 
 KEYS = SharedKeys("test:0123456789abcdef0123456789abcdef")
 SHOP = (sys.executable, "-m", "tests.experiments.elsewhere.shop")
@@ -56,14 +56,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory, receiving: str) -> Iterator[s
         services.close()
 
 
-def explore(*arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ldfi.experiments.cli", "explore", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | environment,
-    )
+def explore(*arguments: str, environment: Mapping[str, str]) -> CompletedProcess[str]:
+    return ldfi("explore", *arguments, **environment)
 
 
 PAIR = (
@@ -100,6 +94,7 @@ def test_a_command_is_explored_and_told_of_in_every_form(
     assert (scenario.request.method, scenario.request.path) == ("GET", "/page/*")
 
 
+@pytest.mark.long
 def test_several_at_a_time_find_what_one_after_the_other_finds(
     shop: str, told: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -123,6 +118,7 @@ def test_several_at_a_time_find_what_one_after_the_other_finds(
     assert 1 < max(itertools.accumulate(n for _, n in steps)) <= 3
 
 
+@pytest.mark.long
 def test_what_does_without_everything_is_fine_and_assertions_ask_for_more(
     shop: str, told: Mapping[str, str]
 ) -> None:
@@ -138,6 +134,7 @@ def test_what_does_without_everything_is_fine_and_assertions_ask_for_more(
     assert "is not status==200" in finding["error"]
 
 
+@pytest.mark.long
 def test_what_hurts_in_one_way_is_tried_in_others_where_that_is_asked_for(
     shop: str, told: Mapping[str, str]
 ) -> None:
@@ -155,6 +152,7 @@ def test_what_hurts_in_one_way_is_tried_in_others_where_that_is_asked_for(
     assert {fault.partition("@")[2] for (fault,) in each} == {one[0].partition("@")[2]}
 
 
+@pytest.mark.long
 def test_what_was_survived_is_kept_until_something_declared_changes(
     shop: str, told: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -188,7 +186,7 @@ def test_what_was_survived_is_kept_until_something_declared_changes(
 
 
 def test_troubles_are_told_apart(shop: str, told: Mapping[str, str]) -> None:
-    def explored(*command: str) -> subprocess.CompletedProcess[str]:
+    def explored(*command: str) -> CompletedProcess[str]:
         return explore("--target", shop, "--", *command, environment=told)
 
     broken = explored(sys.executable, "-c", "print('no such page'); raise SystemExit(7)")

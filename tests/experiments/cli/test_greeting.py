@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import pty
-import re
 import subprocess
 import sys
 import time
@@ -20,8 +19,9 @@ import pytest
 
 from ldfi.experiments.cli.greeting import greet, is_loopback
 from ldfi.experiments.process.tokens import Tokens
+from tests.dashboards.browsing import CSRF
+from tests.kit.cli import PROGRAM
 
-CSRF = re.compile(r'name="csrf" value="([0-9a-f]+)"')
 HERE = "http://127.0.0.1:8600"
 APP = SimpleNamespace(state=SimpleNamespace(login_path=lambda who: f"/login?link={who}"))
 ALL = "kim@operator:0123456789abcdefg,viewer:1123456789abcdefg,operator:2123456789abcdefg"
@@ -102,7 +102,7 @@ def serving(folder: Path, **env: str) -> Iterator[tuple[subprocess.Popen[bytes],
     shown, terminal = pty.openpty()
     clean = {name: text for name, text in os.environ.items() if not name.startswith("LDFI_")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "ldfi.experiments.cli", "serve", "--port", "0"],
+        [*PROGRAM, "serve", "--port", "0"],
         env={**clean, "COLUMNS": "60", **env},
         cwd=folder,
         stderr=terminal,
@@ -126,6 +126,7 @@ def read(shown: int, until: str) -> str:
     return said.replace("\r\n", "\n")
 
 
+@pytest.mark.long
 def test_a_service_begins_with_a_few_lines_and_a_link_that_works_once(tmp_path: Path) -> None:
     with serving(tmp_path) as (_, shown):
         said = read(shown, "LDFI_TOKEN.")

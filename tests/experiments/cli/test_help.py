@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from ldfi.experiments.cli.commands import CommandGroup, Listed
+from ldfi.experiments.cli.commands import COMMANDS, CommandGroup, Listed
 from ldfi.experiments.cli.main import app
 
 READABLE = 30
@@ -60,7 +60,16 @@ def test_the_tree_is_all_there_is() -> None:
     assert len(TREE) > 50
 
 
-@pytest.mark.parametrize("columns", [60, 80])
+def test_the_list_has_a_panel_for_each_kind_of_work() -> None:
+    listed = shown((), 60)
+    panels = dict.fromkeys(row.panel for row in COMMANDS)
+    places = [listed.index(f"╭─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
+    assert "─ Commands ─" not in listed
+    assert "…" not in listed
+
+
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.long)])
 @pytest.mark.parametrize("words", TREE, ids=" ".join)
 def test_help_is_readable_on_a_narrow_terminal(words: tuple[str, ...], columns: int) -> None:
     printed = shown(words, columns)

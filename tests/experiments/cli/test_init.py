@@ -17,7 +17,7 @@ from ldfi.experiments.errors import Conflict, Invalid
 from ldfi.experiments.process.tokens import ROLES, Tokens
 from ldfi.fit.keys import Keys
 from tests.docs.test_site import DOCS
-from tests.experiments.cli.test_cli import ldfi
+from tests.kit.cli import ldfi
 
 
 def values(file: Path) -> dict[str, str]:

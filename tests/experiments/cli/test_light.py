@@ -23,6 +23,7 @@ from ldfi.experiments.cli.reproduce import reproduce
 from ldfi.experiments.cli.scenario import context
 from ldfi.experiments.scenarios.traces import QUIET
 from ldfi.fit.context import DEFAULT_DELAY_MS
+from tests.kit.cli import ldfi
 
 ROOT = Path(__file__).parents[3]
 HEAVY = (
@@ -125,12 +126,7 @@ def test_defaults_that_are_written_down_twice_agree() -> None:
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "ldfi.experiments.cli", "campain"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ldfi("campain")
 
     assert done.returncode == 2
     assert "campaign" in done.stderr
@@ -151,6 +147,7 @@ def test_a_plain_install_says_which_extra_has_the_command_line(words: list[str])
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("module", EXTRAS["demo"])
 def test_the_demo_says_that_it_is_an_extra(tmp_path: Path, module: str) -> None:
     without = "starlette fastapi" if module == "starlette" else module
@@ -163,6 +160,7 @@ def test_brokers_without_their_client_are_an_extra(tmp_path: Path) -> None:
     assert one_line(done, "kafka")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [["serve", "--port", "0"], ["config", "check", "--connect"]])
 def test_a_database_without_its_driver_is_an_extra(tmp_path: Path, words: list[str]) -> None:
     url = "postgresql+psycopg://kim@127.0.0.1:1/ldfi"
@@ -172,6 +170,7 @@ def test_a_database_without_its_driver_is_an_extra(tmp_path: Path, words: list[s
     )
 
 
+@pytest.mark.long
 def test_sqlite_and_a_single_process_need_neither(tmp_path: Path) -> None:
     done = run("config", "check", "--connect", folder=tmp_path, without="psycopg kafka")
     assert done.returncode == 0, done.stderr

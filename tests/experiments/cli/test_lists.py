@@ -6,28 +6,27 @@ are, and hold what could be taken for markup or an emoji.
 
 from __future__ import annotations
 
-import io
-import signal
-import sys
+import json
 import time
-from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+import httpx
 import pytest
 
-from ldfi.experiments.cli.commands import COMMANDS
-from ldfi.experiments.cli.main import main
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Settings
+from ldfi.experiments.process.tokens import Role
+from ldfi.experiments.repairs.called import Called
 from ldfi.experiments.store import Database, tokens
 from ldfi.experiments.store.schema import CampaignRow, FindingRow, MaintenanceRow, ReplayRow
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.serving import served
 from ldfi.testing.world import World
-from tests.experiments.applications import GIVEN, service
+from tests.experiments.applications import GIVEN, bearer, service
+from tests.kit.cli import At
 
 LONG = 40
 COLUMNS = 60
@@ -45,6 +44,9 @@ PLAYLIST = long("api>http:GET:playlist/[/]/:smile:")
 CAMPAIGN = long("nightly :x: [bold]")
 DOWN, OWNER, REASON = long("recordsdb"), long("ann@example"), long("upgrade-[red]-of-:bug:")
 HOLDER = long("kim_:x:")
+NAME = "Boot :x: [the home screen]"
+"""What people call the class."""
+
 ALIKE = ("zz0000000001", "zz0000000002")
 """Ids that begin alike, and as no other does."""
 
@@ -54,38 +56,26 @@ PROGRAMS = {
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A service with one of everything, and what it has by kind: ids."""
+class Listed(At):
+    """A service with one of everything, and what it has by kind: ``ids``."""
 
-    url: str
-    ids: dict[str, str]
+    role: Role = "admin"
+    columns: int = COLUMNS
+    ids: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, *words: str, columns: int = COLUMNS, role: str = "admin") -> tuple[int, str, str]:
-        """Run ``ldfi`` in this process: its code, what it printed, and what it said."""
-        out, err = io.StringIO(), io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-            patch.setattr(sys, "argv", ["ldfi", *words])
-            patch.setattr(signal, "signal", lambda *_: None)
-            patch.setenv("LDFI_URL", self.url)
-            patch.setenv("LDFI_TOKEN", GIVEN[role])  # type: ignore[index]
-            patch.setenv("COLUMNS", str(columns))
-            with pytest.raises(SystemExit) as ended:
-                main()
-        return int(ended.value.code or 0), out.getvalue(), err.getvalue()
-
-    def __call__(self, *words: str, columns: int = COLUMNS) -> str:
-        """What a command prints that has nothing to complain of."""
-        code, out, err = self.run(*words, columns=columns)
-        assert code in {0, 1, 3}, (words, out, err)
-        return out
+    def __call__(self, *words: str, code: int | None = None) -> str:
+        done = self.run(*words)
+        assert done.returncode in ({0, 1, 3} if code is None else {code}), (words, done)
+        return done.stdout
 
 
 @pytest.fixture(scope="module")
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listed]:
     url = f"sqlite:///{tmp_path_factory.mktemp('lists') / 'ldfi.sqlite3'}"
     ids = filled(url)
-    with served(service(url)) as address:
-        yield Listed(address, ids)
+    called = Called({CLASS: NAME, "GET /of-another-team": "Secret"})
+    with served(service(url, called=called)) as address:
+        yield Listed(address, ids=ids)
 
 
 def filled(url: str) -> dict[str, str]:
@@ -104,10 +94,7 @@ def filled(url: str) -> dict[str, str]:
     world.engine.scheduler.commands.open_maintenance(window, "ann", now)
     with database.change(now, "ann") as change:
         token, _ = tokens.create(change, HOLDER, "viewer")
-        change.session.add(
-            ReplayRow(id="f6e5d4c3b2a1", kept_at=now, kept_by="ann", verdict=None, document={})
-        )
-        for identity in ALIKE:
+        for identity in ("f6e5d4c3b2a1", *ALIKE):
             change.session.add(
                 ReplayRow(id=identity, kept_at=now, kept_by=OWNER, verdict=None, document={})
             )
@@ -152,30 +139,11 @@ LISTS: dict[tuple[str, ...], tuple[str, ...]] = {
 @pytest.mark.parametrize("columns", [COLUMNS, 140])
 @pytest.mark.parametrize("words", LISTS, ids=" ".join)
 def test_names_are_whole_at_every_width(at: Listed, words: tuple[str, ...], columns: int) -> None:
-    shown = at(*(word.format(**at.ids) for word in words), columns=columns)
+    shown = replace(at, columns=columns)(*(word.format(**at.ids) for word in words))
 
     assert max(map(len, shown.splitlines())) <= columns, shown
     for name in LISTS[words]:
         assert name in shown, shown
-
-
-@pytest.mark.parametrize("row", [None, *COMMANDS], ids=lambda row: row.name if row else "all")
-def test_help_fits(at: Listed, row: object) -> None:
-    words = [] if row is None else [getattr(row, "name")]  # noqa: B009
-    shown = at(*words, "--help")
-
-    assert max(map(len, shown.splitlines())) <= COLUMNS
-    if row is None:
-        assert "…" not in shown
-
-
-def test_help_has_a_panel_for_each_kind_of_work(at: Listed) -> None:
-    shown = at("--help")
-
-    panels = dict.fromkeys(row.panel for row in COMMANDS)
-    places = [shown.index(f"╭─ {panel} ─") for panel in panels]
-    assert places == sorted(places)
-    assert "─ Commands ─" not in shown
 
 
 BY_ID: dict[tuple[str, ...], str] = {
@@ -216,17 +184,17 @@ def test_what_is_over_is_known_by_the_beginning_of_its_id_too(
 ) -> None:
     identity, more = at.ids[CHANGED[words]], [CLASS] if "release" in words else []
 
-    code, _, short = at.run(*words, identity[:8], *more)
+    short, whole = (at.run(*words, each, *more) for each in (identity[:8], identity))
 
-    assert (code, short) == at.run(*words, identity, *more)[::2]
-    assert identity in short or CLASS in short
+    assert (short.returncode, short.stderr) == (whole.returncode, whole.stderr)
+    assert identity in short.stderr or CLASS in short.stderr
 
 
 def test_findings_are_acknowledged_and_tokens_revoked_by_a_beginning(at: Listed) -> None:
     assert at.ids["finding"] in at("findings", "ack", at.ids["finding"][:6], "--note", "known")
     assert at.ids["finding"] in at("findings", "link", at.ids["finding"][:6], "https://x.example")
     assert HOLDER in at("token", "revoke", at.ids["token"][:6])
-    assert at.run("token", "revoke", "nope")[0] == 2
+    at.refused("token", "revoke", "nope")
 
 
 def test_findings_of_a_campaign_are_listed_by_the_beginning_of_its_id(at: Listed) -> None:
@@ -235,24 +203,22 @@ def test_findings_of_a_campaign_are_listed_by_the_beginning_of_its_id(at: Listed
 
 
 def test_an_ambiguous_beginning_names_the_candidates(at: Listed) -> None:
-    code, out, said = at.run("open", "zz")
+    done = at.run("open", "zz")
 
-    assert (code, out) == (2, "")
-    assert [line.split() for line in said.splitlines()[1:]] == [
+    assert (done.returncode, done.stdout) == (2, "")
+    assert [line.split() for line in done.stderr.splitlines()[1:]] == [
         ["replay", identity, OWNER] for identity in ALIKE
     ]
-    assert at.run("open", ALIKE[0][:11])[0] == 2
+    at.refused("open", ALIKE[0][:11])
     assert ALIKE[0] in at("open", ALIKE[0])
 
 
 def test_what_nothing_begins_with_is_not_there(at: Listed) -> None:
     for typed in ("nothing", "%", "_", "ZZ", "zz/", "zz%"):
-        code, _, said = at.run("open", typed)
-        assert (code, f"an id that is {typed}," in said) == (2, True), said
-    assert at.run("open", "--certificate", at.ids["finding"][:8])[0] == 2
+        assert f"an id that is {typed}," in at.refused("open", typed)
+    at.refused("open", "--certificate", at.ids["finding"][:8])
     for group in ("campaign", "experiment", "findings"):
-        code, _, said = at.run(group, "show", "nothing")
-        assert (code, "there is no" in said) == (2, True), said
+        assert "there is no" in at.refused(group, "show", "nothing")
 
 
 def test_kinds_do_not_stand_in_each_others_way(at: Listed) -> None:
@@ -273,3 +239,54 @@ def test_the_page_of_a_certificate_is_its_campaigns(at: Listed) -> None:
     link = at("open", "--certificate", at.ids["campaign"][:8], "--print").strip()
 
     assert link.endswith(f"&next=%2Fcertificates%2F{at.ids['campaign']}")
+
+
+# --- At a terminal, what people call requests; exact names wherever a program reads --------------
+
+
+def person(at: Listed) -> Listed:
+    """Somebody who only looks."""
+    return replace(at, role="viewer")
+
+
+CALLED = [
+    ("findings",),
+    ("experiment", "list"),
+    ("campaign", "show", "{campaign}"),
+    ("campaign", "experiments", "{campaign}"),
+    ("whatif", "--down", "api>http:GET:playlist*", "--verbose"),
+]
+
+
+@pytest.mark.parametrize("words", [*CALLED, ("classes",)], ids=" ".join)
+def test_people_see_what_they_call_it(at: Listed, words: tuple[str, ...]) -> None:
+    asked = [word.format(**at.ids) for word in words]
+    shown = person(at).shown(*asked)
+
+    assert NAME in shown
+    assert (CLASS in shown) is (words == ("classes",))  # there both are, to be typed
+    assert max(map(len, shown.splitlines())) <= COLUMNS
+    exact = person(at).shown(*asked, "--exact")
+    assert CLASS in exact
+    assert NAME not in exact
+    assert max(map(len, exact.splitlines())) <= COLUMNS
+
+
+@pytest.mark.parametrize("words", [*CALLED, ("classes",)], ids=" ".join)
+def test_programs_see_exact_names(at: Listed, words: tuple[str, ...]) -> None:
+    asked = [word.format(**at.ids) for word in words]
+    for shown in (at(*asked), person(at).shown(*asked, "--json")):
+        assert CLASS in shown
+        assert NAME not in shown
+    json.loads(at(*asked, "--json"))
+
+
+def test_points_keep_their_exact_names(at: Listed) -> None:
+    assert LAYOUT in person(at).shown("findings")
+
+
+def test_nobody_learns_of_classes_that_are_not_theirs(at: Listed) -> None:
+    answer = httpx.get(
+        f"{at.url}/api/v1/classes/called", headers=bearer(GIVEN["viewer"]), trust_env=False
+    )
+    assert answer.json() == {CLASS: NAME}

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 
-import pytest
 from sqlalchemy import func, select
 
-from ldfi.experiments.cli.main import main
 from ldfi.experiments.store import namespaces
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow
 from tests.experiments.applications import GIVEN, client_of, service
+from tests.kit.cli import ldfi
 
 
 def run(*words: str, **env: str) -> str:
-    """What a command prints, run in this process: a new one takes a second to start."""
-    out = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out):
-        patch.setattr(sys, "argv", ["ldfi", *words])
-        patch.setenv("COLUMNS", "120")
-        for name, value in env.items():
-            patch.setenv(name, value)
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert not ended.value.code, (words, out.getvalue())
-    return out.getvalue()
+    """What a command prints that has nothing to complain of."""
+    done = ldfi(*words, **env)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout
 
 
 def test_an_admin_makes_a_namespace_and_its_first_token(tmp_path: Path) -> None:
