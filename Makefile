@@ -30,7 +30,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
 
-demo: $(VENV)/.demo  ## run the demo application and find its planted failures
+demo: $(VENV)/.demo  ## find the planted failures of a small shop (ARGS=--full: of a streaming service)
 	$(BIN)/ldfi demo $(ARGS)
 
 analyze: $(VENV)/.demo ## say what traces tell: the sample's, or TRACES=FILES

@@ -37,7 +37,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from benchmarks.outcome import Target, at_most, say
 from ldfi.demo.devices.fleet import ask, fleet
-from ldfi.demo.devices.judge import PATIENCE, judge
+from ldfi.demo.devices.judge import judge
+from ldfi.demo.limits import PATIENCE
 from ldfi.fit import attributes
 from ldfi.fit.context import encode
 from ldfi.fit.faults import Fault

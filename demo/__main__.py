@@ -21,7 +21,7 @@ from functools import partial
 
 from ldfi.demo import devices, serve
 from ldfi.demo.launcher import Launcher, listen, publish, wait_until_healthy
-from ldfi.demo.services import GATEWAY, NAMES, module_name
+from ldfi.demo.worlds import WORLDS, World
 
 WATCH_SECONDS = 0.25
 
@@ -54,28 +54,29 @@ def _options() -> argparse.Namespace:
 
 
 def _start(launcher: Launcher, options: argparse.Namespace) -> dict[str, object]:
-    sockets = listen(NAMES, options.base_port)
+    world = WORLDS[options.world]
+    sockets = listen(world.names, options.base_port)
     hosts = publish(sockets)
-    for name in NAMES:
-        importlib.import_module(module_name(name))  # once, here, for all children
+    for name in world.names:
+        importlib.import_module(world.module(name))  # once, here, for all children
     gc.collect()
     gc.freeze()  # what is imported stays: no child ever needs to look through it again
-    for name in sockets:
-        launcher.start(name, partial(_serve_alone, name, sockets))
+    for together in world.processes:
+        launcher.start(together[0], partial(_serve_these, world, together, sockets))
     for listening in sockets.values():
         listening.close()
     wait_until_healthy(hosts, launcher)
-    gateway = f"http://{hosts[GATEWAY]}"
+    gateway = f"http://{hosts[world.gateway]}"
     if not options.no_devices:
         launcher.start("devices", partial(devices.run, gateway, devices.traffic(options)))
     return {"gateway": gateway, "services": hosts, "pids": [*launcher.children.values()]}
 
 
-def _serve_alone(name: str, sockets: dict[str, socket.socket]) -> None:
-    """Serve one. Let go of the others' sockets, or nobody notices when one of them dies."""
-    for other in sockets.keys() - {name}:
+def _serve_these(world: World, names: tuple[str, ...], sockets: dict[str, socket.socket]) -> None:
+    """Serve some. Let go of the others' sockets, or nobody notices when one of them dies."""
+    for other in sockets.keys() - {*names}:
         sockets[other].close()
-    serve.serve(name, sockets[name])
+    serve.serve(world, {name: sockets[name] for name in names})
 
 
 def _watch(launcher: Launcher, stopping: list[int], parent: int) -> int:

@@ -18,5 +18,6 @@ LEAF: Final = 0.45
 INNER: Final = 0.9
 """A call to a service with one LEAF call and at most two local steps in sequence, 0.65 s."""
 
-# The gateway's worst case is a local step, an INNER call, its LEAF fallback and another local
-# step: 1.55 s. Its callers, the devices, wait 2.5 s (ldfi.demo.devices.judge.PATIENCE).
+PATIENCE: Final = 2.5
+"""Seconds after which a user gives up, and the device with them. The gateway's worst case is a
+local step, an INNER call, its LEAF fallback and another local step: 1.55 s."""

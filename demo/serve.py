@@ -1,4 +1,4 @@
-"""One service in this process: its application, traced, behind uvicorn.
+"""Services in this process: their applications, traced, each behind a uvicorn of its own.
 
 DEMO_HOSTS='{"ratings": "127.0.0.1:5001"}' python -m ldfi.demo.serve ratings
 """
@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -27,16 +28,16 @@ from ldfi.demo import telemetry
 from ldfi.demo.client import new_client
 from ldfi.demo.launcher import listen_at
 from ldfi.demo.resolver import hosts_from_environment
-from ldfi.demo.services import DATABASES, GATEWAY, NAMES, module_name
 from ldfi.demo.shedding import Shedding
+from ldfi.demo.worlds import STREAMING, World
 
 GRACE_SECONDS = 1
 """How long requests may finish and spans be sent after the order to stop."""
 
 
-def application(service: str, client: httpx.AsyncClient) -> Starlette:
+def application(service: str, client: httpx.AsyncClient, world: World = STREAMING) -> Starlette:
     """Make the bare application of a service, calling others through ``client``."""
-    routes = importlib.import_module(module_name(service)).routes
+    routes = importlib.import_module(world.module(service)).routes
     app = Starlette(routes=[*routes, Route("/healthz", _healthz)])
     app.state.client = client
     return app
@@ -46,26 +47,47 @@ async def _healthz(_: Request) -> Response:
     return PlainTextResponse("ok")
 
 
-def serve(service: str, listening: socket.socket) -> None:
-    """Serve until SIGTERM. Call it once in a process: telemetry is the process's own."""
-    asyncio.run(_serve(service, listening))
+def serve(world: World, sockets: Mapping[str, socket.socket]) -> None:
+    """Serve the services that these sockets are for until SIGTERM; only the first calls others.
+
+    Call it once in a process: ``fit`` and OpenTelemetry's clients know one name there.
+    """
+    asyncio.run(_serve(world, sockets))
 
 
-async def _serve(service: str, listening: socket.socket) -> None:
-    provider = None if service in DATABASES else telemetry.start(service)
+async def _serve(world: World, sockets: Mapping[str, socket.socket]) -> None:
+    traced = [name for name in sockets if name not in world.databases]
+    providers = telemetry.start(traced)
     async with new_client() as client:
-        app: Any = application(service, client)
-        if provider is not None:
-            app = telemetry.traced(app)
-        if service == GATEWAY:
-            app = Shedding(fit.EdgeMiddleware(app))
-        await _Server(app).serve(sockets=[listening])
-    if provider is not None:
+        servers = []
+        for name in sockets:
+            app: Any = application(name, client, world)
+            if name in providers:
+                app = telemetry.traced(app, providers[name])
+            if name == world.gateway:
+                app = Shedding(fit.EdgeMiddleware(app))
+            servers.append(_Server(app))
+        _stop_at_sigterm(servers)
+        both = zip(servers, sockets.values(), strict=True)
+        await asyncio.gather(*(server.serve(sockets=[each]) for server, each in both))
+    for provider in providers.values():
         provider.force_flush(GRACE_SECONDS * 1000)
 
 
+def _stop_at_sigterm(servers: Sequence[_Server]) -> None:
+    """Stop on SIGTERM alone: Ctrl-C reaches the launcher, which then stops us."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def stop() -> None:
+        logging.getLogger("uvicorn.error").disabled = True  # requests cut short are no news now
+        for server in servers:
+            server.should_exit = True
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+
+
 class _Server(uvicorn.Server):
-    """uvicorn that stops on SIGTERM alone: Ctrl-C reaches the launcher, which then stops us."""
+    """uvicorn that leaves signals alone: several may serve in one process."""
 
     def __init__(self, app: Any) -> None:
         config = uvicorn.Config(
@@ -84,25 +106,19 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Any:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop)
         yield
-
-    def _stop(self) -> None:
-        logging.getLogger("uvicorn.error").disabled = True  # requests cut short are no news now
-        self.should_exit = True
 
 
 def main() -> None:
-    """Serve one service at the address that ``DEMO_HOSTS`` gives it."""
+    """Serve one service of the streaming world at the address that ``DEMO_HOSTS`` gives it."""
     parser = argparse.ArgumentParser(prog="python -m ldfi.demo.serve", description=__doc__)
-    parser.add_argument("service", choices=NAMES)
+    parser.add_argument("service", choices=STREAMING.names)
     service = parser.parse_args().service
     address = hosts_from_environment().get(service)
     if address is None:
         parser.error(f"DEMO_HOSTS gives no address for {service!r}")
     host, _, port = address.rpartition(":")
-    serve(service, listen_at(host, int(port)))
+    serve(STREAMING, {service: listen_at(host, int(port))})
     os._exit(0)  # an exporter's thread may still be waiting for a collector that is gone
 
 

@@ -1,5 +1,7 @@
 """OpenTelemetry and fit, set up as any service would: once per process, before serving.
 
+Where services share a process each has a tracer provider of its own; calls are the first one's.
+
 Where spans go is said by the standard ``OTEL_EXPORTER_OTLP_*`` variables; without them nothing is
 exported. The gateway's caller decides what is sampled, fit keeps what is under experiment.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from opentelemetry import trace
@@ -27,9 +30,19 @@ EXPORT_TIMEOUT = 2.0
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
-def start(service: str) -> TracerProvider:
-    """Trace this process as ``service``, and make its calls injection points."""
-    fit.install(service)
+def start(services: Sequence[str]) -> dict[str, TracerProvider]:
+    """Trace these services of this process, and make the calls of the first injection points.
+    Returns a provider for each."""
+    if not services:
+        return {}
+    fit.install(services[0])
+    providers = {name: _provider(name) for name in services}
+    trace.set_tracer_provider(providers[services[0]])
+    HTTPXClientInstrumentor().instrument()
+    return providers
+
+
+def _provider(service: str) -> TracerProvider:
     provider = TracerProvider(
         sampler=fit.Sampler(ParentBased(ALWAYS_ON)),
         resource=Resource.create({"service.name": service}),
@@ -42,15 +55,15 @@ def start(service: str) -> TracerProvider:
         provider.add_span_processor(
             BatchSpanProcessor(exporter, schedule_delay_millis=EXPORT_EVERY_MS)
         )
-    trace.set_tracer_provider(provider)
-    HTTPXClientInstrumentor().instrument()
     return provider
 
 
-def traced(app: Any) -> Any:
-    """Trace the application with one SERVER span around every request that users make."""
+def traced(app: Any, provider: TracerProvider | None = None) -> Any:
+    """Trace the application with one SERVER span around every request that users make.
+    ``provider``: of the spans, by default the process's."""
     return OpenTelemetryMiddleware(
         app,
+        tracer_provider=provider,
         excluded_urls="/healthz,/_demo/",
         exclude_spans=["receive", "send"],
         default_span_details=_details,

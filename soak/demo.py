@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from ldfi.experiments.cli import demo
+from ldfi.experiments.cli.demo_worlds import STREAMING
 from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.cli.processes import Processes
 from soak.kills import Assault, Plan
@@ -29,7 +29,9 @@ def assault(
 ) -> Assault:
     """Run it; at the end the findings must be the weaknesses that the demo says it has."""
     service = Service(database, folder, quiet=0.4)
-    attack = Assault(service, folder / "notes", demo.CAMPAIGN, plan, slack=SLACK, say=say)
+    attack = Assault(
+        service, folder / "notes", dict(STREAMING.campaign), plan, slack=SLACK, say=say
+    )
     weaknesses = json.loads((files("ldfi.demo") / "weaknesses.json").read_text())
     planted = {(each["class"], tuple(sorted(each["faults"]))) for each in weaknesses}
     service.start()
@@ -53,7 +55,7 @@ def _start_demo(processes: Processes, service: Service, notes: Path) -> None:
     url = f"http://127.0.0.1:{port}"
     recorder = [sys.executable, "-m", "soak.recorder", "--port", str(port)]
     processes.start("recorder", [*recorder, "--service", service.url, "--notes", str(notes)], {})
-    application = [sys.executable, "-m", "ldfi.demo", "--devices", str(demo.DEVICES)]
+    application = [sys.executable, "-m", "ldfi.demo", "--devices", str(STREAMING.devices)]
     ready = processes.start(
         "demo",
         [*application, "--rates", RATES],

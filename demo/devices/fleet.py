@@ -65,7 +65,7 @@ def _path(kind: str, chance: random.Random) -> str:
     if kind == "search":
         words = chance.choice(ADJECTIVES), chance.choice(NOUNS)
         return "/search?q=" + "+".join(words).lower()
-    return "/boot"
+    return f"/{kind}"
 
 
 def arrivals(rate: float, chance: random.Random) -> Iterator[float]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-PATIENCE = 2.5
-"""Seconds after which a user gives up, and the device with them."""
+PARTS = {
+    "play": ("license", "stream", "title"),
+    "home": ("sections",),
+    "checkout": ("total", "delivery"),
+}
+"""What must be there of an answer, by the class of request."""
 
 
 def judge(kind: str, status: int, body: bytes) -> str | None:
     """Judge an answer: the error code a device would report, or None when the user is served.
 
-    ``kind`` is the class of request: ``boot``, ``play`` or ``search``.
+    ``kind`` is the class of request, as devices name it: ``boot``, ``home`` and so on.
     """
     if status != 200:
         return f"http_{status}"
@@ -24,7 +28,9 @@ def judge(kind: str, status: int, body: bytes) -> str | None:
         return "no_json"
     if "error" in content:
         return "error_in_body"
-    return _incomplete_play(content) if kind == "play" else _incomplete_rows(kind, content)
+    if kind in PARTS:
+        return next((f"no_{part}" for part in PARTS[kind] if not content.get(part)), None)
+    return _incomplete_rows(kind, content)
 
 
 def _incomplete_rows(kind: str, content: dict[str, Any]) -> str | None:
@@ -35,11 +41,4 @@ def _incomplete_rows(kind: str, content: dict[str, Any]) -> str | None:
         return "empty_rows"
     if kind == "boot" and not content.get("profile"):
         return "no_profile"
-    return None
-
-
-def _incomplete_play(content: dict[str, Any]) -> str | None:
-    for part in ("license", "stream", "title"):
-        if not content.get(part):
-            return f"no_{part}"
     return None

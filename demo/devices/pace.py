@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
-from ldfi.demo.devices.judge import PATIENCE
+from ldfi.demo.limits import PATIENCE
 
 LOOK_SECONDS: Final = 3.0
-LATE: Final = PATIENCE / 4
-"""Seconds: where the median is above, less is asked for; it comes to patience for many others."""
+LATE: Final = 1 / 4
+"""Of patience: where the median is above, less is asked for; for many others it comes to all of
+it."""
 
-QUICK: Final = PATIENCE / 10
+QUICK: Final = 1 / 10
 LEAST: Final = 0.02
 """Less would help nobody: what is late then is so for others' sake, and nothing could be
 decided on so few."""
@@ -31,24 +32,24 @@ MORE: Final = 1.15
 
 @dataclass(slots=True)
 class Pace:
-    """``share``: of the requests that were wanted are made. ``took``: seconds, for the median."""
+    """``share``: of the requests that were wanted are made. ``patience``: seconds that a device
+    waits."""
 
     share: float = 1.0
-    took: float = 0.0
+    patience: float = PATIENCE
     _waited: list[float] = field(default_factory=list)
 
     def saw(self, seconds: float) -> None:
         """Note how long a device waited, for an answer or until it had enough."""
         self._waited.append(seconds)
 
-    def look(self) -> bool:
-        """Draw the conclusion from what was seen since the last look; whether that was enough."""
+    def look(self) -> None:
+        """Draw the conclusion from what was seen since the last look, if that is enough."""
         if len(self._waited) < ENOUGH:
-            return False
-        self.took = median(self._waited)
+            return
+        took = median(self._waited)
         self._waited.clear()
-        if self.took > LATE:
+        if took > LATE * self.patience:
             self.share = max(LEAST, self.share * FEWER)
-        elif self.took < QUICK:
+        elif took < QUICK * self.patience:
             self.share = min(1.0, self.share * MORE)
-        return True

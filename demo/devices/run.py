@@ -2,8 +2,8 @@
 
 How much of it there is may be left to what the machine can serve (``share``): where healthy
 requests already take half of a device's patience, faults that an application survives look as if
-they hurt. It is measured before anything else, and looked at as long as devices ask (``Pace``);
-what they make of it is a line of JSON on standard output.
+they hurt. It is measured before anything else, which is said once by a line of JSON on standard
+output, and looked at as long as devices ask (``Pace``).
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from dataclasses import dataclass, field
 import httpx
 
 from ldfi.demo.devices.fleet import Ask, Device, arrivals, ask, fleet
-from ldfi.demo.devices.judge import PATIENCE, judge
+from ldfi.demo.devices.judge import judge
 from ldfi.demo.devices.pace import LEAST, LOOK_SECONDS, Pace
 from ldfi.demo.devices.report import Metric, Reporter
+from ldfi.demo.limits import PATIENCE
 from ldfi.demo.resolver import NamedTransport
+from ldfi.demo.worlds import STREAMING, WORLDS
 
-DEFAULT_RATES: Mapping[str, float] = {"boot": 30.0, "play": 12.0, "search": 12.0}
+DEFAULT_RATES: Mapping[str, float] = STREAMING.rates
 DEFAULT_DEVICES = 400
 
 WARMING_SECONDS = 1.0
@@ -40,17 +42,19 @@ AT_ONCE = 6
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """What the devices do. ``rates`` are requests per second by class, ``sampled`` a share of the
-    traces. ``share``: of what the machine can serve is asked for at most; None asks for all."""
+    traces. ``share``: of what the machine can serve is asked for at most; None asks for all.
+    ``patience``: seconds after which a device gives up."""
 
     rates: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_RATES))
     devices: int = DEFAULT_DEVICES
     sampled: float = 0.5
     seed: int = 0
     share: float | None = None
+    patience: float = PATIENCE
 
     def paced(self, capacity: float) -> float:
-        """Return the share of the rates to begin with, where ``capacity`` of the costliest requests
-        are served per second."""
+        """Return the share of the rates to begin with, where ``capacity`` requests of this mix are
+        served per second."""
         wanted = sum(self.rates.values())
         if self.share is None or wanted <= self.share * capacity:
             return 1.0
@@ -68,7 +72,7 @@ class Crowd:
         self._asking: set[asyncio.Task[None]] = set()
         self.seen: Counter[tuple[str, str]] = Counter()
         self.durations: dict[str, list[float]] = {kind: [] for kind in traffic.rates}
-        self.pace = Pace()
+        self.pace = Pace(patience=traffic.patience)
 
     async def run(self) -> None:
         """Make traffic of every class, until cancelled."""
@@ -80,31 +84,26 @@ class Crowd:
         await asyncio.gather(*asking, *looking)
 
     async def _look(self) -> None:
-        """Ask for less, or more again, and say how much that is: at once, and with each look."""
-        self._say()
+        """Say which share is asked for, and go on asking for less, or more again."""
+        print(json.dumps({"share": round(self.pace.share, 3)}), flush=True)  # noqa: T201 - for whoever started us
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            if self.pace.look():
-                self._say()
-
-    def _say(self) -> None:
-        wanted = sum(self._traffic.rates.values())
-        asked = wanted * self.pace.share
-        said = {"asked": round(asked, 2), "wanted": wanted, "took": round(self.pace.took, 3)}
-        print(json.dumps(said), flush=True)  # noqa: T201 - for whoever started us
+            self.pace.look()
 
     async def capacity(self) -> float:
-        """Measure how many starts of the application, the costliest of all requests, are served per
-        second when some are always in flight."""
+        """Measure how many requests of the mix are served per second when some are always in
+        flight."""
         start = time.monotonic() + WARMING_SECONDS
         end = start + MEASURED_SECONDS
-        chance = random.Random(f"{self._traffic.seed}/capacity")
-        served = 0
+        traffic, served = self._traffic, 0
+        chance = random.Random(f"{traffic.seed}/capacity")
+        kinds, weights = [*traffic.rates], [*traffic.rates.values()]
 
         async def insist() -> None:
             nonlocal served
             while time.monotonic() < end:
-                await self.use(chance.choice(self._devices), ask("boot", chance, 0.0))
+                (kind,) = chance.choices(kinds, weights)
+                await self.use(chance.choice(self._devices), ask(kind, chance, traffic.sampled))
                 served += start <= time.monotonic() < end
 
         await asyncio.gather(*(insist() for _ in range(AT_ONCE)))
@@ -155,7 +154,7 @@ class Crowd:
             "traceparent": wanted.traceparent,
         }
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._traffic.patience):
                 response = await self._client.get(wanted.path, headers=headers)
         except TimeoutError:
             return "timeout"
@@ -203,7 +202,8 @@ async def _until_terminated(gateway: str, traffic: Traffic) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that describe traffic."""
+    """Add the options that describe an application and its traffic."""
+    parser.add_argument("--world", choices=WORLDS, default="streaming", help="which application")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--devices", type=int, default=DEFAULT_DEVICES, help="how many")
     parser.add_argument("--sampled", type=float, default=0.5, help="share of traces kept, 0 to 1")
@@ -213,22 +213,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rates",
         type=_rates,
-        default=dict(DEFAULT_RATES),
         metavar="CLASS=RATE,...",
-        help=f"requests per second by class; default: {dict(DEFAULT_RATES)}",
+        help="requests per second by class; default: "
+        + ", ".join(f"{dict(world.rates)} of the {name}" for name, world in WORLDS.items()),
     )
 
 
 def traffic(options: argparse.Namespace) -> Traffic:
     """Make traffic as the options say."""
-    return Traffic(options.rates, options.devices, options.sampled, options.seed, options.share)
+    world = WORLDS[options.world]
+    return Traffic(
+        rates=options.rates or dict(world.rates),
+        devices=options.devices,
+        sampled=options.sampled,
+        seed=options.seed,
+        share=options.share,
+        patience=world.patience,
+    )
 
 
 def _rates(text: str) -> dict[str, float]:
     pairs = (pair.partition("=") for pair in text.split(",") if pair)
     rates = {kind: float(rate) for kind, _, rate in pairs}
-    if unknown := rates.keys() - DEFAULT_RATES.keys():
+    known = {kind for world in WORLDS.values() for kind in world.rates}
+    if unknown := rates.keys() - known:
         raise argparse.ArgumentTypeError(
-            f"no class {sorted(unknown)}; the classes are {sorted(DEFAULT_RATES)}"
+            f"no class {sorted(unknown)}; the classes are {sorted(known)}"
         )
     return rates

@@ -26,8 +26,3 @@ NAMES: Final = (
 GATEWAY: Final = "api"
 DATABASES: Final = frozenset({"recordsdb"})
 """Traced by nobody, as databases usually are: their callers' spans are all one sees of them."""
-
-
-def module_name(service: str) -> str:
-    """Tell where the code of a service lives."""
-    return f"ldfi.demo.services.{service.replace('-', '_')}"

@@ -17,10 +17,10 @@ from typing import Any, Final
 import httpx
 
 from deploy.containers.composed import Composed, secrets
-from deploy.stack.__main__ import CAMPAIGN
+from deploy.stack.__main__ import LARGE
 from deploy.stack.missing import Missing
-from ldfi.experiments.cli import demo
 from ldfi.experiments.cli.client import Client
+from ldfi.experiments.cli.demo_worlds import STREAMING
 from ldfi.experiments.errors import ExperimentsError
 
 API: Final = "http://127.0.0.1:8600"
@@ -100,7 +100,7 @@ def _campaign(composed: Composed, result: Result, say: Say) -> None:
     client = Client(API, secrets()["LDFI_ADMIN_TOKEN"])
     until("Prometheus scrapes all", 60.0, lambda: _scraped() == SCRAPED)
     began = time.monotonic()
-    campaign = client.post("/campaigns", {**CAMPAIGN, **SMALL, "classes": [CLASS], "seed": 0})
+    campaign = client.post("/campaigns", {**LARGE.campaign, **SMALL, "classes": [CLASS], "seed": 0})
     victims = [*FIRST, *(each for each in composed.services if each not in FIRST)]
     while campaign["state"] == "running":
         if time.monotonic() - began > HEALTHY_SECONDS * 10:
@@ -115,7 +115,7 @@ def _campaign(composed: Composed, result: Result, say: Say) -> None:
     result.campaign_seconds = time.monotonic() - began
     result.experiments = campaign["experiments"]
     found = {(each["name"], tuple(f)) for each in campaign["classes"] for f in each["findings"]}
-    planted = {each for each in demo.planted("") if each[0] == CLASS}
+    planted = {each for each in STREAMING.planted("") if each[0] == CLASS}
     result.findings = sorted([name, *faults] for name, faults in found)
     say(f"{result.experiments} experiments in {result.campaign_seconds:.0f} s: {result.findings}")
     if victims:

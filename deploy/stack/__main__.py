@@ -1,10 +1,11 @@
 """``make stack``: the demo's campaign on the topology of compose.yaml, as plain processes.
 
-    python -m deploy.stack --json
+    python -m deploy.stack --json          # --full: the streaming service
 
 The same campaign as ``ldfi demo``, but spans go through the Collector and Kafka, device metrics
 through the API and Kafka, and the record is PostgreSQL's. Exit status 0 where the findings are the
-planted weaknesses, 1 where they are not, 2 where a server is missing. No process is left behind.
+planted weaknesses, 1 where they are not, 2 where a server is missing, 3 where the time was over
+before all was decided. No process is left behind.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import signal
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,24 +28,28 @@ from deploy.stack.missing import Missing
 from deploy.stack.topology import Stack, missing, running
 from ldfi.experiments.cli import demo, exits
 from ldfi.experiments.cli.client import Client
-from ldfi.experiments.cli.demo_view import report
+from ldfi.experiments.cli.demo_run import run
+from ldfi.experiments.cli.demo_worlds import SHOP, STREAMING, World
 from ldfi.experiments.cli.terminal import console as screen
 from ldfi.experiments.errors import ExperimentsError
 from ldfi.experiments.streams.kafka import KafkaStream
 
-LIMIT_SECONDS: Final = 1500.0
-RATES: Final = "boot=24,play=12,search=12"
-"""Requests a second: less than half of what ``ldfi demo`` sends, for here ten more processes share
-the machine with it."""
+SMALL: Final = replace(SHOP, limit=600.0)
+LARGE: Final = replace(
+    STREAMING,
+    rate=STREAMING.rate / 2,  # ten more processes share the machine with it
+    limit=1500.0,
+    campaign={
+        **STREAMING.campaign,
+        "window": 90.0,  # as many requests as there
+        "settle": 8.0,  # the Collector judges a trace after a second, then it is to become quiet
+    },
+)
 
-CAMPAIGN: Final = {
-    **demo.CAMPAIGN,
-    "window": 50.0,  # as many requests as there
-    "settle": 8.0,  # the Collector judges a trace after a second, then it is to become quiet
-}
 OPTIONS: Final = {
-    "LDFI_EXPORT_INTERVAL": "0.7",
-    "LDFI_QUIET": "1",
+    # The Collector holds a trace for a second, and then sends all of it at once.
+    "LDFI_EXPORT_INTERVAL": "0.2",
+    "LDFI_QUIET": "0.4",
     "LDFI_MEMBERS_PER_HOUR": "100000",
     "LDFI_MEMBERS_PER_DAY": "100000",
 }
@@ -60,7 +66,7 @@ def main() -> int:
             console.print(f"Missing: {each}", highlight=False, soft_wrap=True)
         return exits.USAGE
     try:
-        result = _demonstrate(options.seed, console)
+        result = _demonstrate(LARGE if options.full else SMALL, options.seed, console)
     except KeyboardInterrupt:
         console.print("Stopped, and every process with it.")
         return exits.INTERRUPTED
@@ -69,17 +75,18 @@ def main() -> int:
         return exits.UNREACHABLE
     if options.json:
         sys.stdout.write(json.dumps(result) + "\n")
-    return exits.FINE if result["matched"] else exits.FOUND
+    return demo.exit_status(result)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m deploy.stack")
+    parser.add_argument("--full", action="store_true", help="the streaming service, not the shop")
     parser.add_argument("--seed", type=int, default=0, help="of the traffic and the exploration")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser.parse_args()
 
 
-def _demonstrate(seed: int, console: Console) -> dict[str, Any]:
+def _demonstrate(world: World, seed: int, console: Console) -> dict[str, Any]:
     started = time.monotonic()
     secret = demo.Secrets.make()
     options = {
@@ -96,12 +103,12 @@ def _demonstrate(seed: int, console: Console) -> dict[str, Any]:
         running(Path(folder), options, say) as stack,
     ):
         spans = {"OTEL_EXPORTER_OTLP_ENDPOINT": stack.collector.url}
-        demo.start_application(stack.processes, secret, stack.url, spans, seed, RATES, console)
+        share = demo.start_application(stack.processes, secret, stack.url, spans, world, seed)
         client = Client(stack.url, secret.operator)
-        wanted = {**CAMPAIGN, "seed": seed}
-        campaign = demo.run(client, stack.processes, wanted, LIMIT_SECONDS, console)
-        result = demo.compared(client, campaign, time.monotonic() - started)
-        report(console, campaign, result)
+        wanted = {**world.fitted(share), "seed": seed}
+        ran = run(client, stack.processes, wanted, world.limit, console)
+        result = demo.compared(client, world, ran, time.monotonic() - started)
+        demo.report(console, ran, result)
         result["messages"] = _messages(stack)
         result["kafka"] = kafka.VERSION
     written = ", ".join(f"{count} in {topic}" for topic, count in result["messages"].items())

@@ -99,7 +99,7 @@ def of_redis() -> Ask:
 def main() -> None:
     """Serve, traced, with fit's edge in front."""
     end_with_parent()
-    telemetry.start("shop")
+    telemetry.start(["shop"])
     app = Starlette(
         routes=[
             Route("/items/{key}", item),

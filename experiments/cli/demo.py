@@ -14,33 +14,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from importlib.resources import files
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from ldfi.experiments.cli import exits
-from ldfi.experiments.cli.campaign_view import class_lines
 from ldfi.experiments.cli.control import AsJson
-from ldfi.experiments.cli.demo_pace import Asking, DevicesHeard, fitting, rates
-from ldfi.experiments.cli.demo_view import (
-    Machine,
-    progress,
-    report,
-    slowed,
-    traffic_so_far,
-    verdict_line,
-    why_not_done,
-)
+from ldfi.experiments.cli.demo_picture import pictures
+from ldfi.experiments.cli.demo_run import Ran, run
+from ldfi.experiments.cli.demo_view import sentences
+from ldfi.experiments.cli.demo_worlds import REPAIRED, SHOP, STREAMING, World
 from ldfi.experiments.cli.extras import need
 from ldfi.experiments.cli.opening import login_link
 from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.cli.processes import Processes
 from ldfi.experiments.cli.terminal import console
-from ldfi.experiments.errors import ExperimentsError, Invalid, Unreachable
+from ldfi.experiments.errors import ExperimentsError, Unreachable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,46 +42,6 @@ if TYPE_CHECKING:
 
 START_SECONDS = 180.0
 """A machine with ten times as much to do as it can takes minutes."""
-LIMIT_SECONDS = 560.0
-"""From the start of all of it: whoever tries a demo waits for ten minutes and not longer."""
-
-MEASURING_SECONDS = 30.0
-"""How long the devices may take to say what this machine can serve."""
-
-SAY_SECONDS = 5.0
-"""Between two lines that say what is waited for, where no screen is drawn anew."""
-
-SLOW_SECONDS = 30.0
-"""Between two that say how slow the machine is, there as well."""
-
-DEVICES = 1200
-RATE = 104.0
-"""Requests a second, on a machine that can serve them."""
-
-REPAIRED = "DEMO_REPAIRED"
-"""Weaknesses that the demo application is to begin without (``ldfi.demo.repairs``)."""
-
-SHARE = "0.75"
-"""Of what the machine can serve is asked for at most: a busy one answers so late that faults which
-are survived look as if they hurt."""
-
-CAMPAIGN = {
-    "max_size": 2,
-    "max_union": None,  # simulated members feel no pain; on live traffic keep the cap
-    "treatment": 0.1,  # of three at once the third takes from what the others leave
-    "control": 0.25,
-    "window": 45.0,
-    "apart": 15.0,  # a minute on live traffic
-    "min_traffic": 60,
-    "delay": 3.0,
-    "delta": 0.4,  # what is planted hurts every request, so a coarse look is enough
-    "min_samples": 6,
-    "members": 240,
-    "member_budget": 100_000,
-    "settle": 2.0,
-    "rechecks": 0,  # what is planted is certain; on live traffic much is tried twice
-    "min_consistency": 0.0,  # a cache makes the start page's requests differ; unions see to that
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,44 +66,65 @@ class Secrets:
 
 
 def demo(
+    full: Annotated[
+        bool, typer.Option("--full", help="A streaming service of sixteen services instead.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the traffic and of the exploration.")] = 0,
     rate: Annotated[
-        float,
-        typer.Option(min=1, help="Requests a second at most; fewer where the machine is too slow."),
-    ] = RATE,
+        float | None,
+        typer.Option(min=1, help="Requests a second; fewer where the machine serves fewer."),
+    ] = None,
     devices: Annotated[
-        int, typer.Option(min=50, max=100_000, help="How many simulated devices there are.")
-    ] = DEVICES,
-    keep: Annotated[bool, typer.Option(help="Leave everything running at the end.")] = False,
+        int | None, typer.Option(min=50, max=100_000, help="How many simulated devices there are.")
+    ] = None,
+    keep: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep/--no-keep",
+            help="Leave everything running at the end; by default at a terminal.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the planted failures of a small streaming service, live."""
+    """Find the planted failures of a small shop, live."""
     need("demo")
+    world = STREAMING if full else SHOP
+    world = replace(world, rate=rate or world.rate, devices=devices or world.devices)
     screen = console(stderr=as_json)
+    if keep is None:
+        keep = screen.is_terminal and sys.stdin.isatty() and not as_json
     try:
-        result = _demonstrate(seed, rate, devices, keep, screen)
+        result = _demonstrate(world, seed, screen, keep=keep)
     except KeyboardInterrupt:
         screen.print("Stopped, and every process with it.")
         raise typer.Exit(exits.INTERRUPTED) from None
     if as_json:
         typer.echo(json.dumps(result))
-    raise typer.Exit(exits.FINE if result["matched"] else exits.FOUND)
+    raise typer.Exit(exit_status(result))
 
 
-def _demonstrate(
-    seed: int, rate: float, devices: int, keep: bool, console: Console
-) -> dict[str, Any]:
-    planted(os.environ.get(REPAIRED, ""))  # a name that is wrong is told at once
+def exit_status(result: Mapping[str, Any]) -> int:
+    """Give the exit status of a demo: fine, other findings than planted, or not decided in time."""
+    if result["matched"]:
+        return exits.FINE
+    return exits.FOUND if result["decided"] else exits.INCONCLUSIVE
+
+
+def _demonstrate(world: World, seed: int, console: Console, *, keep: bool) -> dict[str, Any]:
+    count = len(world.planted(os.environ.get(REPAIRED, "")))  # a wrong name is told at once
     started = time.monotonic()
+    console.print(f"ldfi demo: {world.words}, {world.devices:,} devices,")
+    console.print(f"{count} weaknesses that ldfi is not told of.", highlight=False)
     with _folder(console) as folder, Processes(folder.path) as processes:
         secret = Secrets.make()
-        client, heard = _start(processes, secret, folder.path, (seed, rate, devices), console)
-        definition = fitting({**CAMPAIGN, "seed": seed}, heard.first(MEASURING_SECONDS))
-        left = LIMIT_SECONDS - (time.monotonic() - started)
-        campaign = run(client, processes, definition, left, console, heard)
-        result = compared(client, campaign, time.monotonic() - started)
+        client, share = _start(processes, secret, folder.path, world, seed, console)
+        definition = {**world.fitted(share), "seed": seed}
+        left = world.limit - (time.monotonic() - started)
+        ran = run(client, processes, definition, left, console)
+        result = compared(client, world, ran, time.monotonic() - started)
         folder.wanted = not result["matched"]
-        report(console, campaign, result)
+        report(console, ran, result)
+        console.print(f"Look at each: {client.url}/findings", soft_wrap=True)
         if keep:
             _stay(client, secret, console, processes)
     return result
@@ -181,31 +155,23 @@ def _folder(console: Console) -> Iterator[Folder]:
 
 
 def _start(
-    processes: Processes,
-    secret: Secrets,
-    folder: Path,
-    asked: tuple[int, float, int],
-    console: Console,
-) -> tuple[Client, DevicesHeard]:
-    """Start all of it. ``asked``: seed, requests a second, devices."""
+    processes: Processes, secret: Secrets, folder: Path, world: World, seed: int, console: Console
+) -> tuple[Client, float]:
+    """Start all of it. Returns a client, and the share of the requests that devices make."""
     from ldfi.experiments.cli.client import Client
 
     url = f"http://127.0.0.1:{free_port()}"
-    console.print(f"Starting the service at {url} and the demo application …")
     _start_service(processes, secret, folder, url)
-    wait_until_ready(url, processes, console)
+    wait_until_ready(url, processes)
+    client = Client(url, secret.operator)
+    console.print("Pages, by a link that works once, for ten minutes:")
+    console.print(f"  {login_link(client)}", soft_wrap=True)
     spans = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": url,
         "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{secret.ingest}",
     }
-    seed, rate, devices = asked
-    heard = start_application(
-        processes, secret, url, spans, seed, rates(rate), console, devices=devices
-    )
-    client = Client(url, secret.operator)
-    console.print(f"Pages at {url}. Log in, once and within ten minutes:")
-    console.print(f"  {login_link(client)}", soft_wrap=True)
-    return client, heard
+    console.print()
+    return client, start_application(processes, secret, url, spans, world, seed)
 
 
 def start_application(
@@ -213,25 +179,26 @@ def start_application(
     secret: Secrets,
     url: str,
     spans: Mapping[str, str],
-    seed: int,
-    rates: str,
-    console: Console,
-    *,
-    devices: int = DEVICES,
-) -> DevicesHeard:
-    """Start the demo application and its devices before the service at ``url``, and wait for it.
+    world: World,
+    seed: int = 0,
+    rates: str = "",
+) -> float:
+    """Start an application and its devices before the service at ``url``, and wait for both.
 
-    ``spans``: OpenTelemetry's variables that say where its spans go. ``rates``: as the demo has
-    them. Returns what the devices say from now on. Raises ExperimentsError where it does not start.
+    ``spans``: OpenTelemetry's variables that say where its spans go. ``rates``: by class, if not as
+    the world has them. Returns the share of the requests that devices make. Raises ExperimentsError
+    where it does not start.
     """
     said = processes.start(
         "demo",
         [
             *(sys.executable, "-m", "ldfi.demo"),
+            *("--world", world.name),
             *("--seed", str(seed)),
-            *("--devices", str(devices)),
-            *("--rates", rates),
-            *("--share", SHARE),
+            *("--devices", str(world.devices)),
+            *("--rates", rates or world.rates(world.rate)),
+            *("--sampled", str(world.sampled)),
+            *("--share", str(world.share)),
         ],
         {
             "FIT_KEYS": f"demo:{secret.key}",
@@ -242,16 +209,13 @@ def start_application(
             **spans,
         },
     )
-    ready = said.readline()
-    if not ready:
+    ready, measured = said.readline(), said.readline()
+    if not ready or not measured:
         time.sleep(0.2)
         processes.check()
-    application = json.loads(ready)
-    console.print(
-        f"{len(application['services'])} services are up behind {application['gateway']}; "
-        f"{devices} simulated devices use them.",
-    )
-    return DevicesHeard(said)
+        raise ExperimentsError("the demo application has not started")
+    share: float = json.loads(measured)["share"]
+    return share
 
 
 def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str) -> None:
@@ -272,17 +236,14 @@ def _start_service(processes: Processes, secret: Secrets, folder: Path, url: str
     )
 
 
-def wait_until_ready(url: str, processes: Processes, console: Console | None = None) -> None:
-    """Wait for a process of the service, and say so. Raises Unreachable, and ExperimentsError where
-    one of the processes has died."""
+def wait_until_ready(url: str, processes: Processes) -> None:
+    """Wait for a process of the service. Raises Unreachable, and ExperimentsError where one of the
+    processes has died."""
     import httpx
 
-    began = said = time.monotonic()
-    while (now := time.monotonic()) < began + START_SECONDS:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
         processes.check()
-        if console is not None and now > said + SAY_SECONDS:
-            console.print(f"Waiting for the service to start ({Machine.now()}).", soft_wrap=True)
-            said = now
         try:
             if httpx.get(f"{url}/readyz", timeout=1.0, trust_env=False).is_success:
                 return
@@ -291,75 +252,24 @@ def wait_until_ready(url: str, processes: Processes, console: Console | None = N
     raise Unreachable(f"the service did not come up at {url} within {START_SECONDS:.0f} s")
 
 
-def run(
-    client: Client,
-    processes: Processes,
-    definition: Mapping[str, Any],
-    limit: float,
-    console: Console,
-    heard: DevicesHeard | None = None,
-) -> dict[str, Any]:
-    """One campaign, shown while it runs, and how it ended. ``heard``: what the devices say.
-
-    Raises ExperimentsError where that takes more than ``limit`` seconds, or a process dies.
-    """
-    from rich.live import Live
-
-    campaign: dict[str, Any] = client.post("/campaigns", {"settings": dict(definition)})
-    end = time.monotonic() + limit
-    live = Live(console=console, refresh_per_second=4) if console.is_terminal else nullcontext()
-    said, waiting, due, slow_due = 0, "", 0.0, 0.0
-    with live as screen:
-        while campaign["state"] == "running":
-            asking = heard.newest if heard is not None else None
-            if time.monotonic() > end:
-                why = why_not_done(campaign, waiting, Machine.now(), asking)
-                raise ExperimentsError(f"the campaign is not done after {limit:.0f} s:\n{why}")
-            time.sleep(0.4)
-            processes.check()
-            campaign = client.get(f"/campaigns/{campaign['id']}")
-            verdicts = _verdicts(client, campaign["id"])
-            needed = definition["min_traffic"]
-            waiting = "" if campaign["classes"] else _traffic(client, needed, asking)
-            slow = "" if waiting else slowed(asking, Machine.now())
-            if screen is not None:
-                screen.update(progress(campaign, verdicts, waiting, slow))
-                continue
-            if time.monotonic() > due:
-                lines = [waiting] if waiting else class_lines(campaign)
-                if slow and time.monotonic() > slow_due:
-                    lines.append(slow)
-                    slow_due = time.monotonic() + SLOW_SECONDS
-                for line in lines:
-                    console.print(line, soft_wrap=True)
-                due = time.monotonic() + SAY_SECONDS
-            for line in verdicts[said:]:
-                console.print(line, soft_wrap=True)
-            said = len(verdicts)
-    return campaign
-
-
-def _traffic(client: Client, needed: int, asking: Asking | None) -> str:
-    classes, status = client.get("/classes"), client.get("/status")
-    return traffic_so_far(classes, status, needed, Machine.now(), asking)
-
-
-def _verdicts(client: Client, campaign_id: str) -> list[str]:
-    """One line for each experiment that has ended, in the order in which they ended."""
-    tried = client.page(f"/campaigns/{campaign_id}/experiments", None)["items"]
-    ended = [e for e in tried if e["ended_at"] and e["armed_at"]]
-    return [verdict_line(each) for each in sorted(ended, key=lambda e: e["ended_at"])]
-
-
-def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Hold what was found against what is planted: the last line of ``--json``."""
-    found = {(c["name"], tuple(faults)) for c in campaign["classes"] for faults in c["findings"]}
-    expected = planted(os.environ.get(REPAIRED, ""))
+def compared(client: Client, world: World, ran: Ran, seconds: float) -> dict[str, Any]:
+    """Hold what was found against what is planted: the last line of ``--json``. Only what has hurt
+    twice counts as found."""
+    campaign = ran.campaign
+    listed = client.page("/findings", None, campaign_id=campaign["id"])["items"]
+    found = {
+        (each["request_class"], tuple(sorted(each["faults"])))
+        for each in listed
+        if each["state"] == "open"
+    }
+    expected = world.planted(os.environ.get(REPAIRED, ""))
     return {
         "experiments": campaign["experiments"],
         "findings": [list(faults) for _, faults in sorted(found)],
         "expected": [list(faults) for _, faults in sorted(expected)],
         "matched": found == set(expected),
+        "decided": not ran.left,
+        "left": ran.left,
         "exposed_members": campaign["exposed_members"],
         "failed_members": campaign["failed_members"],
         "seconds": round(seconds, 1),
@@ -376,30 +286,23 @@ def compared(client: Client, campaign: dict[str, Any], seconds: float) -> dict[s
     }
 
 
-def planted(repaired: str) -> dict[tuple[str, tuple[str, ...]], str]:
-    """Name the weaknesses that the demo begins with, by class and faults. ``repaired``: names of
-    those that it does not have, comma-separated, as the demo application reads them. Raises
-    Invalid where it has none of that name."""
-    weaknesses = json.loads((files("ldfi.demo") / "weaknesses.json").read_text())
-    without = set(filter(None, repaired.split(",")))
-    if unknown := without - {each["name"] for each in weaknesses}:
-        there = ", ".join(each["name"] for each in weaknesses)
-        raise Invalid(f"{REPAIRED}: no weakness is named {', '.join(sorted(unknown))}: {there}")
-    return {
-        (each["class"], tuple(sorted(each["faults"]))): each["name"]
-        for each in weaknesses
-        if each["name"] not in without
-    }
+def report(console: Console, ran: Ran, result: dict[str, Any]) -> None:
+    """Show at the end what hurts in the tree of calls, and what it took to find out."""
+    console.print()
+    if ran.left:
+        console.print("The time is over before all is decided.")
+    for words in ran.left:
+        console.print(words, soft_wrap=True)
+    for line in (*pictures(ran.experiments, result), Text(), *sentences(result)):
+        console.print(line, soft_wrap=True)
 
 
 def _stay(client: Client, secret: Secrets, console: Console, processes: Processes) -> None:
-    console.print(
-        f"Still running; Ctrl-C ends it. Look around at {login_link(client)} "
-        "or, in another terminal:",
-        soft_wrap=True,
-    )
+    console.print(f"  {login_link(client, '/findings')}", soft_wrap=True)
+    console.print("or, in another terminal:")
     wanted = f"export LDFI_URL={client.url} LDFI_TOKEN={secret.operator}"
-    console.print(wanted, soft_wrap=True)
+    console.print(f"  {wanted}", soft_wrap=True)
+    console.print("All of it goes on until Ctrl-C.")
     try:
         while True:
             processes.check()

@@ -1,184 +1,159 @@
-"""What a person sees of the demo: how the campaign goes, and what it found."""
+"""What a person sees of the demo while it runs: the traffic, each verdict, and what is left."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from ldfi.experiments.cli.campaign_view import class_lines, waiting_lines
-from ldfi.experiments.cli.demo_pace import Asking
-from ldfi.experiments.cli.terminal import Card, columns
+from ldfi.experiments.analyze.words import listed
+from ldfi.experiments.domain.campaign.fold import DOWN
+from ldfi.fit.points import Point
 
-LATEST = 8
-"""Verdicts shown while the campaign runs."""
+WIDTH: Final = 80
+"""Columns of a terminal that every line fits into."""
 
-ENOUGH_WELL: Final = 0.5
-"""Share of requests that go well where nothing is injected; with fewer the demo is not itself."""
+NAMES: Final = 3
+"""Names that a verdict tells of the faults that were tried together."""
 
+BAR: Final = 20
 
-def verdict_line(experiment: dict[str, Any]) -> str:
-    """Show what was tried on which class, for how long, and what came of it."""
-    faults = experiment["hypothesis"]
-    shown = ", ".join(faults[:3]) + (f" and {len(faults) - 3} more" if len(faults) > 3 else "")
-    verdict = experiment["verdict"] or experiment["state"]
-    seconds = experiment["ended_at"] - experiment["armed_at"]
-    return f"{experiment['request_class']:12} {verdict:12} {seconds:4.1f} s  {shown}"
+STOPPED: Final = "stopped at the first failure"
+"""How the reason begins of an experiment with too many faults for a finding that has hurt."""
 
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """How busy the machine is: processes that want to run, as of late, and its processors."""
-
-    load: float
-    cores: int
-
-    @classmethod
-    def now(cls) -> Machine:
-        """Look at this machine."""
-        return cls(os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1)
-
-    @property
-    def busy(self) -> bool:
-        """Whether more wants to run than can."""
-        return self.load > self.cores
-
-    def __str__(self) -> str:
-        cores = "core" if self.cores == 1 else "cores"
-        return f"load {self.load:.1f} on {self.cores} {cores}"
+_VERDICTS: Final = {
+    "harmful": ("HURTS", "bold red"),
+    "tolerated": ("survived", "green"),
+    "inconclusive": ("undecided", "yellow"),
+}
+_KINDS: Final = {"refused": "refused", "error": "refused", "delay": "slow", "down": "down"}
 
 
-def traffic_so_far(
-    classes: list[dict[str, Any]],
-    status: dict[str, Any],
-    needed: int,
-    machine: Machine,
-    asking: Asking | None = None,
-) -> str:
-    """Say what was seen, how much of it went well, how much is needed, and what is in the way."""
-    seen, well = status["outcomes"], status["went_well"]
-    said = f"Watching traffic: seen {seen}, went well {well}, needed {needed} of a class"
-    each_class = [
-        f"{each['name']} has {min(each['good'], needed)}"
-        + (f" ({each['success_rate']:.0%} of the newest go well)" if _ails(each) else "")
-        for each in sorted(classes, key=lambda each: str(each["name"]))
-    ]
-    said += f": {', '.join(each_class)}." if each_class else "."
-    why = slowed(asking, machine) or _in_the_way(status, machine)
-    return f"{said} {why}" if why else said
+def traffic_line(good: dict[str, int], needed: int, seconds: float) -> Text:
+    """Draw how far watching traffic is. ``good``: requests that went well, by class."""
+    name, least = max(good.items(), key=lambda each: each[1]) if good else ("", 0)
+    done = min(least, needed)
+    of = f" of {name}" if name else ""
+    drawn = Text("  watching traffic  ")
+    drawn.append("█" * (BAR * done // needed), "green")
+    drawn.append("░" * (BAR - BAR * done // needed), "dim")
+    said = f"  {done} of {needed} requests{of}"
+    room = WIDTH - len(drawn) - 7
+    return drawn.append(f"{said:<{room}}").append(f"{seconds:5.0f} s", "dim")
 
 
-def slowed(asking: Asking | None, machine: Machine) -> str:
-    """Say that the devices ask for less than was wanted, and how much; mostly empty."""
-    if asking is None or not asking.fewer:
-        return ""
-    return f"This machine is too slow ({machine}), going on with fewer devices: {asking}."
+def tried(faults: Collection[str], shared: Collection[str] = ()) -> str:
+    """Say ``layout refused`` or ``offers and prices refused together``; three names at most.
 
-
-def why_not_done(
-    campaign: dict[str, Any], traffic: str, machine: Machine, asking: Asking | None = None
-) -> str:
-    """Say what a campaign still waits for, what it has found, and what it has not tried."""
-    said = [traffic] if traffic else waiting_lines(campaign)
-    said += class_lines(campaign)
-    for each in campaign["classes"]:
-        said += [
-            f"Found on {each['name']}: {', '.join(found)}" for found in each.get("findings", ())
-        ]
-    left = [f"{each['open']} on {each['name']}" for each in campaign["classes"] if each["open"]]
-    if left:
-        said.append(f"Hypotheses left open: {', '.join(left)}")
-    if not traffic and (slow := slowed(asking, machine)):
-        said.append(slow)
-    elif machine.busy and str(machine) not in traffic:
-        said.append(f"This machine is busy: {machine}")
-    return "\n".join(f"  {each}" for each in said)
-
-
-def _ails(each: dict[str, Any]) -> bool:
-    return bool(each["success_rate"] < 1)
-
-
-def _in_the_way(status: dict[str, Any], machine: Machine) -> str:
-    """Name what keeps requests from being good, where that can be seen; mostly empty."""
-    seen, well = status["outcomes"], status["went_well"]
-    if not status["spans"]:
-        return "No span of a service has come yet."
-    if not seen:
-        return "No device has said yet how a request went."
-    if well < ENOUGH_WELL * seen and machine.busy:
-        return (
-            f"This machine is too slow for it ({machine}): answers come late, and devices count "
-            "what is late as failed."
-        )
-    if well < ENOUGH_WELL * seen:
-        return "Most requests fail although nothing is injected."
-    return ""
-
-
-def progress(
-    campaign: dict[str, Any], verdicts: list[str], waiting: str = "", slow: str = ""
-) -> RenderableType:
-    """Draw some lines for each request class, again and again while the campaign runs.
-
-    ``waiting``: what is waited for as long as there is none. ``slow``: why there are few requests.
+    ``shared``: systems that are asked several things, of which it is said which one. What a system
+    that is down takes with it is not named as well.
     """
+    down = {each.removeprefix(DOWN) for each in faults if each.startswith(DOWN)}
+    by_kind: dict[str, list[str]] = {}
+    for fault in faults:
+        kind, _, where = fault.partition("@")
+        read = Point.parse(where)
+        if fault.startswith(DOWN):
+            name = where
+        elif read.peer in down:
+            continue
+        else:
+            asked = read.template if read.peer in shared else ""
+            name = f"{read.peer or read.operation}{asked}"
+        by_kind.setdefault(_KINDS.get(kind, kind), []).append(name)
+    named = [
+        (kind, name)
+        for kind in sorted(by_kind, key="down".__eq__)
+        for name in sorted(by_kind[kind])
+    ]
+    parts = [
+        f"{listed(name for other, name in named[:NAMES] if other == kind)} {kind}"
+        for kind in dict.fromkeys(kind for kind, _ in named[:NAMES])
+    ]
+    more = [f"{len(named) - NAMES} more"] if len(named) > NAMES else []
+    said = listed([*parts, *more])
+    return f"{said} together" if len(named) > 1 else said
+
+
+def verdict_line(experiment: dict[str, Any], began: float, shared: Collection[str] = ()) -> Text:
+    """Show what was tried on which class, and what came of it. ``began``: when traffic did (Unix
+    seconds). ``shared``: as :func:`tried` has it."""
+    word, style = _VERDICTS.get(experiment["verdict"] or "", ("called off", "yellow"))
+    if experiment["reason"].startswith(STOPPED):
+        word, style = "hurt one", "red"
+    line = Text(f"  {experiment['request_class']:<13} ").append(f"{word:<9}  ", style)
+    when = f"{experiment['ended_at'] - began:5.0f} s"
+    room = WIDTH - len(line) - len(when)
+    what = tried(experiment["hypothesis"], shared)
+    again = " again" if experiment["purpose"] in {"confirm", "verify", "repeat"} else ""
+    fits = (f"{what}{again}{how}" for how in _how(experiment))
+    said = next((each for each in fits if len(each) <= room), what[: room - 1] + "…")
+    return line.append(f"{said:<{room}}").append(when, "dim")
+
+
+def _how(experiment: dict[str, Any]) -> list[str]:
+    """Say how the devices fared, at length first and last not at all."""
+    if experiment["verdict"] not in {"harmful", "tolerated"}:
+        known = experiment["reason"] and not experiment["reason"].startswith(STOPPED)
+        reason = experiment["reason"].partition(";")[0]
+        return [f" ({reason})", ""] if known else [""]
+    treated, beside = (experiment["counts"][arm] for arm in ("treatment", "control"))
+    of, others = treated["devices"], beside["devices"]
+    if experiment["verdict"] == "harmful":
+        how = f"{treated['failures']} of {of} failed"
+        besides = f"{beside['failures']} of {others} beside"
+    else:
+        how = f"{of - treated['failures']} of {of} devices fine"
+        besides = f"{others - beside['failures']} beside"
+    short = how.replace(" devices", "")
+    return [
+        f" ({how}, {besides} them)",
+        f" ({short}, {besides} them)",
+        f" ({short}, {besides})",
+        f" ({short})",
+        "",
+    ]
+
+
+def foot(campaign: dict[str, Any], ended: int, shared: Collection[str] = ()) -> Text:
+    """Say what is tried just now, and how much is left. ``shared``: as :func:`tried` has it."""
+    now = [
+        f"{each['name']}: {tried(each['running']['hypothesis'], shared)}"
+        for each in campaign["classes"]
+        if each["running"]
+    ]
+    left = sum(each["open"] for each in campaign["classes"])
+    said = f"  {ended} tried, {left} left"
+    room = WIDTH - len(said)
+    trying = f"; now {', '.join(now)}" if now else ""
+    return Text(said + (trying if len(trying) <= room else trying[: room - 2] + " …"), "dim")
+
+
+def missing(campaign: dict[str, Any], needed: int, good: dict[str, int]) -> list[str]:
+    """Say what a campaign that was stopped has left undecided, class by class."""
     if not campaign["classes"]:
-        return Text(waiting)
-    card = Card()
-    for item in campaign["classes"]:
-        card.add_row(item["name"], _stands(item).append("\n").append_text(_now(item)))
-    foot = Text(
-        f"{campaign['experiments']} experiments, {campaign['exposed_members']} members exposed, "
-        f"{campaign['failed_members']} of them hurt"
-    )
-    latest = Text("\n".join(verdicts[-LATEST:]), overflow="fold", style="dim")
-    return Group(card, "", foot, *([Text(slow, "yellow")] if slow else []), latest)
+        short = [f"{name} had {min(n, needed)} of {needed}" for name, n in sorted(good.items())]
+        return [f"Too few requests went well to begin: {listed(short) or 'none was seen'}."]
+    left = [f"{each['open']} on {each['name']}" for each in campaign["classes"] if each["open"]]
+    not_begun = [f"{name} ({why})" for name, why in campaign["not_yet"].items()]
+    lines = [f"Combinations left to try: {listed(left)}."] if left else []
+    return lines + ([f"Not begun: {listed(not_begun)}."] if not_begun else [])
 
 
-def report(console: Console, campaign: dict[str, Any], result: dict[str, Any]) -> None:
-    """Draw the table at the end: findings against the weaknesses that were written down."""
-    table = columns("request class", "planted as", "found", "faults together", whole=3)
-    for row in result["comparison"]:
-        found, planted = row["found"], row["weakness"]
-        mark = Text("yes", "green") if found and planted else Text("NO", "bold red")
-        planted = planted or Text("not planted", "bold red")
-        table.add_row(row["class"], planted, mark, "\n".join(row["faults"]))
-    console.print(Text("What hurts", "bold"), table, "", sep="\n")
-    console.print(
-        f"{result['experiments']} experiments in {result['seconds']} s; "
-        f"{result['exposed_members']} members exposed, {result['failed_members']} of them hurt."
-    )
-    said = Text("Findings equal the planted weaknesses.")
-    if not result["matched"]:
-        said = Text("Findings differ from the planted weaknesses", "bold red")
-        said.append(f" ({campaign['reason']}).", "default")
-    console.print(said)
-
-
-def _stands(item: dict[str, Any]) -> Text:
-    """Say how far a class is, and how the experiment goes that runs on it."""
-    said = f"{item['open']} open, {len(item['findings'])} found"
-    counts = item["running"]["counts"] if item["running"] else None
-    if counts:
-        control, treated = (_failures(counts[arm]) for arm in ("control", "treatment"))
-        said += f"; control {control} failed, treated {treated}"
-    return Text(said)
-
-
-def _now(item: dict[str, Any]) -> Text:
-    if item["finished"]:
-        return Text("nothing left to try", "green")
-    if item["waiting"]:
-        return Text(item["waiting"], "yellow")
-    if not item["running"]:
-        return Text("…")
-    faults = item["running"]["hypothesis"]
-    return Text(faults[0] if len(faults) == 1 else f"{len(faults)} faults at once, {faults[0]} …")
-
-
-def _failures(arm: dict[str, int]) -> str:
-    return f"{arm['failures']}/{arm['devices']}"
+def sentences(result: dict[str, Any]) -> list[Text]:
+    """Say what was found, of what was planted; what it took; and how many it hurt."""
+    rows: Sequence[dict[str, Any]] = result["comparison"]
+    found = [each for each in rows if each["found"]]
+    planted = [each for each in rows if each["weakness"]]
+    right = [each for each in found if each["weakness"]]
+    count = f"{len(found)} weakness{'es' if len(found) != 1 else ''} found"
+    if result["matched"]:
+        first = Text(f"{count}, exactly the {len(planted)} planted.", "green")
+    else:
+        first = Text(f"{count}, {len(right)} of the {len(planted)} planted.", "bold red")
+    if lacking := [each["weakness"] for each in planted if not each["found"]]:
+        first.append(f" Not found: {listed(lacking)}.", "default")
+    tried_ = f"{result['experiments']} experiments in {result['seconds']:.0f} s."
+    hurt = f"{result['exposed_members']} devices met a failure, {result['failed_members']} of them"
+    return [first, Text(tried_), Text(f"{hurt} were hurt.")]

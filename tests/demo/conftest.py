@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from ldfi.demo import serve
-from ldfi.demo.services import NAMES
+from ldfi.demo.worlds import SHOP, STREAMING, World
 
 Edge = tuple[str, str]
 """A caller and the service it calls."""
@@ -24,13 +24,15 @@ class Hangs(BaseException):
 class Town:
     """``failing`` calls are answered with 503; ``slow`` ones outlast their caller's timeout."""
 
+    world: World = STREAMING
     failing: set[Edge] = field(default_factory=set)
     slow: set[Edge] = field(default_factory=set)
     calls: list[Edge] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._apps = {
-            name: httpx.ASGITransport(serve.application(name, self._client(name))) for name in NAMES
+            name: httpx.ASGITransport(serve.application(name, self._client(name), self.world))
+            for name in self.world.names
         }
 
     def _client(self, caller: str) -> httpx.AsyncClient:
@@ -70,5 +72,11 @@ class Town:
 
 @pytest.fixture
 def town() -> Town:
-    """All services, none of them broken."""
+    """All services of the streaming world, none of them broken."""
     return Town()
+
+
+@pytest.fixture
+def shop() -> Town:
+    """All services of the shop, none of them broken."""
+    return Town(SHOP)

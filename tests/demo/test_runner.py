@@ -56,6 +56,24 @@ def test_no_process_outlives_the_runner(end: str) -> None:
         runner.stdout.close()
 
 
+def test_the_shop_is_served_by_three_processes() -> None:
+    runner = _start("--world", "shop", "--no-devices")
+    assert runner.stdout is not None
+    assert runner.stdin is not None
+    ready: dict[str, Any] = json.loads(runner.stdout.readline())
+    try:
+        assert (len(ready["services"]), len(ready["pids"])) == (7, 3)
+        home = httpx.get(ready["gateway"] + "/home", timeout=10, trust_env=False)
+        assert home.json()["sections"]
+        delivery = httpx.get(ready["gateway"] + "/checkout", timeout=10, trust_env=False)
+        assert delivery.json()["delivery"]["known"]
+    finally:
+        runner.terminate()
+        runner.wait(GONE_WITHIN)
+        runner.stdin.close()
+        runner.stdout.close()
+
+
 @pytest.mark.parametrize("key", ["k:the-secret-of-this-test", ""], ids=["with key", "without"])
 def test_a_signed_context_from_outside_breaks_what_it_names_and_nothing_without_a_key(
     key: str,

@@ -7,15 +7,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from rich.console import Console
 
 from ldfi.experiments.cli import demo
+from ldfi.experiments.cli.demo_worlds import STREAMING
 from ldfi.experiments.cli.ports import free_port
 from ldfi.experiments.cli.processes import Processes
 from tests.dashboards.browser.chromium import watching
@@ -71,8 +70,7 @@ def running(folder: Path) -> Iterator[Running]:
             {"LDFI_TOKENS": secret.tokens(), "LDFI_QUIET": "0.4"},
         )
         demo.wait_until_ready(url, processes)
-        quiet = Console(file=StringIO())
-        demo.start_application(processes, secret, url, spans, 0, RATES, quiet)
+        demo.start_application(processes, secret, url, spans, STREAMING, rates=RATES)
         yield Running(url, secret.operator)
 
 

@@ -1,8 +1,8 @@
-"""The demo says what it sees, what it waits for, and why it does not end."""
+"""The demo in a terminal: what it says while it runs, what it draws, and how it ends."""
 
 from __future__ import annotations
 
-import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, cast
@@ -10,62 +10,228 @@ from typing import Any, cast
 import pytest
 
 from ldfi.demo import repairs
-from ldfi.experiments.cli import demo
+from ldfi.demo.worlds import WORLDS
+from ldfi.experiments.cli import demo, demo_run, demo_worlds, exits
 from ldfi.experiments.cli.client import Client
-from ldfi.experiments.cli.demo_pace import Asking, DevicesHeard, fitting, rates
-from ldfi.experiments.cli.demo_view import Machine, slowed, traffic_so_far, why_not_done
+from ldfi.experiments.cli.demo_picture import picture, pictures
+from ldfi.experiments.cli.demo_view import (
+    WIDTH,
+    missing,
+    sentences,
+    traffic_line,
+    tried,
+    verdict_line,
+)
+from ldfi.experiments.cli.demo_worlds import LARGE_ARM, SHOP, STREAMING, World
 from ldfi.experiments.cli.processes import Processes
 from ldfi.experiments.cli.terminal import console
 from ldfi.experiments.errors import ExperimentsError, Invalid
 
-IDLE, BUSY = Machine(0.4, 2), Machine(18.2, 2)
-BOOT = {"name": "GET /boot", "good": 12, "success_rate": 0.02}
-PLAY = {"name": "GET /play", "good": 75, "success_rate": 1.0}
+LAYOUT = "shop>http:GET:layout/layout"
+OFFERS = "shop>http:GET:offers/offers"
+CACHE = "shop>http:GET:offers-cache/offers"
+STOCK = "shop>http:GET:stock/stock"
+LEVELS = "stock>http:GET:stockdb/levels"
+ARRIVALS = "stock>http:GET:stockdb/arrivals"
 
 
-def status(seen: int, well: int, spans: int = 1_000) -> dict[str, int]:
-    return {"outcomes": seen, "went_well": well, "spans": spans}
+def refused(*points: str) -> list[str]:
+    return [f"refused@{point}" for point in points]
 
 
-def test_traffic_says_what_is_seen_and_what_is_missing() -> None:
-    assert traffic_so_far([PLAY, BOOT], status(130, 87), 60, IDLE) == (
-        "Watching traffic: seen 130, went well 87, needed 60 of a class: "
-        "GET /boot has 12 (2% of the newest go well), GET /play has 60."
+def experiment(verdict: str | None, faults: list[str], **more: Any) -> dict[str, Any]:
+    return {
+        "request_class": "GET /checkout",
+        "verdict": verdict,
+        "reason": "evidence",
+        "purpose": "explore",
+        "hypothesis": faults,
+        "faults": faults,
+        "armed_at": 1_000.0,
+        "ended_at": 1_047.0,
+        "counts": {
+            "treatment": {"devices": 12, "failures": 0 if verdict == "tolerated" else 12},
+            "control": {"devices": 29, "failures": 0},
+        },
+        **more,
+    }
+
+
+def test_traffic_is_drawn_as_far_as_it_has_come() -> None:
+    assert re.sub(" +", " ", str(traffic_line({}, 60, 1.4))) == (
+        f" watching traffic {'░' * 20} 0 of 60 requests 1 s"
     )
+    some = str(traffic_line({"GET /home": 30, "GET /checkout": 12}, 60, 3))
+    assert "█" * 10 + "░" * 10 in some
+    assert "30 of 60 requests of GET /home" in some
+    assert "60 of 60" in str(traffic_line({"GET /home": 99}, 60, 3))
+    assert len(some) == WIDTH
 
 
 @pytest.mark.parametrize(
-    ("seen", "machine", "why"),
+    ("faults", "shared", "said"),
     [
-        (status(0, 0, spans=0), IDLE, "No span of a service has come yet."),
-        (status(0, 0), BUSY, "No device has said yet how a request went."),
-        (status(636, 0), BUSY, "too slow for it (load 18.2 on 2 cores)"),
-        (status(636, 0), IDLE, "Most requests fail although nothing is injected."),
+        (refused(LAYOUT), (), "layout refused"),
+        (refused(CACHE, OFFERS), (), "offers and offers-cache refused together"),
+        (["down@stockdb"], (), "stockdb down"),
+        (refused(LEVELS), {"stockdb"}, "stockdb/levels refused"),
+        (
+            ["down@stockdb", *refused(STOCK, LEVELS)],
+            {"stockdb"},
+            "stock refused and stockdb down together",
+        ),
+        (
+            refused(LAYOUT, OFFERS, CACHE, STOCK),
+            (),
+            "layout, offers and offers-cache refused and 1 more together",
+        ),
+        ([f"delay@{LAYOUT}", "delay@api>function:session"], (), "layout and session slow together"),
     ],
 )
-def test_traffic_says_what_is_in_the_way(seen: dict[str, int], machine: Machine, why: str) -> None:
-    said = traffic_so_far([], seen, 60, machine)
-
-    assert said.startswith(f"Watching traffic: seen {seen['outcomes']}, went well 0, needed 60")
-    assert why in said
-
-
-def test_good_traffic_needs_no_excuse() -> None:
-    assert "slow" not in traffic_so_far([], status(636, 600), 60, BUSY)
+def test_what_was_tried_is_told_by_three_names_at_most(
+    faults: list[str], shared: set[str], said: str
+) -> None:
+    assert tried(faults, shared) == said
 
 
-def test_a_campaign_that_does_not_end_says_why() -> None:
-    waiting = {"name": "GET /boot", "waiting": "too few devices", "open": 3}
-    done = {"name": "GET /play", "waiting": "", "open": 0}
-    campaign = {"state": "running", "waiting": "", "not_yet": {}, "classes": [waiting, done]}
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            experiment("tolerated", refused(STOCK)),
+            "survived stock refused (12 of 12 fine, 29 beside them)",
+        ),
+        (experiment("harmful", refused(STOCK)), "HURTS stock refused (12 of 12 failed)"),
+        (
+            experiment("harmful", refused(STOCK), purpose="confirm"),
+            "HURTS stock refused again (12 of 12 failed)",
+        ),
+        (
+            experiment("harmful", refused(OFFERS, CACHE)),
+            "HURTS offers and offers-cache refused together",
+        ),
+        (
+            experiment("inconclusive", refused(STOCK), reason="window over; 1 was cut"),
+            "undecided stock refused (window over)",
+        ),
+        (
+            experiment(
+                "inconclusive",
+                refused(STOCK),
+                reason="stopped at the first failure, to try x alone",
+            ),
+            "hurt one stock refused",
+        ),
+        (
+            experiment(None, refused(STOCK), reason="halted: x"),
+            "called off stock refused (halted: x)",
+        ),
+    ],
+)
+def test_a_verdict_is_one_line_of_what_fits(given: dict[str, Any], said: str) -> None:
+    line = str(verdict_line(given, 1_000.0))
 
-    assert why_not_done(campaign, "", BUSY).splitlines() == [
-        "  GET /boot: too few devices",
-        "  Hypotheses left open: 3 on GET /boot",
-        "  This machine is busy: load 18.2 on 2 cores",
+    assert re.sub(" +", " ", line) == f" GET /checkout {said} 47 s"
+    assert len(line) == WIDTH
+
+
+def test_a_verdict_on_many_long_names_still_fits() -> None:
+    long = refused(*(f"api>http:GET:{name * 12}/x" for name in ("abc", "def", "ghi")))
+    assert len(str(verdict_line(experiment("harmful", long), 0.0))) <= WIDTH
+
+
+def test_the_tree_shows_what_is_needed_and_what_is_not() -> None:
+    lines = picture([LAYOUT, OFFERS, CACHE], [refused(CACHE, OFFERS)], [OFFERS, LAYOUT])
+
+    assert [str(each) for each in lines] == [
+        "    shop ─┬─ layout ·         can be missing",
+        "          ├─ offers-cache ✗   needed when offers fails",
+        "          └─ offers ✗         needed when offers-cache fails",
     ]
-    seen = traffic_so_far([], status(636, 0), 60, BUSY)
-    assert why_not_done({**campaign, "classes": []}, seen, BUSY).strip() == seen
+    spans = [(line, span) for line in lines for span in line.spans if "red" in str(span.style)]
+    red = {line.plain[span.start : span.end] for line, span in spans}
+    assert {"offers ✗", "offers-cache ✗"} <= red
+    assert "layout ·" not in red
+
+
+def test_the_tree_goes_as_deep_as_calls_do_and_says_what_nobody_knows() -> None:
+    lines = picture([LAYOUT, STOCK, LEVELS, ARRIVALS], [["down@stockdb"]], [STOCK])
+
+    assert [str(each) for each in lines] == [
+        "    shop ─┬─ layout ?         undecided",
+        "          └─ stock · ── stockdb ✗ needed",
+    ]
+
+
+def test_services_that_call_each_other_are_drawn_once() -> None:
+    calls = ["shop>http:GET:a/x", "a>http:GET:b/x", "b>http:GET:a/y"]
+    (line,) = picture(calls, [], [])
+    assert str(line) == "    shop ── a ? ── b ?        undecided"
+
+
+def result(*found: str, planted: tuple[str, ...] = ("one", "two"), **more: Any) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = [
+        {"class": "GET /home", "faults": refused(f"shop>http:GET:{name}/x"), "weakness": name}
+        for name in planted
+    ]
+    rows += [
+        {"class": "GET /home", "faults": refused(f"shop>http:GET:{name}/x"), "weakness": None}
+        for name in found
+        if name not in planted
+    ]
+    for row in rows:
+        row["found"] = row["faults"][0].split(":")[2].partition("/")[0] in found
+    return {
+        "comparison": rows,
+        "findings": [row["faults"] for row in rows if row["found"]],
+        "matched": set(found) == set(planted),
+        "decided": True,
+        "experiments": 15,
+        "exposed_members": 41,
+        "failed_members": 11,
+        "seconds": 52.3,
+        **more,
+    }
+
+
+def test_three_sentences_say_what_it_came_to() -> None:
+    assert [str(each) for each in sentences(result("one", "two"))] == [
+        "2 weaknesses found, exactly the 2 planted.",
+        "15 experiments in 52 s.",
+        "41 devices met a failure, 11 of them were hurt.",
+    ]
+    first, *_ = sentences(result("one", "odd"))
+    assert str(first) == "2 weaknesses found, 1 of the 2 planted. Not found: two."
+
+
+def test_each_class_is_told_by_what_it_is_lost_without() -> None:
+    tolerated = {**experiment("tolerated", refused(OFFERS)), "request_class": "GET /home"}
+    found = {**result("one"), "findings": [refused(LAYOUT)]}
+    found["comparison"] = [{"class": "GET /home", "faults": refused(LAYOUT), "found": True}]
+    harmful = {**experiment("harmful", refused(LAYOUT)), "request_class": "GET /home"}
+    lines = [str(each) for each in pictures([tolerated, harmful], found)]
+
+    assert lines[:2] == ["What hurts", "GET /home is lost when layout does not answer"]
+    assert any("offers ·" in each for each in lines)
+
+
+def test_what_is_missing_is_said() -> None:
+    open_ = {"name": "GET /home", "open": 3}
+    assert missing({"classes": [open_], "not_yet": {"GET /checkout": "12 good"}}, 60, {}) == [
+        "Combinations left to try: 3 on GET /home.",
+        "Not begun: GET /checkout (12 good).",
+    ]
+    assert missing({"classes": [], "not_yet": {}}, 60, {"GET /home": 12}) == [
+        "Too few requests went well to begin: GET /home had 12 of 60."
+    ]
+    assert "none was seen" in missing({"classes": [], "not_yet": {}}, 60, {})[0]
+
+
+def test_a_status_tells_right_from_wrong_and_both_from_undecided() -> None:
+    assert demo.exit_status({"matched": True, "decided": True}) == exits.FINE
+    assert demo.exit_status({"matched": True, "decided": False}) == exits.FINE
+    assert demo.exit_status({"matched": False, "decided": True}) == exits.FOUND
+    assert demo.exit_status({"matched": False, "decided": False}) == exits.INCONCLUSIVE
 
 
 def test_logs_stay_where_the_demo_fails_and_nowhere_else(
@@ -94,98 +260,82 @@ def test_logs_stay_where_the_demo_fails_and_nowhere_else(
 
 
 class Service:
-    """What the demo asks: a service that has seen much of which nothing went well."""
+    """What the demo asks: a service with a class that is explored, and never to its end."""
 
     def __init__(self, looks: int) -> None:
         self.looks = looks
+        self.stopped = False
 
     def post(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
+        self.stopped |= path.endswith("/stop")
         return self._campaign("running")
 
     def get(self, path: str) -> Any:
-        if path == "/status":
-            return status(636, 0)
         if path == "/classes":
-            return []
+            return [{"name": "GET /checkout", "good": 77, "shared": {}}]
         self.looks -= 1
+        if self.stopped:
+            return self._campaign("stopped")
         return self._campaign("running" if self.looks else "finished")
 
     def page(self, path: str, limit: int | None) -> dict[str, Any]:
-        return {"items": [], "cursor": None}
+        return {"items": [experiment("harmful", refused(STOCK))], "cursor": None}
 
     def _campaign(self, state: str) -> dict[str, Any]:
-        return {"id": "c", "state": state, "waiting": "", "not_yet": {}, "classes": []}
+        explored = {"name": "GET /checkout", "open": 2, "running": None, "waiting": None}
+        return {"id": "c", "state": state, "waiting": "", "not_yet": {}, "classes": [explored]}
 
 
-def waited(looks: int, limit: float, folder: Path) -> None:
-    client = cast(Client, Service(looks))
-    demo.run(client, Processes(folder), {"min_traffic": 60}, limit, console())
+def ran(service: Service, limit: float, folder: Path) -> demo_run.Ran:
+    return demo_run.run(
+        cast(Client, service), Processes(folder), {"min_traffic": 60}, limit, console()
+    )
 
 
-def test_what_is_waited_for_is_said_at_once(
+def test_a_campaign_is_shown_line_by_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    waited(2, 60, tmp_path)
+    assert ran(Service(2), 60, tmp_path).left == []
 
-    assert capsys.readouterr().out.count("seen 636, went well 0, needed 60 of a class") == 1
-
-
-def test_a_demo_that_gives_up_says_the_measured_reason(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentsError, match="seen 636, went well 0, needed 60 of a class"):
-        waited(99, 0.5, tmp_path)
+    said = capsys.readouterr().out
+    assert said.count("60 of 60 requests") == said.count("HURTS") == 1
 
 
-SLOW = Asking(asked=10.4, wanted=104.0, took=1.31)
+def test_a_campaign_that_finds_no_end_is_stopped_and_says_what_is_missing(tmp_path: Path) -> None:
+    service = Service(1_000_000)
+    over = ran(service, 0.5, tmp_path)
+
+    assert service.stopped
+    assert over.campaign["state"] == "stopped"
+    assert len(over.experiments) == 1
+    assert over.left == ["Combinations left to try: 2 on GET /checkout."]
 
 
-def test_fewer_devices_are_said_with_what_was_measured() -> None:
-    assert slowed(SLOW, BUSY) == (
-        "This machine is too slow (load 18.2 on 2 cores), going on with fewer devices: "
-        "10.4 of 104 requests a second, half of them answered within 1.3 s."
-    )
-    assert str(Asking(10.4, 104.0, took=0.012)).endswith("answered within 12 ms")
-    assert slowed(Asking(100.0, 104.0), BUSY) == ""
-    assert slowed(None, BUSY) == ""
-    assert "going on with fewer devices" in traffic_so_far([], status(636, 0), 60, BUSY, SLOW)
-
-
-def test_a_demo_that_gives_up_says_what_it_found_and_how_few_requests_there_were() -> None:
-    found = {"name": "GET /play", "waiting": "", "open": 2, "findings": [["refused@license"]]}
-    campaign = {"state": "running", "waiting": "", "not_yet": {}, "classes": [found]}
-
-    said = why_not_done(campaign, "", BUSY, SLOW)
-
-    assert "Found on GET /play: refused@license" in said
-    assert "10.4 of 104 requests a second" in said
+@pytest.mark.parametrize("world", [SHOP, STREAMING], ids=lambda each: each.name)
+def test_a_world_is_one_of_the_applications(world: World) -> None:
+    application = WORLDS[world.name]
+    assert world.kinds.keys() == application.rates.keys()
+    assert sum(world.kinds.values()) == 1
+    named = re.findall(r"@(?:[^>]*>http:[A-Z]+:)?([\w-]+)", str(world.planted("")))
+    assert set(named) <= set(application.names)
 
 
 def test_where_there_are_fewer_requests_more_of_them_are_treated() -> None:
-    asked = {"treatment": 0.1, "window": 45.0}
-    assert fitting(asked, None) == fitting(asked, Asking(104.0, 104.0)) == asked
-    assert fitting(asked, Asking(52.0, 104.0)) == {"treatment": 0.2, "window": 45.0}
-    assert fitting(asked, SLOW)["treatment"] == 0.3
-
-
-def test_what_the_devices_say_is_heard_to_its_end() -> None:
-    reading, writing = os.pipe()
-    with os.fdopen(reading) as stream, os.fdopen(writing, "w") as said:
-        heard = DevicesHeard(stream)
-        assert heard.first(0.01) is None
-        said.write('{"asked": 10.4, "wanted": 104.0, "took": 1.31}\n')
-        said.flush()
-        assert heard.first(20) == SLOW
-    assert rates(104.0) == "boot=52,play=26,search=26"
+    assert STREAMING.fitted(1.0) == STREAMING.campaign
+    assert STREAMING.fitted(0.5)["treatment"] == 0.2
+    assert STREAMING.fitted(0.05)["treatment"] == STREAMING.fitted(0.0)["treatment"] == LARGE_ARM
+    assert STREAMING.rates(104.0) == "boot=52,play=26,search=26"
 
 
 def test_what_was_repaired_from_the_start_is_not_looked_for() -> None:
-    assert demo.REPAIRED == repairs.VARIABLE
-    everything = demo.planted("")
-    assert len(everything) == 5
-    left = demo.planted("play-license,search-spelling")
+    assert demo_worlds.REPAIRED == repairs.VARIABLE
+    everything = STREAMING.planted("")
+    assert (len(everything), len(SHOP.planted(""))) == (5, 3)
+    left = STREAMING.planted("play-license,search-spelling")
     assert set(everything.values()) - set(left.values()) == {"play-license", "search-spelling"}
-    assert demo.planted(",".join(everything.values())) == {}
+    assert STREAMING.planted(",".join(everything.values())) == {}
 
 
 def test_a_weakness_that_there_is_not_is_named_with_those_there_are() -> None:
     with pytest.raises(Invalid, match=r"no weakness is named play: .*play-license"):
-        demo.planted("play")
+        STREAMING.planted("play")

@@ -102,18 +102,12 @@ def test_names_are_neither_emoji_nor_markup() -> None:
 
 
 def test_the_demo_takes_names_as_they_are() -> None:
-    running = {"hypothesis": [HOSTILE], "counts": None}
-    item = {"name": HOSTILE, "finished": False, "open": 1, "findings": []}
-    told = {"experiments": 0, "exposed_members": 0, "failed_members": 0}
-    for more in ({"waiting": HOSTILE, "running": None}, {"waiting": "", "running": running}):
-        campaign = {**told, "classes": [{**item, **more}], "reason": HOSTILE}
-        assert _shown(demo_view.progress(campaign, [])).count(HOSTILE) == 2
-    row = {"class": HOSTILE, "faults": [HOSTILE], "weakness": None, "found": True}
-    result = {"comparison": [row], "seconds": 1.0, "matched": False}
-    at = console()
-    with at.capture() as shown:
-        demo_view.report(at, {"reason": HOSTILE}, {**result, **told})
-    assert shown.get().count(HOSTILE) == 3
+    running = {"name": HOSTILE, "open": 1, "running": {"hypothesis": [f"down@{HOSTILE}"]}}
+    assert _shown(demo_view.foot({"classes": [running]}, 0)).count(HOSTILE) == 1
+    row = {"class": HOSTILE, "faults": [HOSTILE], "weakness": HOSTILE, "found": False}
+    told = {"experiments": 0, "exposed_members": 0, "failed_members": 0, "seconds": 1.0}
+    first, *_ = demo_view.sentences({"comparison": [row], "matched": False, **told})
+    assert _shown(first).count(HOSTILE) == 1
 
 
 def test_a_file_that_is_read_is_shown_by_its_name() -> None:
