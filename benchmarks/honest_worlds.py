@@ -50,6 +50,11 @@ BESIDE: Final = "bystanders are hurt"
 """How the reason of such an experiment begins."""
 
 
+def interfered(ended: Ended) -> bool:
+    """Return whether it came to nothing since others failed."""
+    return ended.verdict == "inconclusive" and ended.reason.startswith(BESIDE)
+
+
 def serve(request: Caller) -> None:
     """Serve a request, which can do without what it calls."""
     with suppress(CallFailed):
@@ -139,7 +144,7 @@ def _campaigns(site: Site, count: int, level: float | None, *, confirm: bool) ->
 
 
 def _outcome(world: World, campaign: Campaign) -> Ended:
-    """Tell what became of the fault: a finding is harmful, and an experiment for bystanders."""
+    """Tell what became of the fault: a finding is harmful."""
     with world.database.read() as session:
         chosen = select(ExperimentRow).where(ExperimentRow.campaign_id == campaign.id)
         rows = list(session.scalars(chosen.order_by(ExperimentRow.created_at)))
@@ -147,9 +152,6 @@ def _outcome(world: World, campaign: Campaign) -> Ended:
         waits = "; ".join(campaign.waiting.values())
         return Ended(None, f"(not over: {waits})")
     last = rows[-1]
-    beside = [row for row in rows if row.verdict == "harmful" and row.reason.startswith(BESIDE)]
-    if beside:
-        return Ended("harmful", beside[0].reason)
     found = any(each.states.get(FAULT) == "open" for each in campaign.explorations.values())
     if campaign.settings.confirm and last.verdict == "harmful" and not found:
         return Ended("inconclusive", "hurt once")

@@ -18,9 +18,9 @@ in both arms; outcomes counted elsewhere.
   lost. That must never be tolerated, and the reason must say so.
 - ``through the service``: the same through edges, assembler, join, scheduler, rules board and store
   (``benchmarks.honest_worlds``), where that starts experiments at all: it does not where one in ten
-  fails already. What hurts once is confirmed there. ``for bystanders``: an experiment is harmful
-  because others failed more than before, which the arms do not tell. ``agrees``: whether the shares
-  of the other verdicts are those of the simulation (Fisher's exact test, at 0.001).
+  fails already. What hurts once is confirmed there. ``interference``: others failed more than
+  before, which the arms do not tell; that is inconclusive, and no finding. ``agrees``: whether the
+  shares of the other verdicts are those of the simulation (Fisher's exact test, at 0.001).
 
 The bounds are exact (Clopper and Pearson, Biometrika 1934), at 95 %, one-sided. Every piece has a
 seed of its own, so the figures do not depend on how many processes there are.
@@ -226,13 +226,12 @@ def lost(name: str, ended: list[Ended]) -> Row:
 
 def through(name: str, ended: list[Ended], simulated: list[Ended]) -> Row:
     """Count the verdicts of the whole service, and hold them against the simulation."""
-    beside = [each for each in ended if each.reason.startswith(honest_worlds.BESIDE)]
-    told = [each for each in ended if not each.reason.startswith(honest_worlds.BESIDE)]
+    told = [each for each in ended if not honest_worlds.interfered(each)]
     return {
         "through the service": name,
         "runs": len(ended),
         "harmful": sum(each.verdict == "harmful" for each in told) / len(ended),
-        "for bystanders": len(beside) / len(ended),
+        "interference": 1 - len(told) / len(ended),
         "tolerated": sum(each.verdict == "tolerated" for each in told) / len(ended),
         "agrees": not any(_differ(told, simulated, each) for each in ("harmful", "tolerated")),
     }
@@ -316,7 +315,6 @@ def targets_of(tables: Mapping[str, list[Row]]) -> dict[str, Target]:
         targets[f"agrees, {name}"] = at_least(int(bool(row["agrees"])), 1)
         if row["through the service"] in SKIES:
             targets[f"harmful, {name}"] = at_most(_of(row, "harmful"), ALPHA)
-            targets[f"harmful for bystanders, {name}"] = at_most(_of(row, "for bystanders"), ALPHA)
     return targets
 
 

@@ -5,6 +5,7 @@ whose requests share a circuit breaker or a pool of connections in front of it: 
 in a world of its own, with limits and times drawn anew. The experiment's own class feels it, or
 another one that reaches the same service. A pool is waited for before the call or in it.
 
+- ``inconclusive``: where others are hurt and the treated are not, that is interference.
 - ``tolerated``: how many are said to be survived; ``though hurt``: although others were hurt, which
   none may be. (A pool may be so large that it never ran empty.)
 - ``treated``, ``harmed``, ``seen``: devices treated; devices that failed beside them before the

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ldfi.dashboards.curves import evidence_picture, thresholds_of
 from ldfi.dashboards.run_tree import SideBySide, alone, side_by_side
-from ldfi.experiments.analyze.phrases import said_fault, said_outcome
+from ldfi.experiments.analyze.phrases import others_alone, said_fault, said_outcome
 from ldfi.experiments.api.views import ExperimentView
 from ldfi.experiments.domain.campaign.run import Runs
 from ldfi.experiments.domain.settings import Settings
@@ -83,12 +83,13 @@ class Thresholds:
 def now_of(view: ExperimentView) -> Now:
     """Show an experiment as it stands."""
     counts = view.counts
+    verdict = "inconclusive" if others_alone(view.verdict, counts) else view.verdict
     arms = tuple(_arm(name, counts[name]) for name in ("control", "treatment") if name in counts)
     return Now(
         view=view,
-        verdict=VERDICTS.get(view.verdict or "", STATES.get(view.state, view.state)),
+        verdict=VERDICTS.get(verdict or "", STATES.get(view.state, view.state)),
         why=REASONS.get(view.reason, view.reason[:1].upper() + view.reason[1:]),
-        saw=said_outcome(counts),
+        saw=said_outcome(counts, view.verdict),
         arms=arms,
         difference=counts.get("difference"),
         difference_interval=_interval(counts.get("difference_interval")),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldfi.dashboards.lineage_graph import LineageGraph, difference
 from ldfi.dashboards.run_tree import SideBySide, side_by_side
-from ldfi.experiments.analyze.phrases import said_fault, said_outcome
+from ldfi.experiments.analyze.phrases import others_alone, said_fault, said_outcome
 from ldfi.experiments.api.repairs import Explained
 from ldfi.experiments.domain.campaign.run import Run, Runs
 from ldfi.experiments.repairs.advice import Advice
@@ -26,6 +26,8 @@ TITLES = {
     "superseded": "{} hurts users, but less than that does as well",
     **dict.fromkeys(("open", "acknowledged", "regressed"), "{} hurts users"),
 }
+BESIDE = "Others failed beside {}"
+"""Of a finding that an earlier version made of interference."""
 MEANINGS = {
     "suspected": "An experiment hurt. A second one has yet to confirm it.",
     "open": "Confirmed: users are hurt when this happens. Nobody has said yet that they know.",
@@ -64,6 +66,8 @@ class FindingStory:
     title: str
     meaning: str
     causes: tuple[str, ...]
+    interference: bool
+    """Whether only others failed: no device that met the failures did."""
     saw: str
     spread: str
     """How others were hurt who did not meet the failures; empty where none were."""
@@ -92,6 +96,7 @@ def finding_story(
     hurt = [each for each in experiments if each.verdict == "harmful"]
     harmful = next(iter(hurt), None)
     proof = explained.proof
+    interference = bool(hurt) and all(others_alone(e.verdict, e.comparison or {}) for e in hurt)
     runs = proof.runs if proof is not None else runs_shown(harmful)
     named = {**callees, **callees_of(runs)}
     both = (
@@ -101,13 +106,18 @@ def finding_story(
     )
     return FindingStory(
         finding=finding,
-        title=TITLES.get(finding.state, "{}").format(finding.request_class),
-        meaning=MEANINGS.get(finding.state, ""),
+        title=(BESIDE if interference else TITLES.get(finding.state, "{}")).format(
+            finding.request_class
+        ),
+        meaning="" if interference else MEANINGS.get(finding.state, ""),
         causes=tuple(said_fault(fault, named) for fault in finding.faults),
-        saw=said_outcome(harmful.comparison) if harmful is not None else "",
+        interference=interference,
+        saw=said_outcome(harmful.comparison, "harmful") if harmful is not None else "",
         spread=_spread(next((each for each in hurt if each.lesson), None)),
         detail=_detail(runs.treated),
-        evidence=tuple(Evidence(each, said_outcome(each.comparison)) for each in experiments),
+        evidence=tuple(
+            Evidence(each, said_outcome(each.comparison, each.verdict)) for each in experiments
+        ),
         history=tuple(history),
         runs=runs,
         beside=side_by_side(*both) if both else None,

@@ -9,6 +9,9 @@ speaks of is missing. What traffic that nobody disturbed has shown (``origin: ob
 record.
 
 Runs that tried the same bear each other out: what fired in two of them counts as survived in all.
+
+Where only bystanders were hurt, that is interference and proves no harm. By an earlier rule it was
+a suspicion, and harm the second time: what rests on that is not false, and lacks a proof.
 """
 
 from __future__ import annotations
@@ -75,6 +78,8 @@ def unbound(
                 yield False, f"{claim.name} is not on record"
             for record in found:
                 yield from ((True, said) for said in _wrong(claim, record, language, twice))
+                if claim.verdict == "harmful" and _of_bystanders(record):
+                    yield False, f"{record.experiment} shows harm of bystanders alone"
         for verdict, many in claimed.items():
             if many > there[verdict]:
                 yield False, f"{many} runs are {verdict}, {there[verdict]} of them on record"
@@ -119,14 +124,22 @@ def _same(one: object, other: object) -> bool:
 
 
 def _may_be_called(record: AnyRecord) -> set[str]:
-    """Give what a run may be called: one in which bystanders were hurt may have been of harm."""
-    suspicious = record.verdict == UNDECIDED and record.overruled == "bystanders"
-    return {*filter(None, [record.verdict]), *(["harmful"] if suspicious else [])}
+    """Return what a run may be called. Where only bystanders were hurt it says nothing; where that
+    is said by an earlier rule, which told what had fired, it may be called harm as well."""
+    said = set(filter(None, [record.verdict]))
+    if not _of_bystanders(record):
+        return said
+    return said | {UNDECIDED} | ({"harmful"} if record.fired else set())
+
+
+def _of_bystanders(record: AnyRecord) -> bool:
+    """Return whether bystanders were hurt, and treated devices are not shown to have been."""
+    return record.overruled == "bystanders"
 
 
 def _may_have_been_called(left: Remains) -> set[str]:
-    """Give the same of a run that was pruned. Of an undecided one it is only on record what fired
-    where bystanders were hurt."""
+    """Return the same of a run that was pruned. Of an undecided one it is only on record what fired
+    where bystanders were hurt, by an earlier rule."""
     suspicious = left.verdict == UNDECIDED and bool(left.fired)
     return {*filter(None, [left.verdict]), *(["harmful"] if suspicious else [])}
 
@@ -151,13 +164,14 @@ def _shared(claims: Iterable[RunClaim]) -> Iterator[str]:
 
 def _left_out(claims: Sequence[RunClaim], records: Iterable[AnyRecord | Remains]) -> Iterator[str]:
     """Report harm that nothing speaks of: no run that failed of as little, nor two that tried the
-    same since and were survived."""
+    same since and were survived. Of bystanders alone nothing has to."""
     harmful = [each.failed for each in claims if each.verdict == "harmful"]
     survived = Counter(each.tried for each in claims if each.verdict == "tolerated")
     for each in records:
         known = any(failed <= frozenset(each.fired) for failed in harmful)
         outdone = survived[frozenset(each.hypothesis)] > 1
-        if each.verdict == "harmful" and not known and not outdone:
+        others = not isinstance(each, Remains) and _of_bystanders(each)
+        if each.verdict == "harmful" and not (known or outdone or others):
             name = f"pruned run {each.number}" if isinstance(each, Remains) else each.experiment
             yield f"{name} was harmful, and is left out"
 

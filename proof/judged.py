@@ -68,13 +68,11 @@ def _verdict(record: RunRecord) -> Iterator[str]:
 def _overruled(record: RunRecord) -> tuple[str, ...]:
     """Say what a verdict may be that is not what the tests say.
 
-    Bystanders who were hurt in a first slot are a suspicion; only in a second one are they harm.
+    Nothing but the tests makes it harmful. By an earlier rule bystanders who were hurt did, in a
+    second slot or where one slot was all that was asked for; such records stay what they are.
     """
-    if record.overruled != "bystanders" or record.slot == "first":
-        return ("inconclusive",)
-    if record.slot == "second" or record.purpose == "verify":
-        return ("harmful",)
-    return ("harmful", "inconclusive")  # one slot may be all that was asked for
+    earlier = record.overruled == "bystanders" and record.slot != "first"
+    return ("inconclusive", "harmful") if earlier else ("inconclusive",)
 
 
 def _weighed(record: RunRecord) -> Weighed:

@@ -18,8 +18,8 @@ from ldfi.proof.fields import Fields, text, wholes
 from ldfi.proof.statistics import LETTERS, JudgingRule, Look
 
 Overruled = Literal["bystanders", "nothing fired", "silence", "reach"]
-"""Why the verdict is not what the tests say: others were hurt; nothing fired; too many never
-reported; requests stopped reaching the point."""
+"""Why the verdict is not what the tests say: others were hurt (*interference*); nothing fired; too
+many never reported; requests stopped reaching the point."""
 
 ProofSlot = Literal["alone", "first", "second"]
 """Whether it proves by itself, or is one of two that do so together."""

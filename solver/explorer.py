@@ -184,8 +184,10 @@ class Explorer:
         traces: Iterable[str] = (),
         proof: Mapping[str, Any] | None = None,
         times: int = 1,
+        hopeless: bool = False,
     ) -> None:
-        """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again.
+        """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again unless
+        that is ``hopeless``.
 
         ``support``: what the good outcome relied on; None if not known, then only what fired is
         closed, and less than that if more faults never help. ``fired``: those of the faults that
@@ -215,7 +217,8 @@ class Explorer:
         if succeeded is False and run.teaches:
             self._suspect(took_effect, blame)
         if self.judge(injected) == "open" and self.admissible(injected):
-            self._attempts[injected] = self._attempts.get(injected, 0) + 1
+            tried = self._attempts.get(injected, 0) + 1
+            self._attempts[injected] = max(tried, self.max_inconclusive) if hopeless else tried
 
     @property
     def findings(self) -> tuple[Faults, ...]:

@@ -172,6 +172,11 @@ class Search:
         )
         return [again[0][2]] if again else []
 
+    @property
+    def given_up(self) -> list[int]:
+        """Return the proposals that are not tried again, and spoil what they are united with."""
+        return [each for each, count in self.attempts.items() if count >= self.max_attempts]
+
     def fits(self, variables: int) -> bool:
         """Tell whether a set of variables is within the bound on the size of hypotheses."""
         bound = self.now.max_size

@@ -17,6 +17,7 @@ import secrets
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -107,14 +108,19 @@ def standing(folder: Path) -> Iterator[Petstore]:
 
 
 def found(client: Client, campaign: Mapping[str, Any], first_port: int) -> tuple[Pairs, Pairs]:
-    """Sort findings: those that hurt whoever was injected into, and those that hurt others."""
-    own, others = set[Pair](), set[Pair]()
+    """Return what was found, and what stays open since only others failed, twice: interference."""
+
+    def about(request_class: str, faults: Sequence[str]) -> Pairs:
+        return {(request_class, petstore.broken(first_port, fault)) for fault in faults}
+
+    own, beside = set[Pair](), Counter[Pair]()
     for finding in client.page("/findings", None, state="open")["items"]:
-        shown = client.get(f"/experiments/{finding['experiment_id']}")
-        about = {petstore.broken(first_port, fault) for fault in finding["faults"]}
-        hurt = others if shown["reason"].startswith(BYSTANDERS_HURT) else own
-        hurt.update((finding["request_class"], each) for each in about)
-    return own, others
+        own |= about(finding["request_class"], finding["faults"])
+    tried = client.page("/experiments", None, campaign=campaign["id"], verdict="inconclusive")
+    for each in tried["items"]:
+        if each["reason"].startswith(BYSTANDERS_HURT) and len(each["hypothesis"]) == 1:
+            beside.update(about(each["request_class"], each["hypothesis"]))
+    return own, {pair for pair, times in beside.items() if times > 1 and pair not in own}
 
 
 def pairs(table: Mapping[str, Sequence[str]]) -> Pairs:
@@ -123,7 +129,7 @@ def pairs(table: Mapping[str, Sequence[str]]) -> Pairs:
 
 
 def confirmed(others: Pairs, deaths: Sequence[Death]) -> Pairs:
-    """Of findings that hurt others, those that killing bears out: another kind of request failed
+    """Of what interfered with others, that which killing bears out: another kind of request failed
     with the breaker open that did not before, or the same one does, which others make as well."""
     by_service = {death.service: death for death in deaths}
     return {
@@ -175,7 +181,7 @@ def explore(store: Petstore, say: Say) -> dict[str, Any]:
     planted = pairs(petstore.PLANTED["fails with the breaker closed"])
     return {
         "found": sorted(own),
-        "found that hurts others": sorted(others),
+        "interference": sorted(others),
         "missed": sorted((planted - own - (both & others)) | (opens - others)),
         "not planted": sorted((own - planted) | (others - opens - both)),
         "experiments": campaign["experiments"],
@@ -193,7 +199,7 @@ def kill(store: Petstore, told: Mapping[str, Any], say: Say) -> dict[str, Any]:
         opened = "never opens" if death.open is None else f"open: {', '.join(sorted(death.open))}"
         say(f"{service:12} killed; breaker closed: {', '.join(sorted(death.closed))}; {opened}")
         deaths.append(death)
-    wrong = contradicted(set(told["found"]), set(told["found that hurts others"]), deaths)
+    wrong = contradicted(set(told["found"]), set(told["interference"]), deaths)
     return {"killed": len(deaths), "killing says otherwise": wrong}
 
 

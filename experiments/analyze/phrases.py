@@ -50,8 +50,23 @@ def said_together(faults: Iterable[str], callees: Mapping[str, str] | None = Non
     return listed(said, most=len(said))
 
 
-def said_outcome(counts: Mapping[str, Any]) -> str:
+INTERFERENCE: Final = (
+    "Interference: others failed beside it, and none of the devices that met these failures did. "
+    "An earlier version took that for harm."
+)
+
+
+def others_alone(verdict: str | None, counts: Mapping[str, Any]) -> bool:
+    """Return whether an experiment is called harmful although no treated device failed: by a rule
+    of earlier versions, for others that failed beside it. Today that is interference."""
+    treated = counts.get("treatment") or {"devices": 0, "failures": 0}
+    return verdict == "harmful" and treated["devices"] > 0 and not treated["failures"]
+
+
+def said_outcome(counts: Mapping[str, Any], verdict: str | None = None) -> str:
     """Say what users saw: how many devices failed in either arm. Empty where nobody was treated."""
+    if others_alone(verdict, counts):
+        return INTERFERENCE
     treated, control = counts.get("treatment"), counts.get("control")
     if not treated or not control or not treated["devices"]:
         return ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ldfi.experiments.analyze.phrases import said_callee, said_shortly
+from ldfi.experiments.analyze.phrases import others_alone, said_callee, said_shortly
 from ldfi.experiments.analyze.words import listed
 from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.lifecycle import FindingState
@@ -73,11 +73,13 @@ def sentence(
     showed it. Where all were hurt and people say what that means: ``When license does not answer,
     nobody can press play``."""
     treated = counts.get("treatment") or {"devices": 0, "failures": 0}
+    fails = said_shortly(faults, callees)
+    if others_alone("harmful", counts):
+        return f"others fail beside {called.name(request_class)} when {fails}: interference"
     how = 0
     if treated["devices"]:
         how = 1 if treated["failures"] == treated["devices"] else 2
     happens = _HAPPENS.get(state, _HURTS)[how]
-    fails = said_shortly(faults, callees)
     if happens == _HURTS[1] and request_class in called.losses:
         return f"When {fails}, {called.lost(request_class)}"
     return f"{called.name(request_class)} {happens} when {fails}"

@@ -71,7 +71,7 @@ def issue(finding: Subject, tracker: Tracker) -> Issue:
     style = _style(tracker)
     parts = [
         style.text(f"{finding.advice.sentence}."),
-        style.text(said_outcome(finding.counts)),
+        style.text(said_outcome(finding.counts, "harmful")),
         *_causes(finding, style),
         *_repairs(finding, style),
         _reproduce(finding, style),

@@ -117,7 +117,7 @@ def _grow(
     """
     now, union = search.now, seed
     left = now.selectable & ~seed & ~search.interacting
-    crowds = limits(search.suspected, now)
+    crowds, given_up = limits(search.suspected, now), search.given_up
     growing.begin(seed)
     expansion = now.expand(union)
     while left and (cap is None or union.bit_count() < cap) and not search.filled_by(expansion):
@@ -127,6 +127,8 @@ def _grow(
         left &= ~(1 << variable)
         if now.language.expansions[variable] & ~expansion:
             grown = union | 1 << variable
+            if any(not each & ~grown for each in given_up):
+                continue
             if search.carries(grown) and now.allowed(grown) and growing.likely(variable):
                 wider = now.expand(grown)
                 if not any(each.crossed(expansion, wider) for each in crowds):

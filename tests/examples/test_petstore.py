@@ -100,4 +100,4 @@ def test_what_is_found_is_what_is_planted(campaign: ModuleType) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     assert told["missed"] == told["not planted"] == []
-    assert len(told["found"]) + len(told["found that hurts others"]) == 7
+    assert len(told["found"]) + len(told["interference"]) == 7

@@ -455,9 +455,11 @@ def test_runs_that_tried_the_same_bear_each_other_out() -> None:
     assert [false for false, _ in said(same[1:])] == [True]
 
 
-def test_harm_to_bystanders_that_was_not_believed_may_be_called_harm() -> None:
+@pytest.mark.parametrize(("verdict", "slot"), [("inconclusive", "first"), ("harmful", "second")])
+def test_harm_to_bystanders_alone_is_read_and_proves_nothing(verdict: str, slot: str) -> None:
+    """By an earlier rule it was a suspicion, and harm in a second slot."""
     made = record(random.Random(1), [], 0, 2e6)
-    suspicious = replace(made, verdict="inconclusive", overruled="bystanders", slot="first")
+    suspicious = replace(made, verdict=verdict, overruled="bystanders", slot=slot)
     run = {
         "origin": "injected",
         "support": None,
@@ -468,10 +470,24 @@ def test_harm_to_bystanders_that_was_not_believed_may_be_called_harm() -> None:
         "proof": suspicious.proof(),
     }
     certificate_ = {"axioms": {"language": {"faults": []}}, "evidence": [run]}
-    assert list(unbound(certificate_, [suspicious])) == []
-    silent = replace(suspicious, overruled="silence")
+    found = list(unbound(certificate_, [suspicious]))
+    assert found == [(False, f"{suspicious.experiment} shows harm of bystanders alone")]
+    # Today the same is said to have come to nothing, which is borne out
+    undecided = {**certificate_, "evidence": [{**run, "good": None}]}
+    assert list(unbound(undecided, [suspicious])) == []
+    silent = replace(suspicious, verdict="inconclusive", overruled="silence")
     run["proof"] = silent.proof()
     assert [false for false, _ in unbound(certificate_, [silent])] == [True, False]
+
+
+@pytest.mark.parametrize("slot", ["first", "second", "alone"])
+def test_only_an_earlier_rule_made_harm_of_bystanders_and_never_in_a_first_slot(slot: str) -> None:
+    made = record(random.Random(1), [], 0, 2e6)
+    for verdict in ("harmful", "tolerated", "inconclusive"):
+        run = replace(made, verdict=verdict, overruled="bystanders", slot=slot)
+        said = any("but bystanders makes it" in each for each in wrong(run))
+        read = verdict == "inconclusive" or (verdict == "harmful" and slot != "first")
+        assert said != read
 
 
 def test_a_run_that_is_not_on_record_is_lacking() -> None:

@@ -272,8 +272,7 @@ class Campaign:
             and exploration is not None
             and exploration.version == experiment.version
         ):
-            told = experiment.verdict == "harmful" and experiment.bystanders.hurt is None
-            if told and experiment.purpose == self.convicts:
+            if experiment.verdict == "harmful" and experiment.purpose == self.convicts:
                 self.fdr.discovered()
             usual = exploration.knowledge.traffic.usual_support()
             lesson = proved(experiment, lesson_of(experiment, usual))
@@ -282,7 +281,8 @@ class Campaign:
             changes = exploration.learn(lesson, experiment.ended_at or 0.0)
             runs = runs_of(experiment, lesson)
         elif exploration is not None:
-            exploration.called_off.add(experiment.hypothesis)
+            hurt = experiment.bystanders.hurt is not None
+            exploration.call_off(experiment.hypothesis, interference=hurt)
         experiment.good.clear()
         experiment.bad.clear()
         experiment.undisturbed = None

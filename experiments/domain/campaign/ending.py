@@ -17,6 +17,7 @@ from ldfi.experiments.domain.campaign.exploration import Exploration
 from ldfi.experiments.domain.campaign.knowledge import OPEN_SHOWN
 from ldfi.experiments.domain.campaign.lesson import Hypothesis
 from ldfi.experiments.domain.campaign.trials import Trial, Trials
+from ldfi.experiments.domain.judging.judgement import INTERFERENCE
 
 EndKind = Literal["complete", "open", "out of time", "out of budget"]
 """``open``: experiments gave no answer. ``out of time``: the solver could not say what to try next.
@@ -152,6 +153,8 @@ class _Open:
     def explored(self) -> None:
         """Those that the solver would still try, and findings that could not be tried again."""
         untried = OUT_OF_TIME if self.exploration.finished else NOT_TRIED
+        if self.exploration.restless:
+            untried = INTERFERENCE
         for found in self.exploration.knowledge.fold.explorer.open_hypotheses(OPEN_SHOWN):
             each = frozenset(map(str, found))
             self.why[each] = self.trials[each].why_open if each in self.trials else untried

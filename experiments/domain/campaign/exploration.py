@@ -4,8 +4,9 @@ In this order: *verify* what was found before, *confirm* what was just found, *e
 knows yet, first of all what requests blame that failed by themselves, *repeat* what a certificate
 would rest on and was tried only once, and *recheck* a few sets that were only inferred to be safe.
 
-A finding is ``suspected`` at first. When an experiment of its own hurts as well, it is ``open``;
-when it is survived twice running, it is ``refuted``: the verdict that suspected it was wrong. A
+A finding is ``suspected`` at first. When an experiment of its own hurts as well, it is ``open``.
+When it is survived instead, what was seen before counts no more: it has to hurt twice from there
+on. When it is survived twice running, it is ``refuted``: the verdict that suspected it was wrong. A
 finding that was open and is survived twice running is ``fixed``. In both cases whatever was put
 down to these faults is forgotten, and what is known is built anew from the lessons that are left. A
 finding of which a part hurts by itself is ``superseded`` by that part.
@@ -24,6 +25,10 @@ failed of fewer faults than it did, or to have relied on less.) Where both come 
 believed, and the explorer goes over to its cautious strategy, as more faults do help here. What was
 learned by rules that are no longer ours is repeated before anything else is explored. Later runs
 repeat a few more: those most that close most.
+
+Where others are hurt and the treated are not (*interference*), that says nothing: the same is tried
+once more, and left open when it comes to the same. Where that happens again and again whatever is
+tried, it is the place that is restless, and nothing new is tried there for the rest of the run.
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ from ldfi.experiments.domain.campaign.balance import Balance, carried
 from ldfi.experiments.domain.campaign.doubt import TWICE, witnesses
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
+from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Purpose
 from ldfi.experiments.domain.judging.slots import Opening
@@ -50,6 +55,10 @@ UnderWay = Collection[Hypothesis]
 
 MAX_TRIES = 3
 """Inconclusive attempts in a run after which a set is not tried again for the same purpose."""
+
+RESTLESS = 10
+"""Experiments of a class in a row in which others were hurt and the treated were not, after which
+nothing new is tried there in this run."""
 
 REPEATS = 6
 """So often a set is repeated in one run at most, whatever comes of it."""
@@ -96,6 +105,8 @@ class Exploration:
     _tries: Counter[tuple[str, Hypothesis]] = field(default_factory=Counter)
     _survived: Counter[Hypothesis] = field(default_factory=Counter)
     """How often running findings were survived, tried by themselves."""
+    _interferences: int = 0
+    """How many experiments in a row were interfered with."""
     _purposes: Counter[str] = field(default_factory=Counter)
     """What the experiments of this run were for."""
     _later: bool = False
@@ -117,6 +128,7 @@ class Exploration:
         self._later = bool(self.knowledge.lessons)
         self._purposes.clear()
         self._tries.clear()
+        self._interferences = 0
         self.called_off.clear()
         self.to_verify = list(known) if self.knowledge.settings.verify else []
         if self.only:
@@ -150,20 +162,18 @@ class Exploration:
             plan = (
                 self._verification()
                 or self._confirmation(now, besides)
-                or self._following()
-                or self._doubt()
-                or self._repetition(outdated=True)
-                or self._suspicion()
-                or self._exploration()
+                or (None if self.restless else self._news(now, besides))
                 or self._confirmation(now, besides, ripe=False)
-                or self._repetition()
-                or self._recheck()
-                or self._once_more()
             )
         if plan is not None and plan.hypothesis in besides:
             plan = None
         self.finished = plan is None and not besides and not self._unconfirmed(ripe=False)
         return plan
+
+    @property
+    def restless(self) -> bool:
+        """Whether others are hurt here whatever is tried."""
+        return self._interferences >= RESTLESS
 
     def lead(self, suspects: Hypothesis) -> Hypothesis | None:
         """Say as which hypothesis the suspects of a union can be tried alone; None where that is no
@@ -173,6 +183,11 @@ class Exploration:
             return None
         fresh = self._tries["lead", lead] < MAX_TRIES and lead not in self._leads
         return lead if fresh else None
+
+    def call_off(self, hypothesis: Hypothesis, *, interference: bool) -> None:
+        """Note that an experiment was aborted. ``interference``: others were hurt by then."""
+        self.called_off.add(hypothesis)
+        self._interferences += interference
 
     def expect(self, experience: Experience) -> None:
         """Take into account what experience says of the faults of this class."""
@@ -209,13 +224,32 @@ class Exploration:
         """Return every finding with its state, as far as this campaign knows."""
         return _states(self.knowledge, self._judged)
 
+    def _news(self, now: float, besides: UnderWay) -> Plan | None:
+        """Find what to try of what is not known yet, or not well enough."""
+        return (
+            self._following()
+            or self._doubt()
+            or self._repetition(outdated=True)
+            or self._suspicion()
+            or self._exploration()
+            or self._confirmation(now, besides, ripe=False)  # which may supersede what is repeated
+            or self._repetition()
+            or self._recheck()
+            or self._once_more()
+        )
+
     def _take(self, lesson: Lesson) -> None:
         self._purposes[lesson.purpose] += 1
+        if lesson.interference:
+            self._interferences += 1
+        elif lesson.succeeded is not None:
+            self._interferences = 0
         if lesson.injected in self._asked:
             self._asked.remove(lesson.injected)
         if lesson.injected in self._leads:
             self._leads.remove(lesson.injected)
-        if lesson.purpose in {"confirm", "verify"}:
+        again = lesson.purpose == "explore" and self._survived_since(lesson.injected)
+        if again or lesson.purpose in {"confirm", "verify"}:
             self._judge(lesson)
         elif lesson.purpose == "repeat":
             self._repeated(lesson)
@@ -230,31 +264,49 @@ class Exploration:
         faults = lesson.injected
         if faults in self.to_verify:
             self.to_verify.remove(faults)
+        verified = lesson.purpose == "verify"
         if lesson.succeeded is None:
-            self._tries[lesson.purpose, faults] += 1
-            if lesson.purpose == "verify" and self._tries[lesson.purpose, faults] < MAX_TRIES:
+            self._count("verify" if verified else "confirm", lesson)
+            if verified and self._tries["verify", faults] < MAX_TRIES:
                 self.to_verify.append(faults)
         elif not lesson.succeeded:
+            first = not verified and self._survived_since(faults)
             self._survived.pop(faults, None)
             self._learn(lesson)
-            self._judged[faults] = "open"
+            if first:
+                self._tries["suspected anew", faults] += 1
+            else:
+                self._judged[faults] = "open"
         else:
             self._survived[faults] += 1
             self.knowledge.hurt.add(faults)
             if self._survived[faults] >= TWICE:
-                self._judged[faults] = "refuted" if lesson.purpose == "confirm" else "fixed"
+                self._judged[faults] = "fixed" if verified else "refuted"
                 known = self.knowledge
                 self._learn(lesson, lambda harm: known.failed_in(faults, harm))
             else:
                 self._learn(lesson)
-                if lesson.purpose == "verify":
+                if verified:
                     self.to_verify.insert(0, faults)
+
+    def _survived_since(self, faults: Hypothesis) -> bool:
+        """Say whether a suspicion was survived when it was to be confirmed, and has not hurt since:
+        then what was seen before counts no more."""
+        return 0 < self._survived[faults] < TWICE and self.states.get(faults) == "suspected"
+
+    def _count(self, what: str, lesson: Lesson) -> None:
+        """Count a try in vain. Where others were hurt and nobody else, fewer are enough."""
+        self._tries[what, lesson.injected] += 1
+        if lesson.spared:
+            self._tries[f"{what}, spared", lesson.injected] += 1
+            if self._tries[f"{what}, spared", lesson.injected] >= INTERFERENCES:
+                self._tries[what, lesson.injected] = MAX_TRIES
 
     def _repeated(self, lesson: Lesson) -> None:
         """Take in the answer of another try; harm that it outdoes is forgotten."""
         self._tries["repeat", lesson.injected] += 1
         if lesson.succeeded is None:
-            self._tries["in vain", lesson.injected] += 1
+            self._count("in vain", lesson)
         elif lesson.succeeded:
             self._learn(lesson, lambda harm: harm.injected == lesson.injected)
         else:
@@ -297,6 +349,8 @@ class Exploration:
         if not suspected:
             return None
         first = min(suspected, key=sorted)
+        if self._survived_since(first):
+            return Plan(first, "explore")
         return Plan(first, "confirm", _opening(self.knowledge.lessons, first))
 
     def _following(self) -> Plan | None:
@@ -315,6 +369,7 @@ class Exploration:
             for faults, state in self.states.items()
             if state == "suspected"
             and self._tries["confirm", faults] < MAX_TRIES
+            and self._tries["suspected anew", faults] < MAX_TRIES
             and not (ripe and self.knowledge.superseded_soon(faults))
         ]
 
@@ -397,8 +452,11 @@ def _states(
 
 
 def _opening(lessons: Sequence[Lesson], faults: Hypothesis) -> Opening | None:
-    """Look up what the last experiment of these faults left to a second one."""
+    """Look up what the last experiment of these faults left to a second one: nothing, where it was
+    survived."""
     for lesson in reversed(lessons):
-        if lesson.injected == faults and lesson.purpose in {"explore", "recheck", "repeat"}:
+        if lesson.injected != faults:
+            continue
+        if lesson.succeeded or lesson.purpose in {"explore", "recheck", "repeat"}:
             return lesson.opening
     return None

@@ -7,12 +7,13 @@ together.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from ldfi.experiments.domain.campaign.kinds import Kinds
-from ldfi.experiments.domain.campaign.lesson import Lesson
+from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Hypothesis, Lesson
 from ldfi.experiments.domain.campaign.surroundings import Surroundings
 from ldfi.experiments.domain.campaign.unproven import Unproven, token
 from ldfi.experiments.domain.settings import Settings
@@ -79,6 +80,8 @@ class Fold:
     _unproven: Unproven = field(init=False)
     _errors: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _unreached: set[str] = field(default_factory=set, init=False)
+    _spared: Counter[Hypothesis] = field(default_factory=Counter, init=False)
+    """How often others were hurt, and nobody else, when these were tried."""
 
     def __post_init__(self) -> None:
         self.kinds = Kinds(
@@ -169,10 +172,12 @@ class Fold:
                 proof=lesson.proof,
             )
         elif lesson.succeeded is None:
+            self._spared[lesson.injected] += lesson.spared * lesson.times
             self.explorer.record(
                 injected=lesson.injected,
                 times=lesson.times,
                 succeeded=None,
+                hopeless=self._spared[lesson.injected] >= INTERFERENCES,
                 caused=self._caused(lesson),
                 proof=lesson.proof,
             )

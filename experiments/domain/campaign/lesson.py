@@ -5,14 +5,15 @@ the faults that fired and were survived. Where an answer was accepted although s
 from it (*degraded*), what was not called because of that has not been shown to be dispensable: it
 proves that what fired does not hurt, and no more. A harmful one is put down to the faults that
 *fired* in its failed requests, not to those that were armed. An inconclusive one teaches nothing
-about the hypothesis; but where bystanders were hurt in it, that is a suspicion.
+about the hypothesis. Where bystanders were hurt in it, that is *interference*: it is kept, and
+makes no finding, however often it comes again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from ldfi.experiments.domain.judging.bystanders import Spread
@@ -33,6 +34,10 @@ RULES = 2
 """The rules by which lessons are drawn. Under the first, nobody knew of degraded answers, of what
 makes others fail below a call, or of what a union's first failure points to."""
 
+INTERFERENCES = 2
+"""So often others are hurt where no treated device is; then a set is left open. Where some were, it
+is tried as often as whatever else is inconclusive."""
+
 MAX_TRACES = 5
 """Exemplar traces that a lesson names as its evidence."""
 
@@ -42,7 +47,8 @@ class Lesson:
     """``succeeded`` is None for an inconclusive experiment. ``suspects`` (blame) and ``called``
     are points; the rest are faults.
 
-    ``spread``: of a harm that reached others than the treated, what they share; else empty.
+    ``spread``: how others than the treated were hurt; empty where they were not. Of an inconclusive
+    one that is *interference*.
     ``survived``: how calls failed with nothing failed above them (``kind@point``), by injection or
     because something below them did. ``implications``: pairs (delay, error) of a point where a
     delay made the call itself fail. ``degraded``: some answer was accepted although something was
@@ -73,6 +79,17 @@ class Lesson:
     proof: Mapping[str, Any] | None = field(default=None, compare=False)
     """What its verdict came from, as the record of the run has it; None of runs from before."""
 
+    @property
+    def interference(self) -> bool:
+        """Whether others were hurt, and it is not shown that treated devices were."""
+        return self.succeeded is None and self.spread != ""
+
+    @property
+    def spared(self) -> bool:
+        """Whether others were hurt, and no treated device failed."""
+        arms = (self.proof or {}).get("arms") or {"treatment": (0, 0)}
+        return self.interference and not arms["treatment"][1]
+
     def to_json(self) -> dict[str, Any]:
         """For the store: what was learned is never lost, nor learned twice."""
         return {
@@ -101,6 +118,8 @@ class Lesson:
 
         What an ``error`` over HTTP was when the record was made, it still is on record. A system
         that was down then is one of which each point had that; today its calls are refused.
+        Harm of bystanders alone was a suspicion once, and harm the second time: today it is
+        interference.
         """
         injected = frozenset(data["injected"])
         former = frozenset(each for each in data["fired"] if _former(each))
@@ -108,7 +127,7 @@ class Lesson:
             injected = frozenset(f for f in injected if not f.startswith("down@")) | (
                 former if any(f.startswith("down@") for f in injected) else frozenset()
             )
-        return cls(
+        lesson = cls(
             injected=injected,
             succeeded=data["succeeded"],
             fired=frozenset(data["fired"]),
@@ -127,6 +146,7 @@ class Lesson:
             times=data.get("times", 1),
             proof=data.get("proof"),
         )
+        return _as_judged_today(lesson)
 
 
 def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
@@ -151,14 +171,16 @@ def lesson_of(experiment: Experiment, usual_support: frozenset[str]) -> Lesson:
             purpose=experiment.purpose,
             degraded=any(each.outcome.degraded for each in experiment.good),
         )
-    if experiment.verdict == "harmful" or _suspicious(experiment):
+    if experiment.verdict == "harmful":
         return _harm(experiment, usual_support, implications)
+    interference = experiment.overruled == "bystanders"
     return Lesson(
         injected,
         succeeded=None,
         lead=experiment.lead,
         implications=implications,
         purpose=experiment.purpose,
+        spread=experiment.bystanders.spread() if interference else "",
     )
 
 
@@ -168,10 +190,13 @@ def _former(fault: str) -> bool:
     return kind == "error" and gone(point) != "error"
 
 
-def _suspicious(experiment: Experiment) -> bool:
-    """Whether bystanders were hurt in it, and nothing else: an incident that has nothing to do with
-    it looks the same, so it is tried once more before that counts."""
-    return experiment.verdict == "inconclusive" and experiment.overruled == "bystanders"
+def _as_judged_today(lesson: Lesson) -> Lesson:
+    """Return a lesson without the harm that its tests did not find."""
+    overruled = (lesson.proof or {}).get("overruled")
+    if lesson.succeeded is not False or overruled != "bystanders":
+        return lesson
+    nothing = frozenset[str]()
+    return replace(lesson, succeeded=None, fired=nothing, suspects=nothing, traces=(), opening=None)
 
 
 def suspects_of(experiment: Experiment, usual_support: frozenset[str]) -> frozenset[str]:

@@ -18,6 +18,7 @@ from ldfi.experiments.domain.campaign.fold import DOWN
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
 from ldfi.experiments.domain.campaign.lesson import Hypothesis, Lesson
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.judging.judgement import INTERFERENCE
 from ldfi.fit.native import gone
 from ldfi.kinds import KINDS
 
@@ -65,11 +66,13 @@ class Trial:
     @property
     def decided(self) -> bool:
         """Whether it has a verdict that says something."""
-        return self.verdict in {"harmful", "tolerated"}
+        return self.verdict in {"harmful", "tolerated"} and not self.taught.interference
 
     @property
     def why_open(self) -> str:
         """Say why nothing is known of the hypothesis, where nothing is."""
+        if self.taught.interference:
+            return INTERFERENCE
         if self.decided:
             return NOT_ALL_FIRED
         return SILENT_DEVICES if "treated devices never reported" in self.why else self.why

@@ -39,7 +39,7 @@ from ldfi.experiments.domain.judging.comparison import (
     exceeds,
 )
 from ldfi.experiments.domain.judging.counted import CountedTests
-from ldfi.experiments.domain.judging.judgement import Besides, judge
+from ldfi.experiments.domain.judging.judgement import Context, judge
 from ldfi.experiments.domain.judging.kept import Kept
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
@@ -371,14 +371,13 @@ class Experiment:
         """Give the verdict: see *the order*, above."""
         told, counted = self.tests.final(), self.settings.promql is not None
         heard = heard_of(self.reach, self.used, self.enrolled)
-        besides = Besides(
+        context = Context(
             fired=bool(self.arms["treatment"].total and (self.good or self.bad)),
             hurt=self.bystanders.hurt,
-            first=slots.slot_of(self.purpose, self.settings) == "first",
             silent=None if counted else silence(heard, self.settings.delta, told),
             fallen=self.reach.fallen() if told == "tolerated" else None,
         )
-        verdict, self.reason, self.overruled = judge(told, self.reason, besides)
+        verdict, self.reason, self.overruled = judge(told, self.reason, context)
         return verdict
 
     def _fresh_tests(self) -> Tests:

@@ -1,25 +1,37 @@
-"""What becomes of what the tests say, given all else that is known of an experiment.
+"""Gives the verdict of an experiment: what its tests say, given all else that is known of it.
 
 In this order: nothing fired; others were hurt; too many were silent; requests stopped reaching the
 point. The tests have seen none of it.
+
+**Harm is harm of treated devices.** When those fail who were not injected into, nobody knows why:
+a fault that opens a circuit breaker, and an outage of something else, look the same. So however
+often bystanders are hurt, an experiment whose tests do not say *harmful* is inconclusive:
+interference. (To tell the two apart the fault has to come and go, and the trouble with it.)
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ldfi.experiments.domain.judging.verdict import Verdict
 from ldfi.proof.record import Overruled
 
+INTERFERENCE: Final = (
+    "interference, since others failed and treated devices are not shown to have failed more than "
+    "control"
+)
+"""What is said of an experiment whose bystanders were hurt, and whose treated devices were not."""
 
-class Besides(NamedTuple):
-    """Each in words, None where it is not so. ``first``: it is the first of two slots, of which one
-    alone does not tell what it did to others from what came over everybody. ``silent``: what was
-    said for a verdict of the tests' own; ``fallen`` matters to *tolerated* alone."""
+
+class Context(NamedTuple):
+    """What is known of an experiment besides its outcomes. Each in words, None where it is not so.
+
+    ``hurt``: how bystanders are. ``silent``: what was said for a verdict of the tests' own;
+    ``fallen`` matters to *tolerated* alone.
+    """
 
     fired: bool
     hurt: str | None
-    first: bool
     silent: str | None
     fallen: str | None
 
@@ -32,18 +44,21 @@ class Judged(NamedTuple):
     overruled: Overruled | None = None
 
 
-def judge(told: Verdict, reason: str, besides: Besides) -> Judged:
-    """Give the verdict. ``told``: by the tests; ``reason``: why the experiment was stopped."""
-    if not besides.fired:
+def judge(told: Verdict, reason: str, context: Context) -> Judged:
+    """Return the verdict. ``told``: by the tests; ``reason``: why the experiment was stopped.
+
+    It is ``harmful`` only where the tests say so.
+    """
+    if not context.fired:
         return Judged("inconclusive", "no fault fired", "nothing fired")
-    if besides.hurt is not None:
-        reason = f"bystanders are hurt: {besides.hurt}"
+    if context.hurt is not None:
+        reason = f"bystanders are hurt: {context.hurt}"
         if told == "harmful":
             return Judged("harmful", reason)
-        return Judged("inconclusive" if besides.first else "harmful", reason, "bystanders")
-    if besides.silent is not None:
-        silent = besides.silent if told != "inconclusive" else f"{reason}; {besides.silent}"
+        return Judged("inconclusive", f"{reason}; this is {INTERFERENCE}", "bystanders")
+    if context.silent is not None:
+        silent = context.silent if told != "inconclusive" else f"{reason}; {context.silent}"
         return Judged("inconclusive", silent, "silence")
-    if told == "tolerated" and besides.fallen is not None:
-        return Judged("inconclusive", besides.fallen, "reach")
+    if told == "tolerated" and context.fallen is not None:
+        return Judged("inconclusive", context.fallen, "reach")
     return Judged(told, reason)

@@ -10,10 +10,14 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
+from ldfi.experiments.domain.campaign.campaign import Campaign
+from ldfi.experiments.domain.campaign.exploration import RESTLESS
 from ldfi.experiments.domain.judging.bystanders import COOL
+from ldfi.experiments.domain.judging.judgement import INTERFERENCE
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.domain.traffic.spells import LENGTH
 from ldfi.experiments.store.schema import ExperimentRow
+from ldfi.fit.context import Arm
 from ldfi.testing.programs import Caller, CallFailed
 from ldfi.testing.sharing import Breaker, Pool
 from ldfi.testing.world import START, Fate, World
@@ -81,10 +85,10 @@ def test_it_stops_as_soon_as_bystanders_are_hurt(
     with World.in_memory(programs) as world:
         world.start(SETTINGS, classes=("GET /boot",))
         row = first_ended(world)
-        # One experiment cannot tell it from an incident: it is suspected, and tried again
+        # Nothing tells it from an incident: treated devices fail no more than others
         assert row.verdict == "inconclusive"
         assert row.lesson is not None
-        assert row.lesson["succeeded"] is False
+        assert row.lesson["succeeded"] is None
         assert row.reason.startswith("bystanders are hurt: ")
         assert "requests that nobody injected into failed, which reach ratings too" in row.reason
         treated, harmed = len(world.exposed[row.id]), len(world.harmed[row.id])
@@ -143,23 +147,103 @@ def test_other_classes_are_left_alone_where_they_share_nothing() -> None:
         assert first_ended(world).verdict == "tolerated"
 
 
-def test_what_hurts_bystanders_is_suspected_confirmed_and_found() -> None:
+def over(world: World, campaign: Campaign, limit: int = 3_000) -> None:
+    """Let traffic go on in small steps until a campaign has ended."""
+    for _ in range(limit):
+        if not campaign.live():
+            return
+        world.step(requests=4, seconds=0.1)
+    raise AssertionError(f"not over after {limit} steps; it waits for {campaign.waiting}")
+
+
+@pytest.mark.parametrize("confirm", [True, False])
+def test_what_hurts_bystanders_alone_is_interference_and_never_a_finding(confirm: bool) -> None:
+    """However often: the service cannot tell yet that it comes and goes with the fault."""
     with World.in_memory({"/boot": optional(Breaker(failures=4, seconds=5))}) as world:
-        campaign = world.start(SETTINGS)
-        for _ in range(1_000):
-            world.step(requests=4, seconds=0.1)
-            if not campaign.live():
-                break
-        assert world.findings() == {(f"refused@{STARS}",): "open"}
+        campaign = world.start(replace(SETTINGS, confirm=confirm))
+        over(world, campaign)
+        assert world.findings() == {}
         first, second = ended(world)
-    assert (first.purpose, second.purpose) == ("explore", "confirm")
-    assert (first.verdict, second.verdict) == ("inconclusive", "harmful")
-    assert first.lesson is not None
-    assert first.lesson["spread"] == "turned away"
+        # It is tried twice, stays open, and the run says why
+        assert campaign.ending is not None
+        (left,) = campaign.ending.left
+    assert (first.purpose, second.purpose) == ("explore", "explore")
+    for each in (first, second):
+        assert each.verdict == "inconclusive"
+        assert each.reason.endswith(f"this is {INTERFERENCE}")
+        assert each.lesson is not None
+        assert each.lesson["spread"] == "turned away"
+        assert each.lesson["proof"]["overruled"] == "bystanders"
+    assert left.why == {INTERFERENCE: 1}
+    assert left.named == ((f"refused@{STARS}",),)
+    assert INTERFERENCE in campaign.reason
     # The second one waited until the breaker was closed again
     assert second.armed_at is not None
     assert first.armed_at is not None
     assert second.armed_at >= first.armed_at + 5
+
+
+@pytest.mark.parametrize("make", [each[0] for each in SHARED.values()], ids=SHARED)
+def test_what_hurts_the_treated_is_found_though_others_are_hurt_as_well(
+    make: Callable[[], Breaker | Pool],
+) -> None:
+    def boot(request: Caller) -> None:
+        shared.call(request, STARS)
+
+    shared = make()
+    with World.in_memory({"/boot": boot}) as world:
+        over(world, world.start(replace(SETTINGS, treatment=0.03, control=0.3)))
+        assert world.findings() == {(f"refused@{STARS}",): "open"}
+        verdicts = [row for row in ended(world) if row.verdict == "harmful"]
+    assert len(verdicts) >= 2
+    assert all(row.comparison["treatment"]["failures"] >= 2 for row in verdicts)
+
+
+def test_a_restless_place_ends_a_campaign_of_unions_and_confirms_nothing() -> None:
+    """As on a machine that is overloaded: all is well before an experiment and between them, and
+    while one is armed bystanders fail, whatever is injected."""
+    points = [f"api>http:GET:service{number}/x" for number in range(12)]
+
+    def boot(request: Caller) -> None:
+        for point in points:
+            with suppress(CallFailed):
+                request.call(point)
+
+    rules: list[Callable[[], list[str]]] = []
+
+    def befalls(device: str, arm: Arm | None, _now: float) -> Fate:
+        return Fate(fails=arm is None and bool(rules[0]()) and int(device[1:]) % 2 == 0)
+
+    with World.in_memory({"/boot": boot}, weather=befalls) as world:
+        rules.append(world.rules)
+        campaign = world.start(replace(SETTINGS, rechecks=2))
+        over(world, campaign, limit=6_000)
+        assert world.findings() == {}
+        rows = ended(world)
+        assert campaign.ending is not None
+        (left,) = campaign.ending.left
+    # None: called off, as the steady state did not hold, or nobody was treated yet
+    assert {row.verdict for row in rows} <= {"inconclusive", None}
+    assert sum(row.verdict is not None for row in rows) <= RESTLESS
+    assert list(left.why) == [INTERFERENCE]
+
+
+def test_two_that_hurt_with_a_survived_one_between_confirm_nothing() -> None:
+    """As in a place where all that is treated fails now and then, whatever is injected."""
+    seen: dict[str, int] = {}
+    rules: list[Callable[[], list[str]]] = []
+
+    def befalls(_device: str, arm: Arm | None, _now: float) -> Fate:
+        armed = rules[0]()
+        number = seen.setdefault(armed[0], len(seen)) if armed else 1
+        return Fate(fails=arm == "treatment" and number % 2 == 0)
+
+    with World.in_memory({"/boot": optional()}, weather=befalls) as world:
+        rules.append(world.rules)
+        over(world, world.start(replace(SETTINGS, rechecks=0)), limit=6_000)
+        assert set(world.findings().values()) <= {"suspected", "refuted"}
+        verdicts = [row.verdict for row in ended(world)]
+    assert verdicts[:4] == ["harmful", "tolerated", "harmful", "tolerated"]
 
 
 def test_an_incident_in_mid_window_is_nobodys_harm() -> None:
@@ -188,7 +272,7 @@ def test_an_incident_in_mid_window_is_nobodys_harm() -> None:
         # Then no experiment called it harmful, and nothing is found
         assert not campaign.live()
         assert "harmful" not in {row.verdict for row in rows}
-        assert set(world.findings().values()) <= {"refuted"}
+        assert world.findings() == {}
         assert rows[-1].verdict == "tolerated"
 
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, Exploration, Plan
+from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, RESTLESS, Exploration, Plan
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
-from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of
+from ldfi.experiments.domain.campaign.lesson import INTERFERENCES, Lesson, lesson_of
 from ldfi.experiments.domain.campaign.suspicions import suspicions
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.class_traffic import Traffic
 from ldfi.experiments.domain.traffic.observation import Observation
@@ -140,8 +141,8 @@ def test_a_suspicion_that_is_survived_is_refuted_and_all_of_it_forgotten() -> No
     assert lab.learn(harm(RATINGS)) == {RATINGS: "suspected"}
     # When experiments of its own are survived twice
     assert lab.carry_out(Plan(RATINGS, "confirm")) == {}
-    assert lab.exploration.plan() == Plan(RATINGS, "confirm")
-    assert lab.carry_out(Plan(RATINGS, "confirm")) == {RATINGS: "refuted"}
+    assert lab.exploration.plan() == Plan(RATINGS, "explore")
+    assert lab.carry_out(Plan(RATINGS, "explore")) == {RATINGS: "refuted"}
     # Then nothing is put down to it any more, and the exploration comes to the truth
     assert not lab.exploration.knowledge.findings()
     lab.plans()
@@ -378,11 +379,14 @@ def test_what_was_rejected_is_never_proposed_nor_anything_around_it(
     lab = Lab(serving(PROGRAM), Settings(kinds=("error",), min_traffic=5, seed=seed))
     for faults in sorted(rejected, key=sorted):
         lab.learn(Lesson(faults, succeeded=None, purpose="rejected"))
-    lab.learn(harm(RATINGS | PLAYLIST))  # and not when a suspicion is refuted and forgotten either
+    suspicion = RATINGS | PLAYLIST  # and not when it is refuted and forgotten either
+    lab.learn(harm(suspicion))
 
     tried = [plan.hypothesis for plan in lab.plans() if plan.purpose in {"explore", "recheck"}]
 
-    assert not any(faults <= hypothesis for faults in rejected for hypothesis in tried)
+    assert tried.count(suspicion) <= 1  # that is still to settle it
+    others = [each for each in tried if each != suspicion]
+    assert not any(faults <= hypothesis for faults in rejected for hypothesis in others)
 
 
 def test_rechecks_that_came_to_something_are_counted_on_the_certificate() -> None:
@@ -688,3 +692,120 @@ def test_whatever_nature_suspects_the_same_is_found(
     assert check(known.certificate()["certificate"]) == []
     alone = Counter(each.hypothesis for each in tried if each.purpose == "explore")
     assert all(alone[frozenset(f"error@{p}" for p in each)] <= 1 for each in suspects)
+
+
+# --- Two that hurt, and none between that was survived ------------------------------------------
+
+ANSWERS = st.lists(
+    st.sampled_from(["harmful", "tolerated", "inconclusive", "interference"]), max_size=24
+)
+
+
+def answer(lab: Lab, plan: Plan, verdict: str) -> Lesson:
+    """The lesson of an experiment that came to this, whatever the program would have done."""
+    hurts = harm(plan.hypothesis, plan.purpose)
+    if verdict == "harmful":
+        return hurts
+    nothing = replace(hurts, succeeded=None, fired=frozenset())
+    if verdict != "tolerated":
+        return replace(nothing, spread="turned away" if verdict == "interference" else "")
+    points = frozenset(lab.exploration.knowledge.points)
+    failed = frozenset(fault.partition("@")[2] for fault in plan.hypothesis)
+    relied_on = frozenset(f"error@{point}" for point in points - failed)
+    return replace(hurts, succeeded=True, relied_on=relied_on, called=points)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(ANSWERS)
+@example(["harmful", "tolerated", "harmful", "harmful"])
+@example(["interference"] * 6)
+@example(["harmful", "interference", "interference"])
+def test_a_finding_takes_two_that_hurt_and_none_between_that_was_survived(
+    answers: list[str],
+) -> None:
+    # Given a set that is asked for, and experiments that come to anything
+    lab = Lab(serving(PROGRAM), only=[LAYOUT])
+    came: list[str] = []
+    for verdict in answers:
+        plan = lab.exploration.plan()
+        if plan is None:
+            break
+        assert plan.hypothesis == LAYOUT
+        came.append(verdict)
+        lab.learn(answer(lab, plan, verdict))
+    # Then it is a finding only where the newest answers that say anything are two that hurt
+    said = [each for each in came if each in {"harmful", "tolerated"}]
+    if lab.exploration.states.get(LAYOUT) == "open":
+        assert said[-2:] == ["harmful", "harmful"]
+    # And whoever learns the same again knows the same, and goes on in the same way
+    again = lab.fresh()
+    again.replay(lab.lessons)
+    assert again.states == lab.exploration.states
+    assert again.plan() == lab.exploration.plan()
+
+
+def test_a_confirmation_that_was_survived_begins_anew_with_a_first_slot() -> None:
+    lab = Lab(serving(PROGRAM))
+    opening = Opening(3.0, 0.001)
+    lab.learn(replace(harm(LAYOUT), opening=opening))
+    plan = lab.exploration.plan()
+    assert (plan, plan and plan.opening) == (Plan(LAYOUT, "confirm"), opening)
+    lab.learn(answer(lab, Plan(LAYOUT, "confirm"), "tolerated"))
+    # When it is tried again, it takes a level of its own, and what it shows is a suspicion
+    assert lab.exploration.plan() == Plan(LAYOUT, "explore")
+    later = Opening(4.0, 0.0005)
+    assert lab.learn(replace(harm(LAYOUT), opening=later)) == {}
+    assert lab.exploration.states[LAYOUT] == "suspected"
+    # Then the one after that has to confirm it, with what that one left
+    plan = lab.exploration.plan()
+    assert (plan, plan and plan.opening) == (Plan(LAYOUT, "confirm"), later)
+    assert lab.learn(harm(LAYOUT, "confirm")) == {LAYOUT: "open"}
+
+
+def test_what_hurts_every_other_time_is_left_suspected() -> None:
+    lab, came = Lab(serving(PROGRAM)), list[str]()
+    lab.learn(harm(LAYOUT))
+    while (plan := lab.exploration.plan()) is not None and plan.hypothesis == LAYOUT:
+        came.append("harmful" if came and came[-1] == "tolerated" else "tolerated")
+        lab.learn(answer(lab, plan, came[-1]))
+        assert len(came) < 20
+    assert lab.exploration.states[LAYOUT] == "suspected"
+
+
+def test_interference_twice_leaves_a_set_open_and_the_rest_is_explored() -> None:
+    # Given ratings, without which requests go on, and others fail whenever it is tried
+    lab, tried = Lab(serving(PROGRAM)), []
+    while (plan := lab.exploration.plan()) is not None:
+        tried.append(plan.hypothesis)
+        assert len(tried) < 30
+        if plan.hypothesis >= RATINGS:
+            lab.learn(answer(lab, plan, "interference"))
+        else:
+            lab.carry_out(plan)
+    # Then it is tried twice alone, makes no finding, and hides none
+    assert tried.count(RATINGS) == INTERFERENCES
+    assert lab.exploration.states == {LAYOUT: "open", LISTS: "open"}
+    explorer = lab.exploration.knowledge.fold.explorer
+    assert explorer.open_hypotheses() == (RATINGS,)
+    in_vain = [each["faults"] for each in explorer.certificate().data["inconclusive"]]
+    assert sorted(RATINGS) in in_vain
+
+
+def test_where_others_fail_whatever_is_tried_a_run_ends() -> None:
+    lab, tried = (
+        Lab(
+            serving(
+                Call(
+                    "root",
+                    tuple(Step("optional", (Call(f"service{number}"),)) for number in range(30)),
+                )
+            )
+        ),
+        0,
+    )
+    while (plan := lab.exploration.plan()) is not None:
+        lab.learn(answer(lab, plan, "interference"))
+        tried += 1
+        assert tried <= RESTLESS
+    assert lab.exploration.finished
+    assert lab.exploration.states == {}

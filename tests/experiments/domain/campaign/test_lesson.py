@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ldfi.experiments.domain.campaign.lesson import lesson_of, suspects_of
+from ldfi.experiments.domain.campaign.lesson import Lesson, lesson_of, suspects_of
 from ldfi.experiments.domain.judging.experiment import Experiment
+from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.domain.traffic.observation import Observation, Outcome
 from ldfi.fit.faults import Fault
@@ -39,3 +40,26 @@ def test_a_trace_that_names_nobody_does_not_outvote_one_that_does() -> None:
     assert suspects_of(experiment, USUAL) == {"error@c"}
     experiment.verdict = "harmful"
     assert lesson_of(experiment, USUAL).suspects == {"c"}
+
+
+def test_harm_of_bystanders_alone_that_is_on_record_is_interference_today() -> None:
+    """By an earlier rule it was a suspicion, and harm the second time."""
+    harm = Lesson(
+        frozenset({"error@a"}),
+        succeeded=False,
+        fired=frozenset({"error@a"}),
+        suspects=frozenset("a"),
+        traces=("1",),
+        purpose="confirm",
+        spread="turned away",
+        opening=Opening(3.0, 0.001),
+        proof={"overruled": "bystanders", "arms": {"treatment": [4, 0]}},
+    )
+    read = Lesson.from_json(harm.to_json())
+    assert read.interference
+    assert read.spared
+    assert (read.succeeded, read.fired, read.suspects, read.traces) == (None, set(), set(), ())
+    assert (read.opening, read.proof) == (None, harm.proof)
+    # But where the tests said so it is harm, though others were hurt as well
+    both = replace(harm, proof={"overruled": None})
+    assert Lesson.from_json(both.to_json()) == both
