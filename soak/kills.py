@@ -49,16 +49,16 @@ LOOK_SECONDS = 0.01
 @dataclass(frozen=True, slots=True)
 class Plan:
     """``life``: seconds that the service lives after it is up, at least and at most. ``warm_up``:
-    seconds before the first kill, to learn the traffic in. ``treated_first``: no kill before
-    somebody was treated. ``patience``: seconds without any
-    progress on record after which what is not done yet never will be."""
+    seconds before the first kill, to learn the traffic in. ``patience``: seconds without any
+    progress on record after which what is not done yet never will be. ``treated_first``: no kill
+    before somebody was treated."""
 
     kills: int
     life: tuple[float, float]
     seed: int = 0
     warm_up: float = 0.0
-    treated_first: bool = False
     patience: float = 180.0
+    treated_first: bool = False
 
 
 class Victim(Protocol):
