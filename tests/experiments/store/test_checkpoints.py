@@ -31,6 +31,8 @@ from tests.proof.chain import key_pem, trusted
 OTHER_KEY = SigningKey(key_pem())
 SMALL = 2
 """Records that go in one transaction."""
+ON_SQLITE = pytest.mark.parametrize("again", ["sqlite"], indirect=True)
+"""What is hashed and signed is the same on each database."""
 
 
 @pytest.fixture
@@ -97,6 +99,7 @@ def false(lived: tuple[World, Campaign]) -> list[str]:
     return checked(lived[0], file_of(*lived)).false
 
 
+@ON_SQLITE
 def test_nobody_signs_what_was_changed(lived: tuple[World, Campaign]) -> None:
     world, _ = lived
     db, now = world.database, world.now
@@ -134,6 +137,7 @@ def unsigned(again: Again) -> tuple[World, Campaign]:
     return world, campaign
 
 
+@ON_SQLITE
 def test_what_was_pruned_before_there_was_a_key_is_lacking_and_not_false(
     unsigned: tuple[World, Campaign],
 ) -> None:
@@ -162,6 +166,7 @@ def test_the_first_key_signs_what_was_pruned_before_as_it_does_the_runs(
     assert (answer.false, answer.lacking) == ([], [])
 
 
+@ON_SQLITE
 def test_a_checkpoint_whose_signatures_were_taken_out_is_not_signed_again(
     lived: tuple[World, Campaign],
 ) -> None:
@@ -214,6 +219,7 @@ def test_what_was_signed_is_signed_again_with_what_goes_later(
     assert (answer.false, answer.lacking, answer.pruned) == ([], [], gone)
 
 
+@ON_SQLITE
 @pytest.mark.usefixtures("small_lots")
 def test_what_an_earlier_key_signed_is_signed_by_the_next(lived: tuple[World, Campaign]) -> None:
     world, campaign = lived
@@ -228,6 +234,7 @@ def test_what_an_earlier_key_signed_is_signed_by_the_next(lived: tuple[World, Ca
     assert not verify(document, Against(trusted(KEY, OTHER_KEY), world.now + 1)).false
 
 
+@ON_SQLITE
 @pytest.mark.usefixtures("small_lots")
 @pytest.mark.parametrize("checkpoint", ["as it was", "made anew", "taken out"])
 def test_nobody_signs_remains_that_were_changed(
@@ -256,6 +263,7 @@ def test_nobody_signs_remains_that_were_changed(
         )
 
 
+@ON_SQLITE
 def test_without_the_key_of_a_signed_chain_none_goes(lived: tuple[World, Campaign]) -> None:
     world, _ = lived
     world.database.keys = ()
