@@ -50,13 +50,15 @@ LOOK_SECONDS = 0.01
 class Plan:
     """``life``: seconds that the service lives after it is up, at least and at most. ``warm_up``:
     seconds before the first kill, to learn the traffic in. ``patience``: seconds without any
-    progress on record after which what is not done yet never will be."""
+    progress on record after which what is not done yet never will be. ``treated_first``: no kill
+    before somebody was treated."""
 
     kills: int
     life: tuple[float, float]
     seed: int = 0
     warm_up: float = 0.0
     patience: float = 180.0
+    treated_first: bool = False
 
 
 class Victim(Protocol):
@@ -124,6 +126,8 @@ class Assault:
         with self._reading() as reader:
             self._keep_busy()
             time.sleep(self.plan.warm_up)
+            if self.plan.treated_first:
+                self._until_treated()
             for _ in range(self.plan.kills):
                 self._look(reader.record())
                 self._keep_busy()
@@ -134,6 +138,14 @@ class Assault:
             if planted is not None:
                 self._finish(reader, planted)
             self._look(reader.record())
+
+    def _until_treated(self) -> None:
+        end = time.monotonic() + self.plan.patience
+        while not noted(self.notes):
+            self.service.check()
+            if time.monotonic() > end:
+                raise AssertionError(f"nobody was treated within {self.plan.patience:.0f} s")
+            time.sleep(0.1)
 
     def witnessed(
         self, planted: Findings | None, ended: Sequence[Kill] | None = None

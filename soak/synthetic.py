@@ -37,18 +37,22 @@ def assault(
     *,
     paths: tuple[str, ...],
     hour: int = 1_000_000,
+    edges: int = 2,
+    window: float = 5.0,
     finish: bool = True,
     say: Callable[[str], None] = lambda _line: None,
 ) -> Assault:
     """Run it. ``finish``: the campaigns shall come to their ends, and find what is planted.
 
-    ``hour``: members in any hour.
+    ``hour``: members in any hour. ``edges``: one alone need not ask for each device, so that a
+    service that is slow to answer keeps nobody from being treated. ``window``: seconds in which an
+    experiment must have its requests; on a busy machine they take longer.
     """
     service = Service(database, folder, hour)
-    attack = Assault(service, folder / "notes", CAMPAIGN, plan, say=say)
+    attack = Assault(service, folder / "notes", {**CAMPAIGN, "window": window}, plan, say=say)
     wanted = planted(list(paths)) if finish else None
     traffic = [sys.executable, "-m", "soak.traffic", "--url", service.url]
-    options = ["--notes", str(attack.notes), "--paths", ",".join(paths)]
+    options = ["--notes", str(attack.notes), "--paths", ",".join(paths), "--edges", f"{edges}"]
     service.start()
     try:
         service.ready()

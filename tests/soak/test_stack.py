@@ -20,7 +20,7 @@ def test_when_a_leader_is_killed_everything_is_counted_once(tmp_path: Path) -> N
             pytest.fail("\n".join(absent))
         pytest.skip("\n".join(absent))
     # Given a campaign on the whole stack, when the scheduler that leads is killed
-    plan = Plan(kills=1, life=(0.5, 4.0), warm_up=5.0)
+    plan = Plan(kills=1, life=(0.5, 4.0), treated_first=True)
     result = assault(tmp_path, ["leader"], plan, rate=30.0, finish=False)
     # Then leases have ended in time, and what Kafka holds is counted, each request once
     assert not result.wrong, "\n".join(result.wrong)

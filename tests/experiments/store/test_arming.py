@@ -110,6 +110,7 @@ def armed(db: Database) -> None:
     assert isinstance(try_arming(db, an_order("first"), WIDE), Armed)
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("prepare", "cls", "limits", "reason", "spent"),
     [

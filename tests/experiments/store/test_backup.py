@@ -18,7 +18,7 @@ from ldfi.experiments.domain.judging.experiment import ACTIVE
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.testing.world import QUICK, World
-from tests.experiments.store.test_checkpoints import KEY, checked, file_of
+from tests.experiments.store.evidence import KEY, checked, file_of
 
 pytestmark = pytest.mark.servers
 

@@ -15,14 +15,15 @@ from ldfi.experiments.store.findings import shown_by
 from ldfi.experiments.store.schema import ExperimentRow, PrunedTallyRow, RunRow, TallyRow
 from ldfi.testing.world import QUICK, World
 from tests.experiments.control.test_folding import told
+from tests.experiments.store.evidence import KEY, checked, file_of
 from tests.experiments.store.lives import Again
-from tests.experiments.store.test_checkpoints import KEY, checked, file_of, in_its_fourth_run
+from tests.experiments.store.test_checkpoints import in_its_third_run
 from tests.experiments.store.test_migrations import step
 
 
 @pytest.fixture
 def lived(again: Again) -> tuple[World, Campaign]:
-    """A campaign in its fourth run, after one that is over; nothing is pruned but lessons."""
+    """A campaign in its third run, after one that is over; nothing is pruned but lessons."""
     world, campaign = again(unfolded, KEY)
     fold(world.database, world.now + 1, world.now, "ann")
     return world, campaign
@@ -31,7 +32,7 @@ def lived(again: Again) -> tuple[World, Campaign]:
 def unfolded(database: Database) -> tuple[World, Campaign]:
     world = World(database)
     world.finish(world.start(QUICK))
-    return world, in_its_fourth_run(world)
+    return world, in_its_third_run(world)
 
 
 def on_record(database: Database) -> set[str]:
@@ -104,7 +105,7 @@ def test_what_is_whole_or_not_folded_stays(lived: tuple[World, Campaign]) -> Non
 
 def test_what_a_dry_run_promises_is_what_goes(again: Again) -> None:
     """Also of records of lessons that the same prune folds, and of rows of these records."""
-    # Given a campaign in its fourth run, and another that is over, of which nothing is folded
+    # Given a campaign in its third run, and another that is over, of which nothing is folded
     world, _ = again(unfolded, KEY)
     database, now = world.database, world.now
     with database.read() as session:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -22,13 +20,12 @@ from ldfi.proof.canonical import canonical, read
 from ldfi.proof.document import EvidenceFile
 from ldfi.proof.head import Head, SigningKey, counts_root
 from ldfi.proof.record import RunRecord
-from ldfi.proof.verify import Against, Examined, verify
+from ldfi.proof.verify import Against, verify
 from ldfi.testing.world import PROGRAM, QUICK, World
+from tests.experiments.store.evidence import KEY, append, checked, file_of
 from tests.experiments.store.test_arming import NOW, WIDE, a_campaign, an_order, end, try_arming
 from tests.proof.chain import chain as made_of
 from tests.proof.chain import key_pem, trusted
-
-KEY = SigningKey(key_pem())
 
 
 @pytest.fixture(scope="module")
@@ -44,26 +41,6 @@ def campaign(world: World) -> Campaign:
     campaign = world.start(QUICK)
     world.finish(campaign)
     return campaign
-
-
-def file_of(
-    world: World,
-    campaign: Campaign,
-    keys: tuple[SigningKey, ...] = (KEY,),
-    since: int | None = None,
-) -> dict[str, Any]:
-    certificates = [
-        Certified(each["request_class"], 1, each["certificate"]) for each in campaign.certificates()
-    ]
-    with world.database.read() as session:
-        document = evidence_file(session, certificates, keys, world.now, since)
-    written: dict[str, Any] = json.loads(json.dumps(document))
-    return written
-
-
-def checked(world: World, document: dict[str, Any], **more: Any) -> Examined:
-    against = Against(trusted(KEY), world.now + 1, **more)
-    return verify(EvidenceFile.from_json(document), against)
 
 
 def test_what_a_campaign_leaves_behind_is_borne_out(world: World, campaign: Campaign) -> None:
@@ -253,11 +230,6 @@ def test_a_record_is_there_if_and_only_if_the_end_is(
     assert rows == ended == size > before[0]
 
 
-def _as_it_is(record: RunRecord, number: int) -> RunRecord:
-    assert record.number == number
-    return record
-
-
 def _sizes(database: Database) -> tuple[int, int, int]:
     with database.read() as session:
         rows = len(list(session.scalars(select(RunRow.leaf))))
@@ -329,9 +301,7 @@ def test_runs_of_a_large_chain_are_proved(database: Database) -> None:
     """Whatever the size, on either database: what is looked up is what was kept."""
     made = made_of(random.Random(4), 37)
     with database.change(made.head().time) as change:
-        for each in made.records:
-            class_version = each.request_class, each.version
-            chain.append(change, class_version, partial(_as_it_is, each))
+        append(change, made.records)
     with database.read() as session:
         head, node = chain.head_of(session), chain.node_of(session)
         assert (head.root, head.size) == (made.head().root, 37)
@@ -346,9 +316,7 @@ def test_a_head_from_before_is_counted_on(database: Database) -> None:
     made = made_of(random.Random(4), 23)
     database.keys = (KEY,)
     with database.change(made.head().time) as change:
-        for each in made.records[:11]:
-            class_version = each.request_class, each.version
-            chain.append(change, class_version, partial(_as_it_is, each))
+        append(change, made.records[:11])
         before = chain.head_of(change.session)
         row = change.session.get_one(HeadRow, 1)
         row.document = chain.written(
@@ -360,9 +328,7 @@ def test_a_head_from_before_is_counted_on(database: Database) -> None:
         old = chain.head_of(session)
         assert (old.counts, list(old.wrong(trusted(KEY)))) == (None, [])
     with database.change(made.head().time) as change:
-        for each in made.records[11:]:
-            class_version = each.request_class, each.version
-            chain.append(change, class_version, partial(_as_it_is, each))
+        append(change, made.records[11:])
     with database.read() as session:
         head = chain.head_of(session)
     assert list(head.wrong(trusted(KEY))) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -17,65 +16,46 @@ from ldfi.experiments.domain.campaign.calendar import Schedule
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.errors import Conflict
 from ldfi.experiments.store import Database, chain, checkpoints
-from ldfi.experiments.store.evidence_file import Certified, evidence_file
 from ldfi.experiments.store.retention import Pruned
 from ldfi.experiments.store.schema import CheckpointRow, RemainsRow, RunRow
 from ldfi.proof import merkle
 from ldfi.proof.checkpoint import Checkpoint, remains_root
 from ldfi.proof.document import EvidenceFile
 from ldfi.proof.head import Head, SigningKey
-from ldfi.proof.verify import Against, Examined, verify
+from ldfi.proof.verify import Against, verify
 from ldfi.testing.world import QUICK, World
+from tests.experiments.store.evidence import KEY, checked, file_of
 from tests.experiments.store.lives import Again
 from tests.proof.chain import key_pem, trusted
 
-KEY = SigningKey(key_pem())
 OTHER_KEY = SigningKey(key_pem())
 SMALL = 2
 """Records that go in one transaction."""
+ON_SQLITE = pytest.mark.parametrize("again", ["sqlite"], indirect=True)
+"""What is hashed and signed is the same on each database."""
 
 
 @pytest.fixture
 def lived(again: Again) -> tuple[World, Campaign]:
-    """A campaign in its fourth run, of which all old lessons are folded, in a service with a
+    """A campaign in its third run, of which all old lessons are folded, in a service with a
     key."""
     return again(a_life, KEY)
 
 
 def a_life(database: Database) -> tuple[World, Campaign]:
     world = World(database)
-    campaign = in_its_fourth_run(world)
+    campaign = in_its_third_run(world)
     fold(database, world.now + 1, world.now, "ann")
     return world, campaign
 
 
-def in_its_fourth_run(world: World) -> Campaign:
+def in_its_third_run(world: World) -> Campaign:
     definition = Definition(QUICK, schedule=Schedule("* * * * *"))
     campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
-    while campaign.run < 4 or campaign.state != "running":
+    while campaign.run < 3 or campaign.state != "running":
         world.step()
     world.engine.scheduler.shut_down("restart", world.now)
     return campaign
-
-
-def file_of(
-    world: World,
-    campaign: Campaign,
-    since: int | None = None,
-    keys: tuple[SigningKey, ...] = (KEY,),
-) -> dict[str, Any]:
-    certified = [
-        Certified(each["request_class"], 1, each["certificate"]) for each in campaign.certificates()
-    ]
-    with world.database.read() as session:
-        document = evidence_file(session, certified, keys, world.now, since)
-    written: dict[str, Any] = json.loads(json.dumps(document))
-    return written
-
-
-def checked(world: World, document: dict[str, Any], earlier: Head | None = None) -> Examined:
-    against = Against(trusted(KEY), world.now + 1, earlier)
-    return verify(EvidenceFile.from_json(document), against)
 
 
 def going(session: Session, database: Database, now: float) -> list[str]:
@@ -119,6 +99,7 @@ def false(lived: tuple[World, Campaign]) -> list[str]:
     return checked(lived[0], file_of(*lived)).false
 
 
+@ON_SQLITE
 def test_nobody_signs_what_was_changed(lived: tuple[World, Campaign]) -> None:
     world, _ = lived
     db, now = world.database, world.now
@@ -156,6 +137,7 @@ def unsigned(again: Again) -> tuple[World, Campaign]:
     return world, campaign
 
 
+@ON_SQLITE
 def test_what_was_pruned_before_there_was_a_key_is_lacking_and_not_false(
     unsigned: tuple[World, Campaign],
 ) -> None:
@@ -184,6 +166,7 @@ def test_the_first_key_signs_what_was_pruned_before_as_it_does_the_runs(
     assert (answer.false, answer.lacking) == ([], [])
 
 
+@ON_SQLITE
 def test_a_checkpoint_whose_signatures_were_taken_out_is_not_signed_again(
     lived: tuple[World, Campaign],
 ) -> None:
@@ -236,6 +219,7 @@ def test_what_was_signed_is_signed_again_with_what_goes_later(
     assert (answer.false, answer.lacking, answer.pruned) == ([], [], gone)
 
 
+@ON_SQLITE
 @pytest.mark.usefixtures("small_lots")
 def test_what_an_earlier_key_signed_is_signed_by_the_next(lived: tuple[World, Campaign]) -> None:
     world, campaign = lived
@@ -250,6 +234,7 @@ def test_what_an_earlier_key_signed_is_signed_by_the_next(lived: tuple[World, Ca
     assert not verify(document, Against(trusted(KEY, OTHER_KEY), world.now + 1)).false
 
 
+@ON_SQLITE
 @pytest.mark.usefixtures("small_lots")
 @pytest.mark.parametrize("checkpoint", ["as it was", "made anew", "taken out"])
 def test_nobody_signs_remains_that_were_changed(
@@ -278,6 +263,7 @@ def test_nobody_signs_remains_that_were_changed(
         )
 
 
+@ON_SQLITE
 def test_without_the_key_of_a_signed_chain_none_goes(lived: tuple[World, Campaign]) -> None:
     world, _ = lived
     world.database.keys = ()

@@ -64,6 +64,7 @@ def test_whoever_connects_waits_for_nobody_who_writes(tmp_path: Path) -> None:
     database.close()
 
 
+@pytest.mark.servers
 def test_several_processes_may_make_the_tables_at_once(
     postgresql_server: postgresql.Server,
 ) -> None:

@@ -71,6 +71,7 @@ def psql(url: str) -> psycopg.Connection[TupleRow]:
     return psycopg.connect(url.replace("+psycopg", "", 1))
 
 
+@pytest.mark.servers
 def test_whoever_starts_waits_for_whoever_migrates(new: str) -> None:
     with psql(new) as other, ThreadPoolExecutor() as threads:
         other.execute("SELECT pg_advisory_xact_lock(7215031)")
@@ -81,6 +82,7 @@ def test_whoever_starts_waits_for_whoever_migrates(new: str) -> None:
         opening.result().close()
 
 
+@pytest.mark.servers
 def test_a_migration_may_take_longer_than_any_answer(new: str) -> None:
     with psql(new) as other:
         other.execute(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import pytest
@@ -16,11 +15,11 @@ from ldfi.experiments.api.was_it_us import armed
 from ldfi.experiments.domain.campaign.balance import Balance
 from ldfi.experiments.domain.campaign.experience import Experience
 from ldfi.experiments.domain.settings import Limits
-from ldfi.experiments.store import Database, balances, chain, experiments, findings, measured
+from ldfi.experiments.store import Database, balances, experiments, findings, measured
 from ldfi.experiments.store.evidence_file import Certified, evidence_file
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.proof import merkle
-from tests.experiments.store.test_chain import _as_it_is
+from tests.experiments.store.evidence import append
 from tests.proof.chain import chain as made_of
 
 
@@ -154,9 +153,7 @@ def test_what_shows_a_finding_best_is_found_without_reading_all_that_hurt(
 def test_proofs_of_many_runs_are_looked_up_in_one_question(database: Database) -> None:
     made = made_of(random.Random(4), 37)
     with database.change(made.head().time) as change:
-        for each in made.records:
-            class_version = each.request_class, each.version
-            chain.append(change, class_version, partial(_as_it_is, each))
+        append(change, made.records)
     certified = [Certified(name, version, {}) for name, version in made.head().runs]
     with asked(database) as sent, database.read() as session:
         document = evidence_file(session, certified, (), made.head().time)

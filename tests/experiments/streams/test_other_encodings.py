@@ -12,25 +12,16 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ldfi.experiments.domain.traffic.observation import Observation
-from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.streams.wire import ObservationReader
 from ldfi.experiments.streams.worker import Worker
-from tests.experiments.streams.test_worker import work
+from tests.experiments.streams.driving import work
 from tests.kit.streams import Piece, produce, request
 
 pytestmark = pytest.mark.parametrize("stream", ["memory"], indirect=True)  # brokers read nothing
 
 KINDS = {2: "server", 3: "client"}
 TRACE_IDS = ["ab" * 16, "0" * 31 + "7"]
-
-
-@pytest.fixture
-def worker(stream: Stream, topics: Topics) -> Iterator[Worker]:
-    stream.ensure(topics.partitions(4))
-    worker = Worker(stream, topics, Patience(quiet=0.4, max_age=5.0, other_half=3.0))
-    yield worker
-    worker.close()
 
 
 def _spans(value: bytes) -> Iterator[tuple[str, Any, dict[str, str]]]:
@@ -120,13 +111,12 @@ def test_every_encoding_becomes_the_same_observations(
     stream: Stream, topics: Topics, worker: Worker, encoded: Callable[[bytes], Iterator[bytes]]
 ) -> None:
     # Given requests whose spans come in one encoding, and one whose pieces come in several
-    reader = stream.reader(topics.observations, {})
     pieces = [piece for trace_id in TRACE_IDS for piece in request(trace_id)]
     produce(stream, topics, [each for piece in pieces for each in _encoded(piece, encoded)])
     mixed = request("cd" * 16)
     produce(stream, topics, [mixed[0], *_encoded(mixed[1], encoded), *mixed[2:]])
     # Then all of them are read, and say the same but for their ids
-    found = work(worker, reader, len(TRACE_IDS) + 1)
+    found = work(worker, stream.reader(topics.observations, {}), len(TRACE_IDS) + 1)
     read = ObservationReader()
     said = [_said(read.read(message.value).observation) for message in found]
     assert {each[0] for each in said} == {*TRACE_IDS, "cd" * 16}
@@ -148,6 +138,5 @@ def test_json_that_holds_no_spans_is_a_dead_letter(
     stream: Stream, topics: Topics, worker: Worker, value: bytes
 ) -> None:
     produce(stream, topics, [Piece("spans", "ab" * 16, value), *request("cd" * 16)])
-    reader = stream.reader(topics.observations, {})
-    work(worker, reader, 1)
+    work(worker, stream.reader(topics.observations, {}), 1)
     assert worker.seen.dead_letters == 1

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.errors import UnreadableMessage
 from ldfi.experiments.process.ingest import Ingest
-from ldfi.experiments.store.database import Database
-from ldfi.experiments.streams.intake import Intake
 from ldfi.experiments.streams.memory import MemoryStream
-from ldfi.experiments.streams.partition import Patience
 from ldfi.experiments.streams.stream import Message, Stream, Topics
 from ldfi.experiments.streams.wire import read_outcome, write_outcome
 from ldfi.experiments.streams.worker import Worker
+from tests.experiments.members import until
+from tests.experiments.streams.conftest import Lead
+from tests.experiments.streams.driving import PATIENCE, drive, work
 from tests.kit.streams import produce, request, traffic
 
-PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)
-SECONDS = 60.0
 KEY = ("ab" * 16).encode()
 POISON = {
     "a null value": None,
@@ -41,14 +34,6 @@ POISON = {
 TOPICS = Topics("test")
 
 
-@pytest.fixture
-def worker(stream: Stream, topics: Topics) -> Iterator[Worker]:
-    stream.ensure(topics.partitions(4))
-    worker = Worker(stream, topics, PATIENCE)
-    yield worker
-    worker.close()
-
-
 def send(stream: Stream, topic: str, value: bytes | None, key: bytes = KEY) -> None:
     producer = stream.producer()
     producer.send(topic, key, value)  # type: ignore[arg-type] # others may write what we do not
@@ -57,13 +42,13 @@ def send(stream: Stream, topic: str, value: bytes | None, key: bytes = KEY) -> N
 
 
 def letters(stream: Stream, topics: Topics, wanted: int, worker: Worker) -> list[Message]:
-    reader, found = stream.reader(topics.dead_letters, {}), list[Message]()
-    end = time.monotonic() + SECONDS
-    while len(found) < wanted and time.monotonic() < end:
-        worker.step(0.05)
-        found += reader.poll(0.05)
-    reader.close()
-    return found
+    return work(worker, stream.reader(topics.dead_letters, {}), wanted)
+
+
+def observed(worker: Worker) -> None:
+    """Have it work until it has observed a request, and no other."""
+    drive(lambda: worker.step(0.05), lambda: bool(worker.seen.observations), "an observation")
+    assert worker.seen.observations == 1
 
 
 @pytest.mark.parametrize("stream", ["memory"], indirect=True)
@@ -82,10 +67,7 @@ def test_a_message_that_cannot_be_read_is_one_dead_letter_and_nothing_more(
     # Then each is a dead letter that says why, and the request gets through
     assert len(found) == worker.seen.dead_letters == 2
     assert all(dict(letter.headers)["reason"] for letter in found)
-    end = time.monotonic() + SECONDS
-    while worker.seen.observations < 1 and time.monotonic() < end:
-        worker.step(0.05)
-    assert worker.seen.observations == 1
+    observed(worker)
 
 
 def test_nothing_is_lost_when_dead_letters_cannot_be_written() -> None:
@@ -101,11 +83,8 @@ def test_nothing_is_lost_when_dead_letters_cannot_be_written() -> None:
     worker.step()
     stream._logs[TOPICS.dead_letters] = kept
     # Then it is put away later, once, and what came behind it is counted
-    assert len(letters(stream, TOPICS, 1, worker)) == 1
-    end = time.monotonic() + SECONDS
-    while worker.seen.observations < 1 and time.monotonic() < end:
-        worker.step(0.05)
-    assert worker.seen.observations == 1
+    letters(stream, TOPICS, 1, worker)
+    observed(worker)
     assert len(stream.messages(TOPICS.dead_letters)) == 1
     worker.close()
 
@@ -137,7 +116,7 @@ def test_a_worker_that_fails_gives_its_partitions_back() -> None:
     # Then the next one has all partitions and works
     try:
         produce(stream, TOPICS, request(KEY.decode()))
-        _until(lambda: len(made) > 1 and made[1].seen.observations == 1)
+        until(lambda: len(made) > 1 and made[1].seen.observations == 1)
         assert made[1].seen.partitions == 4
         assert ingest.ready()
     finally:
@@ -160,10 +139,10 @@ def test_a_worker_without_partitions_is_not_ready() -> None:
     # Memory's groups know no threads: one begins after the other
     try:
         ingests[0].start()
-        _until(ingests[0].ready)
+        until(ingests[0].ready)
         ingests[1].start()
-        _until(lambda: ingests[1].worker is not None)
-        _until(lambda: sorted(each.ready() for each in ingests) == [False, True])
+        until(lambda: ingests[1].worker is not None)
+        until(lambda: sorted(each.ready() for each in ingests) == [False, True])
     finally:
         for each in ingests:
             if each.worker is not None:
@@ -196,79 +175,48 @@ def test_a_worker_that_gets_nowhere_is_not_ready() -> None:
 
 
 def test_the_intake_buries_what_it_cannot_take_and_goes_on(
-    stream: Stream, topics: Topics, worker: Worker, tmp_path: Path
+    stream: Stream, topics: Topics, worker: Worker, lead: Lead
 ) -> None:
     # Given good observations among some that are none
-    db = Database(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
-    engine = Engine(db, now=time.time())
-    intake = Intake(stream, topics, db, engine)
+    leader = lead()
     for poison in POISON.values():
         send(stream, topics.observations, poison)
-    many = [pieces for pieces, _ in zip(traffic(), range(100), strict=False)]
+    many = [pieces for pieces, _ in zip(traffic(), range(40), strict=False)]
     produce(stream, topics, [piece for pieces in many for piece in pieces])
-    end = time.monotonic() + SECONDS
-    # When the leader takes them in
-    good = 0
-    while good < 100 and time.monotonic() < end:
-        worker.step(0.05)
-        intake.take(intake.read(0.05), time.time())
-        engine.tick(time.time())
-        good = sum(known.traffic.good for known in engine.catalogue.classes.values())
-    # Then the good ones count, and the others are dead letters
-    assert good == 100
-    assert intake.dropped["observation_unreadable"] == len(POISON)
-    intake.read(0.05)
-    assert len(letters(stream, topics, len(POISON), worker)) == len(POISON)
-    intake.close()
-    db.close()
+    # When the leader takes them in, then the good ones count, and the others are dead letters
+    leader.count(worker, 40)
+    assert leader.intake.dropped["observation_unreadable"] == len(POISON)
+    leader.intake.read(0.05)
+    letters(stream, topics, len(POISON), worker)
+    leader.intake.close()
 
 
+@pytest.mark.parametrize("stream", ["memory"], indirect=True)
 def test_an_observation_that_the_engine_refuses_holds_up_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, topics: Topics, worker: Worker, lead: Lead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given an engine that chokes on one request
-    stream = MemoryStream()
-    stream.ensure(TOPICS.partitions(1))
-    worker = Worker(stream, TOPICS, PATIENCE)
-    db = Database(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
-    engine = Engine(db, now=time.time())
-    intake = Intake(stream, TOPICS, db, engine)
-    many = [pieces for pieces, _ in zip(traffic(), range(100), strict=False)]
+    leader = lead()
+    many = [pieces for pieces, _ in zip(traffic(), range(40), strict=False)]
     chokes = many[3][0].trace_id
-    taken = engine.receive_observation
+    taken = leader.engine.receive_observation
 
     def receive(observation, now, at):  # type: ignore[no-untyped-def]
         if observation.lineage.trace_id == chokes:
             raise RecursionError("too deep")
         taken(observation, now, at)
 
-    monkeypatch.setattr(engine, "receive_observation", receive)
-    produce(stream, TOPICS, [piece for pieces in many for piece in pieces])
-    # When they are taken in
-    good, end = 0, time.monotonic() + SECONDS
-    while good < 99 and time.monotonic() < end:
-        worker.step()
-        intake.take(intake.read(0.0), time.time())
-        engine.tick(time.time())
-        good = sum(known.traffic.good for known in engine.catalogue.classes.values())
-    # Then all others count, and it is a dead letter
-    assert good == 99
-    assert intake.dropped["observation_refused"] == 1
-    intake.read(0.0)
-    assert len(letters(stream, TOPICS, 1, worker)) == 1
-    intake.close()
-    worker.close()
-    db.close()
+    monkeypatch.setattr(leader.engine, "receive_observation", receive)
+    produce(stream, topics, [piece for pieces in many for piece in pieces])
+    # When they are taken in, then all others count, and it is a dead letter
+    leader.count(worker, 39)
+    assert leader.intake.dropped["observation_refused"] == 1
+    leader.intake.read(0.0)
+    letters(stream, topics, 1, worker)
+    leader.intake.close()
 
 
 @pytest.mark.parametrize("value", [b"[" * 20_000, b'{"trace_id":"\\ud800"}'])
 def test_what_is_no_device_metric_says_so(value: bytes) -> None:
     with pytest.raises(UnreadableMessage):
         read_outcome(value)
-
-
-def _until(holds, seconds: float = SECONDS) -> None:  # type: ignore[no-untyped-def]
-    end, wait = time.monotonic() + seconds, threading.Event()
-    while not holds():
-        assert time.monotonic() < end, "it did not come to that"
-        wait.wait(0.02)

@@ -4,48 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.store.database import Database
 from ldfi.experiments.streams.intake import Intake
-from ldfi.experiments.streams.partition import Patience
-from ldfi.experiments.streams.stream import Consumer, Message, Stream, Topics
+from ldfi.experiments.streams.stream import Stream, Topics
 from ldfi.experiments.streams.wire import ObservationReader
 from ldfi.experiments.streams.worker import Worker
 from ldfi.testing.world import World
+from tests.experiments.streams.conftest import Lead
+from tests.experiments.streams.driving import PATIENCE, drive, work
 from tests.kit.streams import Piece, produce, request, traffic
-
-PATIENCE = Patience(quiet=0.4, max_age=5.0, other_half=3.0)
-SECONDS = 60.0
-
-
-@pytest.fixture(autouse=True)
-def _topics(stream: Stream, topics: Topics) -> None:
-    stream.ensure(topics.partitions(4))
-
-
-@pytest.fixture
-def worker(stream: Stream, topics: Topics) -> Iterator[Worker]:
-    worker = Worker(stream, topics, PATIENCE)
-    yield worker
-    worker.close()
-
-
-def work(worker: Worker, consumer: Consumer, wanted: int) -> list[Message]:
-    found: list[Message] = []
-    end = time.monotonic() + SECONDS
-    while len(found) < wanted and time.monotonic() < end:
-        worker.step(0.05)
-        found += consumer.poll(0.05)
-    assert len(found) == wanted
-    return found
 
 
 def test_both_halves_of_a_request_become_an_observation(
@@ -56,9 +27,7 @@ def test_both_halves_of_a_request_become_an_observation(
     mixed = [piece for number, pieces in enumerate(many) for piece in pieces[:: (-1) ** number]]
     produce(stream, topics, mixed)
     # When a worker reads them
-    reader = stream.reader(topics.observations, {})
-    found = work(worker, reader, 50)
-    reader.close()
+    found = work(worker, stream.reader(topics.observations, {}), 50)
     # Then each has become one observation with all there is to know of it
     read = ObservationReader()
     observations = [read.read(message.value).observation for message in found]
@@ -77,9 +46,7 @@ def test_offsets_are_committed_behind_the_oldest_unfinished_request(
     many = [pieces for pieces, _ in zip(traffic(), range(30), strict=False)]
     waiting = many[10].pop()
     produce(stream, topics, [piece for pieces in many for piece in pieces])
-    reader = stream.reader(topics.observations, {})
-    work(worker, reader, 29)
-    reader.close()
+    work(worker, stream.reader(topics.observations, {}), 29)
     # When that worker is gone and another one begins
     worker.close()
     other = Worker(stream, topics, PATIENCE)
@@ -87,12 +54,14 @@ def test_offsets_are_committed_behind_the_oldest_unfinished_request(
     # Then it finds the spans of that request again
     ids: set[str] = set()
     reader, read = stream.reader(topics.observations, {}), ObservationReader()
-    end = time.monotonic() + SECONDS
-    while waiting.trace_id not in ids and time.monotonic() < end:
+
+    def step() -> None:
         other.step(0.05)
-        found = reader.poll(0.05)
-        ids |= {read.read(message.value).observation.lineage.trace_id for message in found}
-    assert waiting.trace_id in ids
+        ids.update(
+            read.read(message.value).observation.lineage.trace_id for message in reader.poll(0.05)
+        )
+
+    drive(step, lambda: waiting.trace_id in ids, "the request that was not finished")
     reader.close()
     other.close()
 
@@ -114,12 +83,9 @@ def test_what_cannot_be_read_goes_to_the_dead_letters(
     producer.close()
     produce(stream, topics, [*spans, metric])
     # When they are read
-    reader = stream.reader(topics.observations, {})
-    work(worker, reader, 1)
-    reader.close()
+    work(worker, stream.reader(topics.observations, {}), 1)
     # Then the good one gets through, and the rest says why it does not
-    letters = work(worker, dead := stream.reader(topics.dead_letters, {}), 5)
-    dead.close()
+    letters = work(worker, stream.reader(topics.dead_letters, {}), 5)
     reasons = sorted(dict(letter.headers)["reason"].decode() for letter in letters)
     assert [reason[:12] for reason in reasons] == sorted(
         reason[:12]
@@ -136,27 +102,17 @@ def test_what_cannot_be_read_goes_to_the_dead_letters(
 
 
 def test_from_the_stream_into_classes_and_once_more_after_a_restart(
-    stream: Stream, topics: Topics, worker: Worker, tmp_path: Path
+    stream: Stream, topics: Topics, worker: Worker, lead: Lead
 ) -> None:
-    # Given a scheduler that has counted a hundred requests and put that on record
-    db = Database(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
-    counted = 0
-    many = traffic()
-    for wanted in (100, 150):
+    # Given a leader that has counted some requests and put that on record
+    counted, many = 0, traffic()
+    for wanted in (40, 60):
         produce(stream, topics, [p for _ in range(wanted - counted) for p in next(many)])
-        counted = wanted
-        engine = Engine(db, now=time.time())
-        intake = Intake(stream, topics, db, engine)
-        end = time.monotonic() + SECONDS
-        while _good(engine) < wanted and time.monotonic() < end:
-            worker.step(0.05)
-            intake.take(intake.read(0.05), time.time())
-            engine.tick(time.time())
+        counted, leader = wanted, lead()
         # Then it has counted each once, also in its next life
-        assert _good(engine) == wanted
-        intake.keep(time.time())
-        intake.close()
-    db.close()
+        leader.count(worker, wanted)
+        leader.intake.keep(time.time())
+        leader.intake.close()
 
 
 def test_a_cut_trace_is_told_to_the_leader(stream: Stream, topics: Topics, worker: Worker) -> None:
@@ -170,10 +126,12 @@ def test_a_cut_trace_is_told_to_the_leader(stream: Stream, topics: Topics, worke
         produce(stream, topics, [_under(inner, experiment_id), *whole])
         # When a worker gives it up
         intake = Intake(stream, topics, world.database, world.engine)
-        end = time.monotonic() + SECONDS
-        while not experiment.cut and time.monotonic() < end:
+
+        def step() -> None:
             worker.step(0.05)
             intake.take(intake.read(0.05), world.now)
+
+        drive(step, lambda: bool(experiment.cut), "a trace that was cut")
         intake.close()
     # Then the experiment knows, once
     assert experiment.cut == 1
@@ -187,7 +145,3 @@ def _under(piece: Piece, experiment: str) -> Piece:
         for key, value in {"fit.experiment": experiment, "fit.arm": "treatment"}.items():
             span.attributes.add(key=key).value.string_value = value
     return replace(piece, value=body.SerializeToString())
-
-
-def _good(engine: Engine) -> int:
-    return sum(known.traffic.good for known in engine.catalogue.classes.values())
