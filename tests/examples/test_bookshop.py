@@ -1,16 +1,14 @@
-"""The bookshop, explored by three tests in three languages; killing its processes says the same.
+"""The bookshop, explored by tests in three languages. (That killing processes says the same is held
+by the polyglot shop and the kiosk.)
 
 With PostgreSQL and Redis behind two of its services where they are installed; in CI they must be.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import itertools
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,7 +16,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -28,13 +25,13 @@ from ldfi.experiments.cli.ports import free_row
 from ldfi.experiments.elsewhere.environment import variables
 from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.elsewhere.stamp import SharedKeys
+from tests.examples.loading import loaded
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bookshop"
 KEYS = SharedKeys("test:0123456789abcdef0123456789abcdef")
 MOST_RUNS = 60
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.long,
     pytest.mark.timeout(600),
     pytest.mark.skipif(
@@ -43,16 +40,7 @@ pytestmark = [
 ]
 
 
-def loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bookshop", EXAMPLE / "bookshop.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-BOOKSHOP = loaded()
+BOOKSHOP = loaded(EXAMPLE / "bookshop.py")
 
 
 class Shop:
@@ -129,11 +117,11 @@ def test_by_pytest(shop: Shop, tmp_path: Path) -> None:
     agreed(shop, document)
 
 
-@pytest.mark.parametrize("command", [("node", "--test", "tests/page.test.mjs"), ("tests/page.sh",)])
-def test_by_a_command(shop: Shop, command: tuple[str, ...], tmp_path: Path) -> None:
+def test_by_a_command(shop: Shop, tmp_path: Path) -> None:
     words = [
         *(sys.executable, "-m", "ldfi.experiments.cli", "explore", "--target", shop.url),
-        *("--max-size", "3", "--report", str(tmp_path / "r.json"), "--json", "--", *command),
+        *("--max-size", "3", "--report", str(tmp_path / "r.json"), "--json", "--"),
+        *("node", "--test", "tests/page.test.mjs"),
     ]
     done = subprocess.run(
         words, cwd=EXAMPLE, env=shop.environment(), capture_output=True, text=True, check=False
@@ -193,22 +181,3 @@ def test_without_a_store_the_shop_says_so_and_does_without_and_in_ci_it_refuses(
     monkeypatch.setenv("CI", "1")
     with pytest.raises(RuntimeError, match="redis-server is not installed"):
         BOOKSHOP.stores()
-
-
-def test_killing_the_processes_says_the_same(shop: Shop) -> None:
-    behind = {service.name: service for service in shop.every[1:]}
-    larger = sorted((each for each in shop.planted if len(each) > 1), key=sorted)
-    killed = [
-        *(frozenset({name}) for name in behind),
-        *dict.fromkeys(frozenset(p) for each in larger for p in itertools.combinations(each, 2)),
-        *(each for each in larger if len(each) > 2),
-    ]
-    for names in killed:
-        for name in names:
-            process = shop.services.process(name)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        fails = any(each <= names for each in shop.planted)
-        assert shop.sells() is not fails, names
-        shop.services.start(*(behind[name] for name in names))
-    assert shop.sells()
