@@ -1,14 +1,15 @@
-"""The bookshop, explored by tests in three languages. (That killing processes says the same is held
-by the polyglot shop and the kiosk.)
+"""The bookshop, explored by three tests in three languages; killing its processes says the same.
 
 With PostgreSQL and Redis behind two of its services where they are installed; in CI they must be.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -181,3 +182,22 @@ def test_without_a_store_the_shop_says_so_and_does_without_and_in_ci_it_refuses(
     monkeypatch.setenv("CI", "1")
     with pytest.raises(RuntimeError, match="redis-server is not installed"):
         BOOKSHOP.stores()
+
+
+def test_killing_the_processes_says_the_same(shop: Shop) -> None:
+    behind = {service.name: service for service in shop.every[1:]}
+    larger = sorted((each for each in shop.planted if len(each) > 1), key=sorted)
+    killed = [
+        *(frozenset({name}) for name in behind),
+        *dict.fromkeys(frozenset(p) for each in larger for p in itertools.combinations(each, 2)),
+        *(each for each in larger if len(each) > 2),
+    ]
+    for names in killed:
+        for name in names:
+            process = shop.services.process(name)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        fails = any(each <= names for each in shop.planted)
+        assert shop.sells() is not fails, names
+        shop.services.start(*(behind[name] for name in names))
+    assert shop.sells()
