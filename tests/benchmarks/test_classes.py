@@ -10,6 +10,8 @@ from benchmarks.reached import campaign
 from ldfi.fit import chosen
 from ldfi.lineage import attributes
 
+pytestmark = pytest.mark.long
+
 
 def test_two_ways_without_a_name_are_two_varieties() -> None:
     assert silent(seed=4, ways=2, count=200)["equal"]

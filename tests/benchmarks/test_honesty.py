@@ -12,6 +12,8 @@ from benchmarks.honesty import EFFECT, SKIES, cells, tables_of, targets_of, uppe
 from benchmarks.weather import Sky
 from ldfi.experiments.domain.judging.verdict import Verdict
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("count", "total", "bound"),

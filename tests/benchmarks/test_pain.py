@@ -16,6 +16,8 @@ from ldfi.fit.predicate import Predicate
 from ldfi.lineage.blame import blame
 from ldfi.testing.programs import Run
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_world_fails_of_what_was_planted_and_of_nothing_else(seed: int) -> None:

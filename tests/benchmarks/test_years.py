@@ -14,6 +14,8 @@ from benchmarks.years_lived import Pattern, lived
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import Base
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def pattern() -> Pattern:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 from deploy.stack.collector import installed
 from deploy.stack.missing import Missing
+from tests.kit import needs
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
 def promtool() -> str:
     """The checker that comes with Prometheus."""
-    found = shutil.which("promtool")
-    return found or skip("promtool is not installed: apt-get install prometheus")
+    return needs.program("promtool")
 
 
 def prometheus() -> str:
     """Prometheus itself."""
-    found = shutil.which("prometheus")
-    return found or skip("prometheus is not installed: apt-get install prometheus")
+    return needs.program("prometheus")
 
 
 def collector() -> Path:
@@ -33,7 +29,7 @@ def collector() -> Path:
     try:
         return installed()
     except Missing as error:
-        skip(str(error))
+        needs.lacking(str(error))
 
 
 def helm() -> str:
@@ -42,10 +38,3 @@ def helm() -> str:
     asked = [str(DEPLOY / "helm" / "build"), "--where"]
     found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     return found if Path(found).exists() else pytest.skip("Helm is not built: deploy/helm/build")
-
-
-def skip(why: str) -> NoReturn:
-    """Skip the test for want of something, which in CI must be there."""
-    if os.environ.get("CI"):
-        pytest.fail(why)
-    pytest.skip(why)

@@ -24,8 +24,9 @@ from ldfi.experiments.streams.kafka import KafkaStream
 from ldfi.experiments.streams.stream import Topics
 from ldfi.lineage.readers.otlp import decode_protobuf
 from tests.deploy.collectors import send, traces
-from tests.deploy.programs import collector, skip
+from tests.deploy.programs import collector
 from tests.deploy.sink import Sink, listening, until
+from tests.kit import needs
 
 pytestmark = pytest.mark.servers
 
@@ -81,7 +82,7 @@ def broker_to_be() -> Iterator[kafka.Broker]:
         try:
             broker = kafka.Broker(kafka.installed(), folder)
         except Missing as error:
-            skip(str(error))
+            needs.lacking(str(error))
         broker.prepare()
         stack.callback(broker.kill)
         yield broker

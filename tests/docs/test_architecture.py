@@ -3,7 +3,6 @@ README shows of a sample is what the command says."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -13,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.examples.loading import loaded
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -42,12 +43,7 @@ def walks() -> dict[str, list[str]]:
 
 
 def house() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("house", ROOT / "docs" / "house.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(ROOT / "docs" / "house.py")
 
 
 @pytest.mark.parametrize("page", [README, ARCHITECTURE], ids=lambda page: page.name)
@@ -87,6 +83,7 @@ def test_what_may_be_imported_stands_below_what_imports_it() -> None:
         assert downwards == sorted(set(downwards)), name
 
 
+@pytest.mark.long
 def test_what_the_readme_shows_of_the_sample_is_what_the_command_says() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ldfi.experiments.cli", "analyze", "examples/traces"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 from ldfi.testing.serving import served
 from tests.docs.test_site import DOCS, blocks
 from tests.experiments.applications import GIVEN, live_through, service
+from tests.kit import needs
 
 pytestmark = pytest.mark.languages
 
@@ -62,26 +62,17 @@ def typed(text: str, folder: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
-def need(program: str) -> None:
-    """Skip on a laptop where a program is missing, and fail in CI."""
-    if shutil.which(program) is None:
-        message = f"{program} is not installed, and a client is made with it"
-        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
-
-
 def reached(text: str, folder: Path, environment: dict[str, str]) -> None:
     """Install the generator; without a registry, skip on a laptop, and fail in CI."""
     try:
         typed(text, folder, environment)
     except AssertionError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"the generator cannot be installed here: {str(error)[-300:]}")
+        needs.lacking(f"the generator cannot be installed here: {str(error)[-300:]}")
 
 
 @pytest.mark.timeout(300)
 def test_the_python_client_works_as_the_page_says(at: tuple[Path, dict[str, str]]) -> None:
-    need("curl")
+    needs.program("curl")
     install, generate = PYTHON.strip().splitlines()
     typed(FETCH, *at)
     reached(install, *at)
@@ -98,7 +89,7 @@ def test_the_python_client_works_as_the_page_says(at: tuple[Path, dict[str, str]
 @pytest.mark.timeout(300)
 def test_the_typescript_client_works_as_the_page_says(at: tuple[Path, dict[str, str]]) -> None:
     for program in ("curl", "node", "npm"):
-        need(program)
+        needs.program(program)
     install, rest = TYPESCRIPT.split("npx", 1)
     (at[0] / "package.json").write_text('{"type": "module", "private": true}', encoding="utf-8")
     (program,) = blocks(PAGE, "ts")

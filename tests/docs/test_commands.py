@@ -126,6 +126,7 @@ def run(words: Sequence[str], folder: Path, **more: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.long
 def test_the_readme_is_typed() -> None:
     """What needs no service does what it says; all else gets as far as asking one."""
     typed = [words for words in commands(README) if "--" not in words]

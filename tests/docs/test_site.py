@@ -3,7 +3,6 @@ runs."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import secrets
@@ -17,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.examples.loading import loaded
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -32,13 +33,7 @@ _FETCHED = re.compile(
 
 @cache
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return loaded(DOCS / "generate.py")
 
 
 def blocks(page: Path, language: str) -> Iterator[str]:
@@ -71,12 +66,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_every_page_is_in_the_site(site: Path) -> None:
     for page in DOCS.rglob("*.md"):
         assert (site / page.relative_to(DOCS)).with_suffix(".html").exists()
     assert not list(site.rglob("*.py"))
 
 
+@pytest.mark.long
 def test_a_reader_asks_nobody_else_for_anything(site: Path) -> None:
     for file in [*site.rglob("*.html"), *site.rglob("*.css")]:
         fetched = [each[0] for each in _FETCHED.finditer(file.read_text(encoding="utf-8"))]
@@ -96,6 +93,7 @@ def test_what_would_be_fetched_is_noticed() -> None:
     assert not _FETCHED.search('<a href="https://doi.org/10.1145/2723372.2723711">')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", RUN)
 def test_the_code_of_a_how_to_runs(page: str, tmp_path: Path) -> None:
     program = tmp_path / "page.py"

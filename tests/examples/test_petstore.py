@@ -6,7 +6,6 @@ where ``LDFI_PETSTORE`` is ``quick`` or ``full`` (which also kills).
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -17,6 +16,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.examples.loading import loaded
 
 pytestmark = pytest.mark.long
 
@@ -32,13 +33,7 @@ def campaign() -> Iterator[ModuleType]:
         patch.setattr(sys, "path", [*sys.path, str(EXAMPLE.parent)])
         for name in ("petstore", "visitors", "deaths", "together"):
             patch.delitem(sys.modules, name, raising=False)
-        spec = importlib.util.spec_from_file_location("petstore_campaign", EXAMPLE / "campaign.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        patch.setitem(sys.modules, spec.name, module)
-        spec.loader.exec_module(module)
-        yield module
+        yield loaded(EXAMPLE / "campaign.py")
 
 
 def as_planted(campaign: ModuleType) -> list[Any]:

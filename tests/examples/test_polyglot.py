@@ -4,7 +4,6 @@ proxies find is what happens when processes are killed. The short form of ``make
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -12,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -20,6 +18,7 @@ from ldfi.experiments.cli.ports import free_row
 from ldfi.experiments.elsewhere.environment import variables
 from ldfi.experiments.elsewhere.services import Service, Services
 from ldfi.experiments.elsewhere.stamp import SharedKeys
+from tests.examples.loading import loaded
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EXAMPLE = EXAMPLES / "polyglot"
@@ -27,20 +26,10 @@ KEYS = SharedKeys("test:0123456789abcdef0123456789abcdef")
 MOST_RUNS = 40
 
 
-def loaded(file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 TOGETHER = loaded(EXAMPLES / "together.py")
 POLYGLOT = loaded(EXAMPLE / "polyglot.py")
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.long,
     pytest.mark.timeout(300),
     pytest.mark.skipif(

@@ -5,8 +5,7 @@ from functools import cache
 
 import httpx
 import pytest
-from opentelemetry import context, trace
-from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
+from opentelemetry import context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -50,23 +49,6 @@ def installed() -> Iterator[None]:
     activate(None)
     patching.stop_waiting()
     patching.take_out_all()
-
-
-@pytest.fixture
-def client(recorded: Recorded, installed: None) -> Iterator[httpx.Client]:
-    """A client instrumented with OpenTelemetry and ``fit``."""
-    instrumentor = HTTPXClientInstrumentor()
-    instrumentor.instrument(tracer_provider=recorded.provider)
-    with httpx.Client(timeout=0.3, trust_env=False) as http:
-        yield http
-    instrumentor.uninstrument()
-
-
-@pytest.fixture
-def tracer(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> trace.Tracer:
-    """The tracer that ``fit``'s own spans use, too."""
-    monkeypatch.setattr(trace, "get_tracer", lambda *_: recorded.provider.get_tracer("test"))
-    return recorded.provider.get_tracer("test")
 
 
 @pytest.fixture

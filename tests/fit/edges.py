@@ -39,10 +39,10 @@ class Held(RulesPoll):
         pass
 
 
-def eventually(holds: Callable[[], object], seconds: float = 5.0) -> None:
+def eventually(holds: Callable[[], object], seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
+        assert time.monotonic() < deadline, f"it did not happen within {seconds} s"
         time.sleep(0.005)
 
 

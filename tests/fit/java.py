@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
+from tests.kit import needs
 
 JAVA = Path(__file__).parents[2] / "ldfi" / "fit" / "java"
 OLDEST, NEWEST = "2.31.1", "2.33.1"
@@ -17,10 +16,7 @@ OLDEST, NEWEST = "2.31.1", "2.33.1"
 def built() -> Path:
     """Build it, and return where it is. Skip on a laptop without a JDK or Maven, fail in CI."""
     for needed in ("javac", "mvn"):
-        if shutil.which(needed) is None:
-            if os.environ.get("CI"):
-                pytest.fail(f"{needed} is not installed, and CI has to run this test")
-            pytest.skip(f"{needed} is not installed")
+        needs.program(needed)
     target, jar = JAVA / "target", JAVA / "target" / "ldfi-fit-tests.jar"
     sources = [JAVA / "pom.xml", *(path for path in (JAVA / "src").rglob("*") if path.is_file())]
     if not jar.exists() or jar.stat().st_mtime < max(path.stat().st_mtime for path in sources):

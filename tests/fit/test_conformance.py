@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import urllib.request
@@ -31,6 +30,7 @@ from tests.experiments.export.proxy import envoy_binary
 from tests.fit import conformance_host, java
 from tests.fit.applications import echo_app
 from tests.fit.golang import built
+from tests.kit import needs
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -69,13 +69,7 @@ def proxy(folder: Path) -> list[str]:
 
 
 def node(folder: Path) -> list[str]:
-    found = shutil.which("node")
-    if found is None:
-        if os.environ.get("CI"):
-            pytest.fail("node is not installed, and CI has to run this test")
-        pytest.skip("node is not installed")
-    script = (HERE / "js" / "conformance.mjs").as_posix()
-    return [str(found), script]
+    return [needs.program("node"), (HERE / "js" / "conformance.mjs").as_posix()]
 
 
 def node_http(folder: Path) -> list[str]:

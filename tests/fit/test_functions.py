@@ -131,6 +131,29 @@ def test_an_error_is_raised_and_the_lineage_knows(recorded_by: Requests, kind: s
     assert run.fired == {f"error@{POINT}"}
 
 
+@pytest.mark.parametrize("kind", CALLS)
+def test_it_is_called_as_ever_without_a_context_and_after_a_delay(
+    recorded_by: Requests, kind: str
+) -> None:
+    usual = ["a"] if "generator" in kind else "a"
+    assert CALLS[kind]() == usual
+    with recorded_by.request(f"delay@{POINT}", delay_ms=20):
+        assert CALLS[kind]() == usual
+    run = recorded_by.lineage()
+    assert run.support == {POINT}
+    assert run.fired == {f"delay@{POINT}"}
+
+
+def test_a_delay_ends_with_its_task(recorded_by: Requests) -> None:
+    async def impatient() -> None:
+        async with asyncio.timeout(0.05):
+            await coroutine("a")
+
+    with recorded_by.request(f"delay@{POINT}", delay_ms=60_000), pytest.raises(TimeoutError):
+        asyncio.run(impatient())
+    assert recorded_by.lineage().failed == {POINT}
+
+
 def test_a_generators_span_is_nobodys_parent_while_it_is_suspended(
     recorded_by: Requests,
 ) -> None:

@@ -14,9 +14,8 @@ from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
 from ldfi import fit
 from ldfi.fit import baggage
 from ldfi.fit.allowance import Enrolled
-from ldfi.fit.context import decode, encode
+from ldfi.fit.context import decode
 from ldfi.fit.predicate import Condition, Predicate
-from ldfi.fit.scenario import scenario_of
 from tests.fit.applications import KEYS, Recorded
 from tests.fit.edges import Held, a_rule, wsgi_served
 
@@ -49,21 +48,12 @@ class TestEdge:
         assert value is not None
         assert decode(KEYS, value, time.time()).arm == "treatment"
 
-    def test_other_requests_and_devices_without_a_name_get_none(self) -> None:
-        assert asked(Held(a_rule()), "/search") == ""
-        assert asked(Held(a_rule()), **{"x-device-id": ""}) == ""
-
     @pytest.mark.parametrize("foreign", ["fit=x", "a=b, fit = 1.2;p=q", "%66it=x", "+fit=x"])
     def test_a_foreign_context_is_stripped_and_nothing_else(self, foreign: str) -> None:
         seen = asked(Held(), baggage=f"user=u1,{foreign}")
 
         assert baggage.values(seen) == []
         assert "user=u1" in seen
-
-    def test_a_scenario_of_this_device_passes_and_takes_precedence(self) -> None:
-        value = encode(KEYS, scenario_of("d1"), "treatment", int(time.time()) + 5, [])
-
-        assert baggage.find(asked(Held(a_rule()), baggage=f"fit={value}")) == value
 
     def test_several_headers_and_bytes_that_are_no_text(self) -> None:
         with wsgi_served(fit.WSGIEdgeMiddleware(echo, Held())) as url:

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
-import pytest
-
 from ldfi.lineage.errors import UnreadableTraces
 from ldfi.lineage.operation import Operation
 from ldfi.lineage.readers.batch import Batch
+from tests.kit import needs
 
 BODIES = int(os.environ.get("LDFI_BODIES", "300"))
 """Drawn in each test; ten thousand now and then."""
@@ -27,9 +26,7 @@ FILES = sorted({*DATA.glob("*.otlp.jsonl.gz"), *EXAMPLES.glob("*.otlp.jsonl.gz")
 def required() -> None:
     """Skip the tests of a module where there is no extension."""
     if importlib.util.find_spec("ldfi_native") is None:
-        if os.environ.get("CI"):
-            pytest.fail("ldfi-native is not installed: `make native` builds it", pytrace=False)
-        pytest.skip("ldfi-native is not installed: `make native`", allow_module_level=True)
+        needs.lacking("ldfi-native is not installed: `make native` builds it")
 
 
 def told(batch: Batch | None) -> object:

@@ -24,82 +24,63 @@ def client(status: int = 0, /, name: str = "call", kind: str = "client", **given
     ("attributes", "point"),
     [
         (
-            {"http__request__method": "GET", "url__full": "http://ratings:80/titles/7?page=1"},
+            "http__request__method=GET | url__full=http://ratings:80/titles/7?page=1",
             "api>http:GET:ratings/titles/*",
         ),
         (
-            {"http__method": "GET", "http__url": "http://127.0.0.1:8081/u/a%40b.c/x"},
+            "http__method=GET | http__url=http://127.0.0.1:8081/u/a%40b.c/x",
             "api>http:GET:127.0.0.1:8081/u/*/x",
         ),
         (
-            {
-                "http__method": "POST",
-                "net__peer__name": "ratings",
-                "net__peer__port": "80",
-                "http__target": "/a/deadbeef12345678?x=1",
-            },
+            "http__method=POST | net__peer__name=ratings | net__peer__port=80"
+            " | http__target=/a/deadbeef12345678?x=1",
             "api>http:POST:ratings/a/*",
         ),
         (
-            {
-                "rpc__system": "grpc",
-                "rpc__service": "D.S",
-                "rpc__method": "Find",
-                "server__address": "driver",
-            },
+            "rpc__system=grpc | rpc__service=D.S | rpc__method=Find | server__address=driver",
             "api>rpc:Find:driver/D.S",
         ),
         (
-            {"rpc__system__name": "grpc", "rpc__method": "D.S/Find", "server__address": "driver"},
+            "rpc__system__name=grpc | rpc__method=D.S/Find | server__address=driver",
             "api>rpc:Find:driver/D.S",
         ),
         (
-            {"db__system": "mysql", "db__name": "库存库", "db__statement": "select * from 订单"},
+            "db__system=mysql | db__name=库存库 | db__statement=select * from 订单",
             "api>db:SELECT:库存库/订单",
         ),
         (
-            {"messaging__system": "rabbitmq", "messaging__destination__name": "支付"},
+            "messaging__system=rabbitmq | messaging__destination__name=支付",
             "api>message:send:rabbitmq/支付",
         ),
         (
-            {"http__request__method": "GET", "url__full": "http://库存服务/订单/%E8%AE%A2"},
+            "http__request__method=GET | url__full=http://库存服务/订单/%E8%AE%A2",
             "api>http:GET:库存服务/*/*",
         ),
         (
-            {"db__system": "mysql", "db__statement": "select * from owners where id = 7"},
+            "db__system=mysql | db__statement=select * from owners where id = 7",
             "api>db:SELECT:mysql/owners",
         ),
         (
-            {
-                "db__system__name": "postgresql",
-                "db__operation__name": "INSERT",
-                "db__namespace": "shop",
-                "db__collection__name": "orders",
-            },
+            "db__system__name=postgresql | db__operation__name=INSERT | db__namespace=shop"
+            " | db__collection__name=orders",
             "api>db:INSERT:shop/orders",
         ),
         (
-            {"messaging__system": "kafka", "messaging__destination__name": "orders"},
+            "messaging__system=kafka | messaging__destination__name=orders",
             "api>message:send:kafka/orders",
         ),
         (
-            {
-                "db__system": "redis",
-                "db__statement": "SET a ?",
-                "db__name": "0",
-                "server__address": "cache",
-            },
+            "db__system=redis | db__statement=SET a ? | db__name=0 | server__address=cache",
             "api>db:SET:cache",
         ),
-        ({"faas__invoked_name": "resize"}, "api>faas:invoke:resize"),
-        ({"peer__service": "somewhere"}, "api>call:call:somewhere"),
-        ({"fit__point": "api>cache:get:home", "db__system": "redis"}, "api>cache:get:home"),
+        ("faas__invoked_name=resize", "api>faas:invoke:resize"),
+        ("peer__service=somewhere", "api>call:call:somewhere"),
+        ("fit__point=api>cache:get:home | db__system=redis", "api>cache:get:home"),
     ],
 )
-def test_points_are_named_from_old_and_new_conventions(
-    attributes: dict[str, str], point: str
-) -> None:
-    assert client(**attributes).point == point
+def test_points_are_named_from_old_and_new_conventions(attributes: str, point: str) -> None:
+    pairs = (each.partition("=") for each in attributes.split(" | "))
+    assert client(**{key: value for key, _, value in pairs}).point == point
 
 
 @pytest.mark.parametrize("first", ["db__query__text", "db__query__summary"])

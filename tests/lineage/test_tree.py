@@ -156,24 +156,6 @@ def test_children_that_start_before_their_parent_stay_its_children() -> None:
     assert points(built) == ["a"]
 
 
-def test_client_and_server_may_share_a_span_id() -> None:
-    # Given Zipkin's shared ids
-    def half(kind: str, service: str, name: str, parent: str | None, span_id: str) -> Span:
-        what = operation(service, name, kind, 0, False, (("method", "GET"), ("peer", "b")))
-        return Span(TRACE, span_id, parent, 1, 2, what)
-
-    built = tree(
-        half("server", "a", "get", None, "1"),
-        half("client", "a", "get /", "1", "2"),
-        half("server", "b", "get /", "1", "2"),
-        half("client", "b", "get /deeper", "2", "3"),
-    )
-    # Then they are one call, and what the server did is inside it
-    (call,) = built.calls
-    assert call.callee == "b"
-    assert len(call.calls) == 1
-
-
 def test_a_consumer_that_outlasts_the_request_is_no_part_of_the_outcome() -> None:
     learned = lineage(
         span("root", kind="server", at=(0, 5 * MS)),

@@ -46,8 +46,3 @@ def test_a_package_of_somebody_elses_by_that_name_is_let_be(tmp_path: Path) -> N
     text = f"import sys\ndef test_it():\n    sys.path.insert(0, {path!r})\n    import demo\n"
     done = session(tmp_path, text)
     assert done.returncode == 0, done.stdout
-
-
-def test_the_right_name_is_fine(tmp_path: Path) -> None:
-    done = session(tmp_path, "def test_it():\n    from ldfi import solver\n", "-p", "xdist", "-n1")
-    assert done.returncode == 0, done.stdout

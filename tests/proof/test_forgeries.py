@@ -29,7 +29,7 @@ from ldfi.proof.record import RunRecord
 from ldfi.proof.verify import Against, Examined, verify
 from tests.proof.chain import Chain, certificate, chain, key_pem, record, second, trusted
 
-FORGERIES = int(os.environ.get("LDFI_FORGERIES", "300"))
+FORGERIES = int(os.environ.get("LDFI_FORGERIES", "150"))
 FIRST = int(os.environ.get("LDFI_FORGERIES_FROM", "0"))
 
 Form = Callable[[dict[str, Any]], dict[str, Any]]

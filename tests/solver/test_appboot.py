@@ -33,16 +33,17 @@ def test_a_support_is_disjoint_from_what_fired_and_blame_is_part_of_it(seed: int
         assert bool(outcome.blame) == (not outcome.succeeded)
 
 
+@pytest.mark.parametrize("apps", [3, pytest.param(10, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("max_size", "blame", "experiments", "failed"),
     [(2, True, 16, 2.2), (3, True, 16, 2.2), (2, False, 50, 5), (3, False, 50, 5)],
 )
 def test_a_certificate_takes_few_experiments(
-    max_size: int, blame: bool, experiments: float, failed: float
+    max_size: int, blame: bool, experiments: float, failed: float, apps: int
 ) -> None:
     campaigns = [
         campaign(app_boot(seed), strategy="union", max_size=max_size, seed=seed, blame=blame)
-        for seed in range(10)
+        for seed in range(apps)
     ]
     assert all(each.all_found and each.certified for each in campaigns)
     assert mean(each.experiments for each in campaigns) <= experiments
@@ -54,6 +55,6 @@ def test_a_certificate_takes_few_experiments(
 def test_what_is_left_between_known_pairs_is_tried_first() -> None:
     """Of two pairs that hurt, one of each and one of the other fit into few unions: left for later,
     each took a union of its own, and two more in all."""
-    for seed in range(10):
+    for seed in range(3):
         found = campaign(app_boot(seed), strategy="union", max_size=2, seed=seed, blame=True)
         assert found.experiments == 2 * found.planted + 3

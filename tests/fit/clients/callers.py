@@ -67,12 +67,11 @@ def _words(failure: Any) -> str:
 
 
 class Caller(NamedTuple):
-    """A client as a service uses it: ``call`` goes to a port of loopback, ``point`` names it."""
+    """A client as a service uses it: ``call`` goes to a port of loopback, with a timeout in seconds
+    or None; ``point`` names it."""
 
-    call: Callable[[int], Any]
+    call: Callable[[int, float | None], Any]
     point: Callable[[int], str]
-    patient: Callable[[int], Any]
-    """The same with no timeout that ends soon."""
 
 
 def _url(port: int) -> str:
@@ -240,10 +239,6 @@ def _run(
     return lambda port, patience: asyncio.run(within(port, patience))
 
 
-def _caller(call: Callable[[int, float | None], Any], point: Callable[[int], str]) -> Caller:
-    return Caller(lambda port: call(port, PATIENCE), point, lambda port: call(port, None))
-
-
 def _rpc(_port: int) -> str:
     return "api>rpc:Get:/shop.Prices"
 
@@ -253,21 +248,21 @@ def _command(port: int) -> str:
 
 
 HTTP: Final = {
-    "httpx": _caller(_httpx, _http),
-    "httpx, asyncio": _caller(_run(_httpx_async), _http),
-    "httpx, in tests": _caller(_in_tests(_httpx), _http),
-    "httpx, asyncio, in tests": _caller(_in_tests(_run(_httpx_async)), _http),
-    "requests": _caller(_requests, _http),
-    "urllib3": _caller(_urllib3, _http),
-    "aiohttp": _caller(_run(_aiohttp), _http),
+    "httpx": Caller(_httpx, _http),
+    "httpx, asyncio": Caller(_run(_httpx_async), _http),
+    "httpx, in tests": Caller(_in_tests(_httpx), _http),
+    "httpx, asyncio, in tests": Caller(_in_tests(_run(_httpx_async)), _http),
+    "requests": Caller(_requests, _http),
+    "urllib3": Caller(_urllib3, _http),
+    "aiohttp": Caller(_run(_aiohttp), _http),
 }
 GRPC: Final = {
-    "gRPC": _caller(_grpc, _rpc),
-    "gRPC, asyncio": _caller(_run(_grpc_aio), _rpc),
+    "gRPC": Caller(_grpc, _rpc),
+    "gRPC, asyncio": Caller(_run(_grpc_aio), _rpc),
 }
 REDIS: Final = {
-    "redis-py": _caller(_redis, _command),
-    "redis-py, asyncio": _caller(_run(_redis_async), _command),
+    "redis-py": Caller(_redis, _command),
+    "redis-py, asyncio": Caller(_run(_redis_async), _command),
 }
 STREAMING: Final[dict[str, Callable[[int], Streamed]]] = {
     "httpx": _httpx_streamed,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from opentelemetry import trace
 
 from ldfi.testing.serving import served
 from tests.fit.applications import echo_app
@@ -12,6 +13,13 @@ from tests.fit.clients.contract import Requests
 @pytest.fixture
 def requests_made(installed: None) -> Requests:
     return Requests()
+
+
+@pytest.fixture
+def own_spans(requests_made: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that are not instrumented: a call that is hit has a span of ``fit``'s own."""
+    tracer = requests_made.provider.get_tracer("fit")
+    monkeypatch.setattr(trace, "get_tracer", lambda *_, **__: tracer)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import aiokafka
 import confluent_kafka
 import kafka
 import pytest
-from opentelemetry import trace
 from opentelemetry.instrumentation.aiokafka import AIOKafkaInstrumentor
 from opentelemetry.instrumentation.confluent_kafka import ConfluentKafkaInstrumentor
 
@@ -26,6 +25,7 @@ from tests.fit.clients.seen_of_kinds import BY_THEMSELVES
 
 # The libraries leave sockets to the garbage collector.
 pytestmark = [
+    pytest.mark.usefixtures("own_spans"),
     pytest.mark.servers,
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -38,13 +38,6 @@ RECEIVED: Final = "api>message:receive:kafka/plays"
 Seen = tuple[str, ...]
 Meddle = Callable[[Broker], Any]
 """What happens once the topic is known: a broker that vanishes, or a fault."""
-
-
-@pytest.fixture(autouse=True)
-def spans_go_to(requests_made: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not every span of OpenTelemetry is around the call: where none is, there is one of ours."""
-    tracer = requests_made.provider.get_tracer("fit")
-    monkeypatch.setattr(trace, "get_tracer", lambda *_, **__: tracer)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -10,16 +9,17 @@ from typing import Final, NamedTuple
 
 import pytest
 import sqlalchemy
-from opentelemetry import trace
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from deploy.stack import postgresql
-from deploy.stack.missing import Missing
 from tests.fit.clients.contract import Requests
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES
+from tests.fit.clients.servers import postgresql_running
 
-pytestmark = pytest.mark.servers
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.usefixtures("own_spans"),
+]
 
 CLIENT: Final = "SQLAlchemy, psycopg"
 
@@ -27,15 +27,8 @@ CLIENT: Final = "SQLAlchemy, psycopg"
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A database with one table of two rows."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(postgresql, "START_SECONDS", 120.0)
-        try:
-            with postgresql.running() as server:
-                yield server.url(server.create())
-        except Missing as missing:
-            if os.environ.get("CI"):
-                pytest.fail(f"{missing}, and CI has to run this test")
-            pytest.skip(str(missing))
+    with postgresql_running() as server:
+        yield server.url(server.create())
 
 
 @pytest.fixture
@@ -46,12 +39,6 @@ def engine(url: str) -> Iterator[Engine]:
         connection.execute(text("insert into marks values (1, 0), (2, 0) on conflict do nothing"))
     yield engine
     engine.dispose()
-
-
-@pytest.fixture(autouse=True)
-def spans_go_to(requests_made: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
-    tracer = requests_made.provider.get_tracer("fit")
-    monkeypatch.setattr(trace, "get_tracer", lambda *_, **__: tracer)
 
 
 UPDATE = text("update marks set n = n + 1 where id = :id")

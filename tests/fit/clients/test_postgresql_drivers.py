@@ -16,13 +16,12 @@ import pytest
 from opentelemetry.instrumentation.asyncpg import AsyncPGInstrumentor
 from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
 
-from deploy.stack import postgresql
-from deploy.stack.missing import Missing
 from deploy.stack.postgresql import USER, Server
 from ldfi.fit.clients import asyncpg as our_asyncpg
 from ldfi.fit.clients import psycopg as our_psycopg
 from tests.fit.clients.contract import Requests, holds, seen_async, unharmed
 from tests.fit.clients.seen_of_kinds import BY_THEMSELVES, SAME
+from tests.fit.clients.servers import postgresql_running
 
 pytestmark = pytest.mark.servers
 
@@ -106,19 +105,12 @@ class Database(NamedTuple):
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(postgresql, "START_SECONDS", 120.0)
-        try:
-            with postgresql.running(killable=True) as server:
-                made = Database(server, server.create())
-                with made.connect() as connection:
-                    connection.execute("create table marks (id int primary key, n int)")
-                    connection.execute("insert into marks values (1, 0), (2, 0)")
-                yield made
-        except Missing as missing:
-            if os.environ.get("CI"):
-                pytest.fail(f"{missing}, and CI has to run this test")
-            pytest.skip(str(missing))
+    with postgresql_running(killable=True) as server:
+        made = Database(server, server.create())
+        with made.connect() as connection:
+            connection.execute("create table marks (id int primary key, n int)")
+            connection.execute("insert into marks values (1, 0), (2, 0)")
+        yield made
 
 
 async def look(driver: Driver, connection: Any, timeout: float | None = None) -> Seen:
@@ -166,7 +158,7 @@ async def really(database: Database, driver: Driver, kind: str) -> Seen:
             other.execute("begin")
             other.execute(UPDATE)
             if kind == "sql:deadlock":
-                return await _deadlock(driver, ours, other)
+                return await _deadlock(driver, ours, other, third)
             waiting = asyncio.create_task(look(driver, ours, PATIENCE))
             if kind == "timeout":
                 return await waiting
@@ -188,13 +180,14 @@ async def _blocked(third: Any) -> int:
     return int(found[0])
 
 
-async def _deadlock(driver: Driver, ours: Any, other: Any) -> Seen:
+async def _deadlock(driver: Driver, ours: Any, other: Any, third: Any) -> Seen:
     await driver.execute(ours, "set local deadlock_timeout = '50ms'")
     other.execute("set local deadlock_timeout = '60s'")  # so it is ours that is ended
     await driver.execute(ours, "update marks set n = 1 where id = 2")
     waiting = asyncio.create_task(
         asyncio.to_thread(other.execute, "update marks set n = 2 where id = 2")
     )
+    await _blocked(third)  # or ours looks for a deadlock before there is one
     found = await look(driver, ours)
     await waiting
     return found

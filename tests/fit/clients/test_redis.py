@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
-import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 import redis
@@ -15,35 +11,16 @@ from redis.retry import Retry
 
 from ldfi.fit.clients import redis as ours
 from tests.fit.clients.contract import Requests, holds, seen, seen_async, unharmed
+from tests.fit.clients.servers import redis_running
 
 pytestmark = pytest.mark.servers
 
 
 @pytest.fixture(scope="module")
-def port() -> Iterator[int]:
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A real Redis server on loopback."""
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("redis-server is not installed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number = probe.getsockname()[1]
-    server = subprocess.Popen(
-        [program, "--port", str(number), "--save", "", "--appendonly", "no"],
-        stdout=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", number), 1).close()
-            break
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-    yield number
-    server.terminate()
-    server.wait(10)
+    with redis_running(tmp_path_factory.mktemp("redis")) as (number, _):
+        yield number
 
 
 @pytest.fixture(autouse=True)
@@ -87,30 +64,32 @@ def test_pipelines(
     holds(requests_made, point, seen(call), unreachable, timed_out)
 
 
-def test_asyncio(requests_made: Requests, port: int) -> None:
+async def gets(client: redis.asyncio.Redis) -> object:
+    return await client.get("k")
+
+
+async def sets_and_gets(client: redis.asyncio.Redis) -> object:
+    pipeline = client.pipeline()
+    pipeline.set("k", 1)
+    pipeline.get("k")
+    return await pipeline.execute()
+
+
+@pytest.mark.parametrize(("command", "does"), [("GET", gets), ("SET", sets_and_gets)])
+def test_asyncio(
+    requests_made: Requests,
+    port: int,
+    command: str,
+    does: Callable[[redis.asyncio.Redis], Awaitable[object]],
+) -> None:
     async def call() -> object:
         retries = redis.asyncio.retry.Retry(NoBackoff(), 0)
         async with redis.asyncio.Redis(
             host="127.0.0.1", port=port, socket_timeout=0.2, retry=retries
         ) as client:
-            return await client.get("k")
+            return await does(client)
 
-    point = f"api>db:GET:127.0.0.1:{port}"
-    holds(requests_made, point, seen_async(call), unreachable, timed_out)
-
-
-def test_asyncio_pipelines(requests_made: Requests, port: int) -> None:
-    async def call() -> object:
-        retries = redis.asyncio.retry.Retry(NoBackoff(), 0)
-        async with redis.asyncio.Redis(
-            host="127.0.0.1", port=port, socket_timeout=0.2, retry=retries
-        ) as client:
-            pipeline = client.pipeline()
-            pipeline.set("k", 1)
-            pipeline.get("k")
-            return await pipeline.execute()
-
-    point = f"api>db:SET:127.0.0.1:{port}"
+    point = f"api>db:{command}:127.0.0.1:{port}"
     holds(requests_made, point, seen_async(call), unreachable, timed_out)
 
 

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +11,6 @@ from typing import Any, Final
 import pytest
 import redis
 import redis.asyncio
-from opentelemetry import trace
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -24,66 +18,33 @@ from redis.retry import Retry
 from tests.fit.clients.callers import CALLERS, Sight, look
 from tests.fit.clients.contract import Requests
 from tests.fit.clients.dying import nobody
+from tests.fit.clients.servers import redis_running
 from tests.fit.clients.test_kinds import alike
 
-pytestmark = pytest.mark.servers
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.usefixtures("own_spans"),
+]
 
 CLIENTS: Final = ("redis-py", "redis-py, asyncio")
-Server = subprocess.Popen[bytes]
-
-
-@pytest.fixture(autouse=True)
-def spans_go_to(requests_made: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
-    tracer = requests_made.provider.get_tracer("fit")
-    monkeypatch.setattr(trace, "get_tracer", lambda *_, **__: tracer)
-
-
-@contextmanager
-def running(folder: Path, *options: str) -> Iterator[tuple[int, Server]]:
-    """A Redis on loopback: its port, and its process."""
-    program = shutil.which("redis-server")
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("redis-server is not installed, and CI has to run this test")
-        pytest.skip("redis-server is not installed")
-    with nobody() as port:
-        server = subprocess.Popen(
-            [
-                *(program, "--port", str(port), "--save", "", "--appendonly", "no"),
-                *("--dir", str(folder), "--enable-debug-command", "yes", *options),
-            ],
-            stdout=subprocess.DEVNULL,
-        )
-    try:
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-        yield port, server
-    finally:
-        server.kill()
-        server.wait(10)
+DEBUG: Final = ("--enable-debug-command", "yes")
 
 
 @contextmanager
 def loading(folder: Path) -> Iterator[int]:
     """A server with keys that it takes its time to load."""
-    with running(folder) as (port, _), redis.Redis("127.0.0.1", port) as client:
+    with redis_running(folder, *DEBUG) as (port, _), redis.Redis("127.0.0.1", port) as client:
         client.execute_command("DEBUG", "POPULATE", 20_000)
         client.save()
     slow = ("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
-    with running(folder, *slow) as (port, _):
+    with redis_running(folder, *DEBUG, *slow) as (port, _):
         yield port
 
 
 @contextmanager
 def replica(folder: Path) -> Iterator[int]:
     """A replica, of a server that is nowhere."""
-    with nobody() as other, running(folder, "--replicaof", f"127.0.0.1 {other}") as (port, _):
+    with nobody() as other, redis_running(folder, "--replicaof", f"127.0.0.1 {other}") as (port, _):
         yield port
 
 
@@ -106,10 +67,10 @@ def test_a_server_in_this_state(
 ) -> None:
     caller = CALLERS[client]
     with STATES[kind](tmp_path) as port:
-        real = look(lambda: caller.call(port))
+        real = look(lambda: caller.call(port, 20.0))
     (tmp_path / "dump.rdb").unlink(missing_ok=True)
-    with running(tmp_path) as (port, _):
-        injected = under(requests_made, kind, port, lambda: caller.call(port))
+    with redis_running(tmp_path, *DEBUG) as (port, _):
+        injected = under(requests_made, kind, port, lambda: caller.call(port, 20.0))
 
     assert alike(injected, real), (injected, real)
 
@@ -144,16 +105,16 @@ def test_a_server_that_is_gone(
     In threads redis-py tries to connect anew at once, and tells of that.
     """
     caller = CALLERS[client]
-    with running(tmp_path) as (port, server):
+    with redis_running(tmp_path, *DEBUG) as (port, server):
 
         def kill() -> None:
             server.kill()
             server.wait(10)
 
         lost = look(twice(client, port, kill))
-        refused = look(lambda: caller.call(port))
-    with running(tmp_path) as (port, _):
+        refused = look(lambda: caller.call(port, 20.0))
+    with redis_running(tmp_path, *DEBUG) as (port, _):
         seen = under(requests_made, kind, port, twice(client, port, lambda: None))
         assert alike(seen, lost), (seen, lost)
-        seen = under(requests_made, "refused", port, lambda: caller.call(port))
+        seen = under(requests_made, "refused", port, lambda: caller.call(port, 20.0))
         assert alike(seen, refused), (seen, refused)

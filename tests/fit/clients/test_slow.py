@@ -22,7 +22,6 @@ import responses
 import urllib3
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry import trace
 
 from ldfi.fit import slow
 from ldfi.fit.clients import fakes, httpx_transports
@@ -33,16 +32,10 @@ from tests.fit.clients.contract import Requests
 from tests.fit.clients.dying import Behaviour, dying, hang, nobody, reset, says
 from tests.fit.clients.test_kinds import FINE, alike, claims
 
+pytestmark = pytest.mark.usefixtures("own_spans")
+
 LENGTH: Final = 0.4
 HEAD, _, BODY = FINE.partition(b"\r\n\r\n")
-
-
-@pytest.fixture(autouse=True)
-def spans_go_to(requests_made: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clients are not instrumented: a call that is hit has a span of ``fit``'s own."""
-    monkeypatch.setattr(
-        trace, "get_tracer", lambda *_, **__: requests_made.provider.get_tracer("fit")
-    )
 
 
 def url(port: int) -> str:
@@ -223,12 +216,11 @@ TINY: Final = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nOK"
 def test_the_body_is_whole_however_it_is_sent_and_takes_its_time(
     requests_made: Requests, client: str, answer: bytes
 ) -> None:
-    call = HTTP[client].patient
     with dying(says(answer)) as port:
-        usual = look(lambda: call(port))
+        usual = look(lambda: HTTP[client].call(port, None))
         with requests_made.request(f"slow:0.3@{point(port)}", delay_ms=5000):
             began = time.monotonic()
-            injected = look(lambda: call(port))
+            injected = look(lambda: HTTP[client].call(port, None))
             took = time.monotonic() - began
 
         assert usual.head == "200"

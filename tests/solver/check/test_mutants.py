@@ -15,7 +15,7 @@ from tests.solver.check.certificates import certificate_of
 from tests.solver.check.mutants import RULES, mutant
 from tests.solver.check.oracle import Oracle
 
-MUTANTS = int(os.environ.get("LDFI_MUTANTS", "300"))
+MUTANTS = int(os.environ.get("LDFI_MUTANTS", "200"))
 HARMLESS = {"fewer bounds", "more of it firm", "no word of doubt", "deterministic", "monotone"}
 """Rules after which most certificates are still true, by what they then say they assume."""
 EACH = 20
