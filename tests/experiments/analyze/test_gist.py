@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -121,7 +121,6 @@ def made(failed: bool, calls: Flags) -> list[Made]:
     return [entered("/home", failed=failed), *made]
 
 
-@settings(max_examples=60, deadline=None)
 @given(REQUESTS)
 def test_the_ranking_agrees_with_counting(requests: list[tuple[bool, Flags]]) -> None:
     with TemporaryDirectory() as folder:
@@ -142,7 +141,6 @@ def test_the_ranking_agrees_with_counting(requests: list[tuple[bool, Flags]]) ->
     assert order == sorted(order, reverse=True)
 
 
-@settings(max_examples=60, deadline=None)
 @given(REQUESTS)
 def test_no_point_is_red_twice(requests: list[tuple[bool, Flags]]) -> None:
     with TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.elsewhere.code import SKIPPED, Unmapped, code_digest
@@ -41,7 +41,6 @@ def digest_of(tree: dict[str, bytes]) -> str:
         return code_digest(["."], Path(folder))
 
 
-@settings(max_examples=50, deadline=None)
 @given(TREES, TREES)
 def test_trees_have_the_same_hash_where_they_are_the_same(
     a: dict[str, bytes], b: dict[str, bytes]

@@ -7,7 +7,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.exploration import Plan
@@ -51,7 +51,6 @@ class Shuffled:
         return first, self._execute(first.faults)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     programs(points=6),
     st.integers(0, 3),
@@ -78,7 +77,6 @@ def test_in_whatever_order_runs_end_the_findings_are_the_minimal_failing_sets(
     assert len(making.together) == len(explored.records)
 
 
-@settings(max_examples=30, deadline=None)
 @given(programs(points=5), st.integers(2, 4), st.randoms(use_true_random=False))
 def test_a_failure_by_chance_is_no_finding_abreast_either(
     program: Call, most: int, drawn: random.Random

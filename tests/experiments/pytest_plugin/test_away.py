@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments.pytest_plugin.test_plugin import Session
+from tests.experiments.pytest_plugin.sessions import Session
 
 AWAY = Path(__file__).parent / "away"
 ROOT = Path(__file__).parents[3]

@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.experiments.pytest_plugin.test_plugin import Session
+from tests.experiments.pytest_plugin.sessions import Session
 
-pytestmark = pytest.mark.timeout(400)  # whoever is first waits for a whole session of pytest
 FAKES = Path(__file__).parent / "fakes"
+WHOLE = [pytest.mark.long, pytest.mark.timeout(600)]
+FEW = {
+    *("httpx.py::test_respx", "httpx.py::test_pytest_httpx_async", "httpx.py::test_vcrpy"),
+    *("httpx.py::test_fallback_above_respx", "httpx.py::test_retry_above_pytest_httpx"),
+    *("requests.py::test_responses", "requests.py::test_fallback_above_responses"),
+    *("aiohttp.py::test_aioresponses", "kinds.py::test_responses"),
+}
+"""What is tried each time, in this process; the others take a minute."""
+
+
+def through(*tests: str) -> list[Any]:
+    """Each of these tests, as an argument."""
+    return [each if each in FEW else pytest.param(each, marks=WHOLE) for each in tests]
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    return Session(tmp_path_factory.mktemp("fakes"), "-k", "not case_kinds", cases=FAKES)
+def few(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    asked = [str(FAKES / f"case_{each}") for each in sorted(FEW)]
+    return Session(tmp_path_factory.mktemp("few"), cases=FAKES, asked=asked, within=True)
 
 
 @pytest.fixture(scope="module")
-def of_kinds(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    return Session(tmp_path_factory.mktemp("kinds"), "-k", "case_kinds", cases=FAKES)
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return Session(tmp_path_factory.mktemp("fakes"), cases=FAKES)
+
+
+@pytest.fixture
+def session(test: str, request: pytest.FixtureRequest) -> Session:
+    """The session that ran this test."""
+    found: Session = request.getfixturevalue("few" if test in FEW else "whole")
+    return found
 
 
 @pytest.mark.parametrize(
     "test",
-    [
+    through(
         *("httpx.py::test_respx", "httpx.py::test_respx_async"),
         *("httpx.py::test_respx_of_httpx", "httpx.py::test_pytest_httpx"),
         *("httpx.py::test_pytest_httpx_async", "httpx.py::test_vcrpy"),
@@ -32,7 +53,7 @@ def of_kinds(tmp_path_factory: pytest.TempPathFactory) -> Session:
         *("httpx.py::test_written_by_hand", "requests.py::test_responses"),
         *("requests.py::test_vcrpy", "aiohttp.py::test_aioresponses"),
         "aiohttp.py::test_vcrpy",
-    ],
+    ),
 )
 def test_a_planted_failure_is_found_through_a_fake(session: Session, test: str) -> None:
     document = session.documents[f"case_{test}"]
@@ -46,11 +67,11 @@ def test_a_planted_failure_is_found_through_a_fake(session: Session, test: str) 
 
 @pytest.mark.parametrize(
     "test",
-    [
+    through(
         *("httpx.py::test_fallback_above_mock", "httpx.py::test_fallback_above_written"),
         *("httpx.py::test_fallback_above_respx", "httpx.py::test_fallback_above_pytest_httpx"),
         *("httpx.py::test_fallback_above_vcrpy", "httpx.py::test_fallback_out_of_sight"),
-    ],
+    ),
 )
 def test_faults_strike_beneath_what_an_application_puts_above_the_wire(
     session: Session, test: str
@@ -63,23 +84,26 @@ def test_faults_strike_beneath_what_an_application_puts_above_the_wire(
 
 
 @pytest.mark.parametrize(
-    ("test", "expected"),
-    [
-        ("httpx.py::test_retry_above_pytest_httpx", ["refused@app>http:GET:stock/*"]),
-        ("requests.py::test_responses_retried", ["refused@app>http:GET:stock/*"]),
-        ("requests.py::test_responses_delayed", ["delay@app>http:GET:stock/*"]),
-    ],
+    "test",
+    through(
+        *("httpx.py::test_retry_above_pytest_httpx", "requests.py::test_responses_retried"),
+        "requests.py::test_responses_delayed",
+    ),
 )
-def test_retries_are_above_it_too(session: Session, test: str, expected: list[str]) -> None:
+def test_retries_are_above_it_too(session: Session, test: str) -> None:
     document = session.documents[f"case_{test}"]
 
-    assert [each["injected"] for each in document["findings"]] == [expected], session.output
+    kind = "delay" if test.endswith("delayed") else "refused"
+    assert [each["injected"] for each in document["findings"]] == [
+        [f"{kind}@app>http:GET:stock/*"]
+    ], session.output
     assert len(document["points"]) == 1
 
 
-def test_a_fallback_in_an_adapter_is_no_false_alarm(session: Session) -> None:
+@pytest.mark.parametrize("test", ["requests.py::test_fallback_above_responses"])
+def test_a_fallback_in_an_adapter_is_no_false_alarm(session: Session, test: str) -> None:
     # Both attempts are within one span of requests, so the second is no call by itself
-    document = session.documents["case_requests.py::test_fallback_above_responses"]
+    document = session.documents[f"case_{test}"]
 
     assert (document["verdict"], document["findings"]) == ("tolerated", [])
 
@@ -92,45 +116,46 @@ THROUGH = (
 )
 
 
-@pytest.mark.parametrize("fake", THROUGH)
+@pytest.mark.parametrize("test", through(*(f"kinds.py::test_{fake}" for fake in THROUGH)))
 def test_failures_of_every_kind_are_found_through_a_fake_and_told_apart(
-    of_kinds: Session, fake: str
+    session: Session, test: str
 ) -> None:
     """The application masks no failure of ``stock``, and every one of ``reviews`` but a status."""
-    document = of_kinds.documents[f"case_kinds.py::test_{fake}"]
+    document = session.documents[f"case_{test}"]
 
     found = {fault for each in document["findings"] for fault in each["injected"]}
     assert found == {
         *(f"{kind}@app>http:GET:stock/*" for kind in KINDS),
         "status:500@app>http:GET:reviews/*",
-    }, of_kinds.output
+    }, session.output
     assert (len(document["findings"]), document["unfired"]) == (len(KINDS) + 1, [])
 
 
-@pytest.mark.parametrize(
-    "fake",
-    [
-        *("respx", "respx_async", "pytest_httpx", "vcrpy_httpx"),
-        *("responses", "vcrpy_requests", "aioresponses", "vcrpy_aiohttp"),
-    ],
+NEVER = (
+    *("respx", "respx_async", "pytest_httpx", "vcrpy_httpx"),
+    *("responses", "vcrpy_requests", "aioresponses", "vcrpy_aiohttp"),
 )
+
+
+@pytest.mark.parametrize("test", through(*(f"kinds.py::test_{fake}_never" for fake in NEVER)))
 def test_a_fault_that_cannot_fire_through_a_fake_makes_the_test_fail(
-    of_kinds: Session, fake: str
+    session: Session, test: str
 ) -> None:
     """Callers without a timeout cannot have one."""
-    name = f"test_{fake}_never"
-    document = of_kinds.documents[f"case_kinds.py::{name}"]
+    document = session.documents[f"case_{test}"]
 
     assert document["verdict"] == "inconclusive"
     assert document["reason"].startswith("no fault has fired at app>http:GET:reviews/*, app>")
-    assert of_kinds.outcomes[name] == ["failure"]
+    assert session.outcomes[test.rpartition("::")[2]] == ["failure"]
 
 
-@pytest.mark.parametrize("fake", ["respx", "pytest_httpx"])
+@pytest.mark.parametrize(
+    "test", through("kinds.py::test_fallback_respx", "kinds.py::test_fallback_pytest_httpx")
+)
 def test_a_fallback_in_a_transport_is_no_false_alarm_whatever_the_kind(
-    of_kinds: Session, fake: str
+    session: Session, test: str
 ) -> None:
-    document = of_kinds.documents[f"case_kinds.py::test_fallback_{fake}"]
+    document = session.documents[f"case_{test}"]
 
-    assert (document["verdict"], document["findings"]) == ("tolerated", []), of_kinds.output
+    assert (document["verdict"], document["findings"]) == ("tolerated", []), session.output
     assert len(document["points"]) == 2

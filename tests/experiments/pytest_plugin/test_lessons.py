@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.experiments.pytest_plugin.test_plugin import Session
+from ldfi.experiments.cli.ports import free_port
+from tests.experiments.pytest_plugin.sessions import Session
 
 ROOT = Path(__file__).parents[3]
 CONFTEST = """
@@ -41,20 +40,42 @@ def test_page(page, ldfi):
     assert answer.status_code == 200 or ldfi.faults
 """
 
-pytestmark = pytest.mark.timeout(600)
+LISTENS = (
+    "import os, socket, time\n"
+    "with socket.create_server(('127.0.0.1', int(os.environ['PORT']))): time.sleep(600)"
+)
+ALONE = f"""
+from contextlib import suppress
+from pathlib import Path
+import pytest
+from ldfi import fit
+from ldfi.experiments.elsewhere.services import Service
 
+@pytest.fixture(scope="session")
+def page(ldfi_services):
+    command, folder = [{sys.executable!r}, "-S", "-c", {LISTENS!r}], Path(__file__).parents[1]
+    ldfi_services.start(Service("app", command, {{port}}, "", {{{{}}}}, folder, code=["code"]))
 
-def free() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@fit.point("cache", "get")
+def cached(): return 1
+
+@fit.point("cache", "list")
+def listed(): return 1
+
+@pytest.mark.ldfi
+def test_page(page):
+    for each in (cached, listed):
+        with suppress(Exception):
+            each()
+"""
+"""Needs neither of what it calls, all of which is in its own file, nor the service."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name in ("cases", "services", "out"):
         (tmp_path / name).mkdir()
-    conftest = CONFTEST.format(python=sys.executable, ports=[free(), free()])
+    conftest = CONFTEST.format(python=sys.executable, ports=[free_port(), free_port()])
     (tmp_path / "cases" / "conftest.py").write_text(conftest)
     (tmp_path / "cases" / "case_page.py").write_text(CASE)
     for role in ("page", "store"):
@@ -74,6 +95,8 @@ def explored(folder: Path, *options: str, changed: str = "") -> tuple[int, int]:
     return document["runs"], document["kept"]
 
 
+@pytest.mark.long
+@pytest.mark.timeout(600)
 def test_runs_are_kept_until_a_service_or_the_test_changes(folder: Path) -> None:
     every, none = explored(folder)
     made, kept = explored(folder)
@@ -87,29 +110,42 @@ def test_runs_are_kept_until_a_service_or_the_test_changes(folder: Path) -> None
     assert after_service == after_test == (every, 0)
 
 
-def test_what_a_session_writes_beside_a_test_is_no_part_of_it(folder: Path) -> None:
-    """Runs that were kept, reports, scenarios, logs, and what coverage has counted."""
-    cases = folder / "cases"
+def test_runs_are_kept_until_the_test_or_something_beside_it_changes(tmp_path: Path) -> None:
+    """Runs that were kept, reports, scenarios, logs, and what coverage has counted, are nothing."""
+    cases = tmp_path / "cases"
+    cases.mkdir()
+    (tmp_path / "code").write_text("1")
+    case = ALONE.format(port=free_port())
+    (cases / "case_page.py").write_text(case)
     written = [f"--ldfi-lessons={cases}", f"--ldfi-report={cases / 'said.json'}"]
     written += [f"--junitxml={cases / 'junit.xml'}", f"--log-file={cases / 'run.log'}"]
 
-    def kept() -> dict[str, Any]:
-        session = Session(folder, *written, cases=cases, PYTHONPATH=str(ROOT))
-        assert (cases / "junit.xml").exists(), session.output
+    def session() -> tuple[int, int, str]:
+        done = Session(tmp_path, *written, cases=cases, within=True)
+        assert (cases / "junit.xml").exists(), done.output
         (document,) = json.loads((cases / "said.json").read_text())["tests"]
-        return {each: document[each] for each in ("kept", "not_kept")}
+        assert document["verdict"] == "tolerated", done.output
+        assert ("kept from an earlier exploration" in done.output) == (document["kept"] > 0)
+        assert document["not_kept"] in done.output
+        return document["runs"], document["kept"], document["not_kept"]
 
-    before = kept()
+    every, *before = session()
     for name in (".coverage", ".coverage.host.1.x", "coverage.xml", "htmlcov/index.html"):
         (cases / name).parent.mkdir(exist_ok=True)
         (cases / name).write_text("1")
     (cases / "test-page-0123456789ab.yaml").write_text("a scenario")
-    after = kept()
+    made, kept, nothing = session()
     (cases / "0123456789ab.json").write_text("no lessons, and no report")
     (cases / ".coveragerc").write_text("[run]")
-    changed = kept()
+    changed = session()
+    (cases / "case_page.py").write_text(f"{case}# another test\n")
+    after_test = session()
+    (tmp_path / "code").write_text("2")
+    after_service = session()
 
-    assert before == {"kept": 0, "not_kept": ""}
-    assert (after["kept"] > 0, after["not_kept"]) == (True, "")
-    assert changed["kept"] == 0
-    assert changed["not_kept"] == "changed: file .coveragerc, file 0123456789ab.json"
+    assert before == [0, ""]
+    assert (made + kept, kept > 0, nothing) == (every, True, "")
+    files = "file .coveragerc, file 0123456789ab.json"
+    assert changed == (every, 0, f"changed: {files}")
+    assert after_test == (every, 0, "changed: file case_page.py")
+    assert after_service == (every, 0, "changed: service app")

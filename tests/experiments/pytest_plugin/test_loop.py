@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.pytest_plugin.bounds import Bounds
@@ -72,7 +72,6 @@ def found_by(explored: Explored) -> set[Faults]:
     return {finding.faults for finding in explored.findings}
 
 
-@settings(max_examples=60)
 @given(programs(points=6), st.integers(0, 3), st.integers(1, 3))
 def test_the_findings_are_the_minimal_failing_sets(program: Call, seed: int, size: int) -> None:
     assume(points_of(program))
@@ -89,7 +88,6 @@ def test_the_findings_are_the_minimal_failing_sets(program: Call, seed: int, siz
     assert explored.runs <= explored.exhaustive
 
 
-@settings(max_examples=30)
 @given(programs(points=5), st.integers(0, 3))
 def test_the_same_seed_gives_the_same_runs(program: Call, seed: int) -> None:
     assume(points_of(program))
@@ -109,7 +107,6 @@ def test_the_same_seed_gives_the_same_runs(program: Call, seed: int) -> None:
     assert tried() == tried()
 
 
-@settings(max_examples=30)
 @given(programs(points=5), st.integers(0, 3), st.booleans())
 def test_what_the_runs_leave_behind_bears_the_certificate_out(
     program: Call, seed: int, flaky: bool

@@ -1,16 +1,16 @@
-"""The plugin as developers meet it: a session of pytest over the tests in ``cases``."""
+"""The plugin as developers meet it: a session of pytest over the tests in ``cases``.
+
+It runs in this process, but for the tests that set the tracer provider, of which a process has one.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -18,56 +18,19 @@ from ldfi.experiments.scenarios.scenario import read
 from ldfi.proof.document import EvidenceFile
 from ldfi.proof.outcome import OutcomeRecord
 from ldfi.proof.verify import Against, verify
+from tests.experiments.pytest_plugin.sessions import CASES, Document, Session
 
-CASES = Path(__file__).parent / "cases"
-Document = dict[str, Any]
-
-
-class Session:
-    """One session: its output, what became of each test, and the report."""
-
-    def __init__(
-        self, folder: Path, *options: str, cases: Path = CASES, **environment: str
-    ) -> None:
-        self.folder = folder
-        self.report = folder / "out" / "report.json"
-        junit = folder / "junit.xml"
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null"),
-                *(f"--rootdir={cases}", "-o", "python_files=case_*.py", "-W", "error"),
-                *("-o", "junit_family=xunit1", f"--junitxml={junit}"),
-                *(f"--ldfi-report={self.report}", *options, str(cases)),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=folder,
-            env=os.environ | environment,
-        )
-        self.code = done.returncode
-        self.output = done.stdout + done.stderr
-        self.outcomes: dict[str, list[str]] = {}
-        if junit.exists():
-            for case in ElementTree.parse(junit).iter("testcase"):  # noqa: S314
-                found = [
-                    child.tag for child in case if child.tag in {"failure", "error", "skipped"}
-                ]
-                self.outcomes.setdefault(case.attrib["name"], []).extend(found)
-        self.tests: dict[str, Document] = {}
-        self.documents: dict[str, Document] = {}
-        if self.report.exists():
-            tests = json.loads(self.report.read_text(encoding="utf-8"))["tests"]
-            self.tests = {each["test"].rpartition("::")[2]: each for each in tests}
-            self.documents = {each["test"]: each for each in tests}
-
-    def found(self, test: str) -> list[list[str]]:
-        return [finding["injected"] for finding in self.tests[test]["findings"]]
+TRACING = CASES / "case_tracing.py"
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    return Session(tmp_path_factory.mktemp("one"))
+    return Session(tmp_path_factory.mktemp("one"), f"--ignore={TRACING}", within=True)
+
+
+@pytest.fixture(scope="module")
+def tracing(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return Session(tmp_path_factory.mktemp("tracing"), str(TRACING), cases=CASES)
 
 
 def refused(*hosts: str) -> list[str]:
@@ -96,9 +59,6 @@ def refused(*hosts: str) -> list[str]:
         ("test_wsgi", [refused("stock/*")]),
         ("test_server_in_a_thread", [refused("stock/*")]),
         ("test_threads", [refused("stock/*")]),
-        ("test_own_spans", [refused("stock/*")]),
-        ("test_spans_not_sampled", [refused("stock/*")]),
-        ("test_sqlalchemy", [["error@app>db:SELECT:sqlite"], ["error@app>db:connect:sqlite"]]),
     ],
 )
 def test_weaknesses_are_found_and_nothing_else(
@@ -109,6 +69,18 @@ def test_weaknesses_are_found_and_nothing_else(
     assert session.outcomes[test] == (["failure"] if expected else [])
 
 
+@pytest.mark.long
+def test_applications_that_trace_themselves(tracing: Session) -> None:
+    database = [["error@app>db:SELECT:sqlite"], ["error@app>db:connect:sqlite"]]
+    assert {test: tracing.found(test) for test in tracing.tests} == {
+        "test_own_spans": [refused("stock/*")],
+        "test_spans_not_sampled": [refused("stock/*")],
+        "test_sqlalchemy": database,
+    }, tracing.output
+    assert tracing.outcomes.pop("test_what_the_application_exports_is_its_own") == []
+    assert tracing.outcomes == {test: ["failure"] for test in tracing.tests}
+
+
 def test_other_libraries_are_seen_through_their_instrumentation(session: Session) -> None:
     ((fault,),) = session.found("test_requests_over_a_socket")
 
@@ -116,12 +88,9 @@ def test_other_libraries_are_seen_through_their_instrumentation(session: Session
     assert len(session.tests["test_requests_over_a_socket"]["points"]) == 2
 
 
-@pytest.mark.parametrize(
-    "test", ["test_nothing_is_left_behind", "test_what_the_application_exports_is_its_own"]
-)
-def test_unmarked_tests_run_as_ever(session: Session, test: str) -> None:
-    assert session.outcomes[test] == []
-    assert test not in session.tests
+def test_unmarked_tests_run_as_ever(session: Session) -> None:
+    assert session.outcomes["test_nothing_is_left_behind"] == []
+    assert "test_nothing_is_left_behind" not in session.tests
 
 
 @pytest.mark.parametrize(
@@ -226,20 +195,14 @@ def test_the_report_is_there_for_people_too(session: Session) -> None:
     assert "1. fails when app>http:GET:pricecache/* fails" in text
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)  # three interpreters
 def test_workers_find_the_same_and_report_it_together(
     session: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("many")
 
-    spread = Session(
-        folder,
-        "-n",
-        "2",
-        "--ignore-glob=*_applications.py",
-        "-k",
-        "pair or param or anew or single",
-    )
+    spread = Session(folder, "-n", "2", "-k", "pair or param or anew or single")
 
     assert len(spread.tests) == 5
 
@@ -251,28 +214,27 @@ def test_workers_find_the_same_and_report_it_together(
         assert comparable(spread, test) == comparable(session, test)
 
 
-def test_a_marker_that_cannot_be_read_is_refused_before_anything_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "within", "code"),
+    [
+        ((), True, pytest.ExitCode.USAGE_ERROR),
+        pytest.param(("-n1",), False, pytest.ExitCode.TESTS_FAILED, marks=pytest.mark.long),
+    ],
+)
+def test_a_marker_that_cannot_be_read_is_refused_before_anything_runs(
+    tmp_path: Path, options: tuple[str, ...], within: bool, code: int
+) -> None:
     (tmp_path / "case_bad.py").write_text(
         "import pytest\n@pytest.mark.ldfi(max_size=0)\ndef test_bad(): pass\n"
     )
 
-    session = Session(tmp_path, cases=tmp_path)
+    session = Session(tmp_path, *options, cases=tmp_path, within=within)
 
-    assert session.code == pytest.ExitCode.USAGE_ERROR
+    assert session.code == code
     assert "case_bad.py::test_bad: ldfi: max_size=0 leaves nothing to try" in session.output
 
 
-def test_a_worker_of_xdist_refuses_it_too(tmp_path: Path) -> None:
-    (tmp_path / "case_bad.py").write_text(
-        "import pytest\n@pytest.mark.ldfi(max_size=0)\ndef test_bad(): pass\n"
-    )
-
-    session = Session(tmp_path, "-n1", cases=tmp_path)
-
-    assert session.code == pytest.ExitCode.TESTS_FAILED
-    assert "case_bad.py::test_bad: ldfi: max_size=0 leaves nothing to try" in session.output
-
-
+@pytest.mark.long
 def test_it_imports_nothing_without_need_and_needs_no_more_than_its_extra(tmp_path: Path) -> None:
     """A developer of a service installs neither a database's driver nor a web framework."""
     (tmp_path / "case_light.py").write_text(
@@ -304,6 +266,7 @@ def test_it_imports_nothing_without_need_and_needs_no_more_than_its_extra(tmp_pa
     assert list(session.report.parent.glob("*.yaml"))
 
 
+@pytest.mark.long
 def test_whoever_marks_no_test_pays_for_nothing() -> None:
     """pytest imports the plugin in every session of whoever has it installed."""
     ours = "'ldfi.fit', 'ldfi.lineage', 'ldfi.solver'"

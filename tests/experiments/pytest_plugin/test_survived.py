@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.pytest_plugin.bounds import Bounds
@@ -65,7 +65,6 @@ def told(result: Explored) -> tuple[object, ...]:
     return (result.verdict, found_by(result), *sets, result.open, certificate.get("findings"))
 
 
-@settings(max_examples=25, deadline=None)
 @given(programs(points=6), st.integers(0, 3), st.integers(1, 3))
 def test_what_was_survived_is_not_run_again_and_the_same_is_found(
     program: Call, seed: int, size: int
@@ -88,7 +87,6 @@ def test_what_was_survived_is_not_run_again_and_the_same_is_found(
     assert len(made_all_the_same) <= 1 + rechecks
 
 
-@settings(max_examples=25, deadline=None)
 @given(programs(points=5), programs(points=5), st.integers(0, 3))
 def test_what_is_declared_to_have_changed_is_explored_anew(
     before: Call, now: Call, seed: int
@@ -103,7 +101,6 @@ def test_what_is_declared_to_have_changed_is_explored_anew(
     assert told(second) == told(anew)
 
 
-@settings(max_examples=25, deadline=None)
 @given(programs(points=5), programs(points=5), st.integers(0, 3))
 def test_a_change_of_what_is_called_shows_without_being_declared(
     before: Call, now: Call, seed: int
@@ -163,7 +160,6 @@ def test_the_first_kept_run_is_made_all_the_same_and_tells_of_a_change() -> None
     assert then["runs"] == []
 
 
-@settings(max_examples=25, deadline=None)
 @given(programs(points=5), st.integers(0, 3), st.frozensets(st.integers(1, 30)))
 def test_a_failure_is_never_kept(program: Call, seed: int, chance: frozenset[int]) -> None:
     assume(Simulated(frozenset()).execute(program).good)
@@ -351,7 +347,6 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_whatever_stands_in_what_was_kept_is_read_or_left(data: st.DataObject) -> None:
     kept = json.loads(json.dumps(explored(Counted(OPTIONAL))[1]))

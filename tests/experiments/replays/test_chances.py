@@ -7,7 +7,7 @@ import random
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.replays.chances import holm, hypergeometric, student
@@ -43,7 +43,6 @@ def test_students_t_is_as_in_tables(statistic: float, freedom: float, expected: 
     assert student(math.inf, freedom) == 0.0
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.1, 1)), min_size=1, max_size=5))
 def test_holm_claims_what_the_closure_of_weighted_bonferroni_does(
     given_: list[tuple[float, float]],

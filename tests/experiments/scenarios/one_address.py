@@ -1,14 +1,14 @@
-"""An application at two addresses where the path says nothing: Falcor's model, and GraphQL.
+"""Applications behind ``fit``'s edge and OpenTelemetry's middleware, as a user would build them.
 
-What a request asks for says which of its points it needs. It stands behind ``fit``'s edge and
-OpenTelemetry's middleware, as a user would build it, and answers on loopback.
+One has two addresses where the path says nothing, Falcor's model and GraphQL: what a request asks
+for says which of its points it needs. They answer on loopback.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
@@ -17,6 +17,9 @@ import pytest
 from fastapi import FastAPI, HTTPException, Request
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.instrumentation._semconv import (
+    _OpenTelemetrySemanticConventionStability as Stability,
+)
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -58,23 +61,21 @@ def point_of(needed: str) -> str:
 
 @dataclass
 class OneAddress(SpanExporter):
-    """``seen``: the features that the edge saw of each request. ``otlp``: where spans go, once
+    """``seen``: the features that the edge saw of each request. ``otlp``: where spans go, where
     somebody listens there."""
 
     url: str = ""
     otlp: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
-    listened: bool = False
     seen: list[Features] = field(default_factory=list)
     spans: list[ReadableSpan] = field(default_factory=list)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self.spans += spans
-        if not self.listened:
-            return SpanExportResult.SUCCESS
         to = HTTPConnection(self.otlp, timeout=5)
         body = encode_spans(spans).SerializeToString()
-        to.request("POST", "/v1/traces", body, {"content-type": "application/x-protobuf"})
-        to.getresponse().read()
+        with suppress(ConnectionRefusedError):
+            to.request("POST", "/v1/traces", body, {"content-type": "application/x-protobuf"})
+            to.getresponse().read()
         return SpanExportResult.SUCCESS
 
     def lineages(self, requests: int) -> list[Lineage]:
@@ -104,16 +105,27 @@ def failed(lineage: Lineage) -> Run:
     return run_of(Observation(lineage, outcome))
 
 
+def one_address(keys: str, monkeypatch: pytest.MonkeyPatch) -> AbstractContextManager[OneAddress]:
+    """Serve the one with two addresses."""
+    return traced(_application(), "front", keys, monkeypatch)
+
+
 @contextmanager
-def one_address(keys: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneAddress]:
-    """Serve it."""
+def traced(
+    application: FastAPI, service: str, keys: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[OneAddress]:
+    """Serve an application."""
+    # It is read once in a process, and would stay so for the tests that come after
+    monkeypatch.setattr(Stability, "_initialized", False)
+    monkeypatch.setattr(Stability, "_OTEL_SEMCONV_STABILITY_SIGNAL_MAPPING", {})
+    monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "http")
     there = OneAddress()
-    resource = Resource({"service.name": "front"})
+    resource = Resource({"service.name": service})
     provider = TracerProvider(resource=resource, sampler=fit.Sampler(ALWAYS_ON))
     provider.add_span_processor(SimpleSpanProcessor(there))
-    monkeypatch.setattr(trace, "get_tracer", lambda *_, **__: provider.get_tracer("front"))
+    monkeypatch.setattr(trace, "get_tracer", lambda *_, **__: provider.get_tracer(service))
     inner = OpenTelemetryMiddleware(
-        _application(), tracer_provider=provider, exclude_spans=["receive", "send"]
+        application, tracer_provider=provider, exclude_spans=["receive", "send"]
     )
 
     async def noting(scope: Any, receive: Any, send: Any) -> None:
@@ -121,7 +133,7 @@ def one_address(keys: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneAddre
             there.seen.append(_features(scope))
         await inner(scope, receive, send)
 
-    activate(Runtime("front", Keys.parse(keys)))
+    activate(Runtime(service, Keys.parse(keys)))
     try:
         with served(fit.EdgeMiddleware(noting)) as url:
             there.url = url

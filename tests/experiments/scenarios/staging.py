@@ -1,74 +1,71 @@
-"""The demo application as a staging system: real processes, no devices, and nobody who watches."""
+"""A staging system of two weaknesses, with no devices, and nobody who watches."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import httpx
+import pytest
+from fastapi import FastAPI, HTTPException
 
-from ldfi.experiments.cli.ports import free_port
+from ldfi import fit
 from ldfi.experiments.scenarios.scenario import of_document
+from tests.experiments.scenarios.one_address import traced
 
 KEY = "staging:0123456789abcdef"
 DEVICE = "engineer-7"
-LICENSE = "error@api>http:GET:license/licenses/*"
+LICENSE = "error@api>db:get:licensedb"
+LAYOUT = "error@api>db:get:layoutdb"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Staging:
-    """Its services send their spans to ``otlp`` (HOST:PORT), where somebody may listen."""
+    """It sends its spans to ``otlp`` (HOST:PORT), where somebody may listen. ``repaired``: its code
+    behaves as if somebody had fixed how it plays."""
 
-    url: str
-    otlp: str
-
-    def repair(self, weakness: str) -> None:
-        """Let the code behave as if somebody had fixed it."""
-        httpx.post(f"{self.url}/_demo/repair/{weakness}").raise_for_status()
-
-    def break_again(self, weakness: str) -> None:
-        """Bring the weakness back."""
-        httpx.delete(f"{self.url}/_demo/repair/{weakness}").raise_for_status()
+    url: str = ""
+    otlp: str = ""
+    repaired: bool = False
 
 
 @contextmanager
-def staging(log: Path) -> Iterator[Staging]:
-    """Start it, and leave nothing behind."""
-    otlp = f"127.0.0.1:{free_port()}"
-    env = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("OTEL_")},
-        "FIT_KEYS": KEY,
-        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{otlp}",
-        "OTEL_SEMCONV_STABILITY_OPT_IN": "http",
-    }
-    with (
-        log.open("w") as errors,
-        subprocess.Popen(
-            [sys.executable, "-m", "ldfi.demo", "--no-devices"],
-            env=env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        ) as process,
-    ):
-        assert process.stdout is not None
+def staging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Staging]:
+    """Serve it."""
+    running = Staging()
+    with traced(_application(running), "api", KEY, monkeypatch) as there:
+        running.url, running.otlp = there.url, there.otlp
+        yield running
+
+
+def _application(system: Staging) -> FastAPI:
+    app = FastAPI()
+
+    @app.get("/play/{title}")
+    async def play(title: str) -> dict[str, Any]:
         try:
-            ready = process.stdout.readline()
-            assert ready, log.read_text()
-            yield Staging(json.loads(ready)["gateway"], otlp)
-        finally:
-            process.terminate()
+            with fit.point("db", "get", peer="licensedb"):
+                return {"title": title, "license": {"key": "k"}}
+        except Exception as error:
+            if system.repaired:
+                return {"title": title, "license": {"key": "of yesterday"}}
+            raise HTTPException(502, "no licence") from error
+
+    @app.get("/boot")
+    async def boot() -> dict[str, Any]:
+        try:
+            with fit.point("db", "get", peer="layoutdb"):
+                return {"rows": [{"row": "new"}]}
+        except Exception:  # noqa: BLE001 - hidden behind a 200
+            return {"error": "no layout"}
+
+    return app
 
 
 def scenario_file(folder: Path, *faults: str, path: str = "/play/7", **parts: object) -> Path:
-    """A scenario of the demo in a file."""
+    """A scenario of it in a file."""
     document = {
         "version": 1,
         "id": "7c1e55aa0b12",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ import yaml
 from fastapi import FastAPI
 from typer.testing import CliRunner
 
-from ldfi.experiments.cli.main import app
+from ldfi.experiments.cli.main import app, main
 from ldfi.experiments.errors import NotExpressible
 from ldfi.testing.serving import served
 from tests.experiments.scenarios.staging import DEVICE, KEY, LICENSE, Staging, scenario_file
@@ -72,6 +73,7 @@ def chaos(experiment: Path, target: Staging) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(journal.read_text())
 
 
+@pytest.mark.long
 def test_the_real_chaos_toolkit_deviates_when_broken_and_completes_when_fixed(
     target: Staging, tmp_path: Path
 ) -> None:
@@ -85,22 +87,23 @@ def test_the_real_chaos_toolkit_deviates_when_broken_and_completes_when_fixed(
     plain = httpx.get(f"{target.url}/play/7", headers={"x-device-id": DEVICE})
     assert plain.status_code == 200, "whatever becomes of an experiment, nothing stays armed"
 
-    target.repair("play-license")
+    target.repaired = True
     code, journal = chaos(experiment, target)
     assert (code, journal["status"], journal["deviated"]) == (0, "completed", False)
     assert yaml.safe_load(experiment.read_text())["runtime"]["rollbacks"]["strategy"] == "always"
 
 
-def test_a_slow_answer_deviates(target: Staging, tmp_path: Path) -> None:
+def test_a_slow_answer_deviates(tmp_path: Path) -> None:
     file = scenario_file(tmp_path, LICENSE, expect={"status": [200, 204], "max_seconds": 5.0})
-    document = yaml.safe_load(exported("chaostoolkit", file, "--target", target.url))
+    document = yaml.safe_load(exported("chaostoolkit", file, "--target", "http://a"))
 
     (probe,) = document["steady-state-hypothesis"]["probes"]
     assert probe["tolerance"] == [200, 204]
     assert probe["provider"]["timeout"] == [3, 5.0]
-    assert document["configuration"]["target"]["default"] == target.url
+    assert document["configuration"]["target"]["default"] == "http://a"
 
 
+@pytest.mark.long
 def test_the_pytest_file_runs_as_it_is(target: Staging, tmp_path: Path) -> None:
     file = tmp_path / "test_scenario.py"
     file.write_text(
@@ -113,7 +116,7 @@ def test_the_pytest_file_runs_as_it_is(target: Staging, tmp_path: Path) -> None:
     assert "1 failed, 1 passed" in broken.stdout
     assert "no licence" in broken.stdout
 
-    target.repair("play-license")
+    target.repaired = True
     repaired = run(*words, cwd=tmp_path, LDFI_TARGET=target.url)
     assert repaired.returncode == 0, repaired.stdout
 
@@ -125,6 +128,7 @@ def test_the_pytest_file_runs_as_it_is(target: Staging, tmp_path: Path) -> None:
     assert "no fault fired: the test proves nothing" in unproved.stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 def test_the_shell_script_runs_as_it_is(target: Staging, tmp_path: Path) -> None:
     file = tmp_path / "scenario.sh"
@@ -145,8 +149,11 @@ def test_no_export_holds_a_context(tmp_path: Path) -> None:
         assert "fit=1." not in exported(target, file)
 
 
+MESHED = "error@api>http:GET:license/licenses/*"
+
+
 def test_chaos_mesh(tmp_path: Path) -> None:
-    file = scenario_file(tmp_path, LICENSE, "delay@api>http:POST:license/renewals/*")
+    file = scenario_file(tmp_path, MESHED, "delay@api>http:POST:license/renewals/*")
 
     delay, abort = yaml.safe_load_all(exported("chaosmesh", file, "--port", "8080"))
 
@@ -212,13 +219,19 @@ def test_what_a_target_cannot_express_is_refused(
         exported(target, scenario_file(tmp_path, *faults, **parts), *words)
 
 
-def test_a_refusal_is_loud_and_ends_with_two(tmp_path: Path) -> None:
+def test_a_refusal_is_loud_and_ends_with_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = scenario_file(tmp_path, path="/play/*")
+    monkeypatch.setattr(sys, "argv", ["ldfi", "export", "curl", str(file)])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
 
-    done = run("ldfi", "export", "curl", str(file), cwd=tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main()
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "has holes" in done.stderr
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out) == (2, "")
+    assert "has holes" in told.err
 
 
 def test_a_path_fills_the_holes(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_a_key_of_the_class_adds_no_parameter(database: Database) -> None:
     assert request_features(made["method"], made["path"], made["query"]) == features
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     secrets=st.lists(formed, min_size=1, max_size=3),
     names=st.lists(st.sampled_from([*NEUTRAL, *IDENTIFYING]), max_size=3),

@@ -14,9 +14,6 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from opentelemetry.instrumentation._semconv import (
-    _OpenTelemetrySemanticConventionStability as Stability,
-)
 from typer.testing import CliRunner
 
 from ldfi.experiments.cli.main import app
@@ -44,10 +41,6 @@ TV = {"user-agent": "Mozilla/5.0 (SMART-TV; Linux; Tizen 6.0)"}
 
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneAddress]:
-    # It is read once in a process, and would stay so for the tests that come after
-    monkeypatch.setattr(Stability, "_initialized", False)
-    monkeypatch.setattr(Stability, "_OTEL_SEMCONV_STABILITY_SIGNAL_MAPPING", {})
-    monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "http")
     with one_address(KEY, monkeypatch) as running:
         yield running
 
@@ -107,7 +100,6 @@ def scenario_file(there: OneAddress, database: Database, folder: Path, needed: s
 
 def reproduce(file: Path, there: OneAddress, *words: str) -> tuple[int, dict[str, Any]]:
     there.seen.clear()
-    there.listened = True
     listen = ("--listen", there.otlp, "--quiet", "0.3", "--times", "2", "--json")
     done = CliRunner().invoke(
         app,

@@ -15,7 +15,7 @@ from ldfi.experiments.scenarios.redaction import RawRequest, code, looks_secret,
 from tests.experiments.scenarios.requests import Planted, planted
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)  # there are many places in which a secret may be
 @given(planted())
 def test_no_secret_survives(case: Planted) -> None:
     kept = redact(case.request)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
 from ldfi.experiments.cli.main import app
 from ldfi.experiments.errors import Invalid, InvalidScenario
 from ldfi.fit.errors import KeyFormatError
-from tests.experiments.scenarios.staging import DEVICE, KEY, LICENSE, Staging, scenario_file
-
-LAYOUT = "error@api>http:GET:layout/layout"
+from tests.experiments.scenarios.staging import DEVICE, KEY, LAYOUT, LICENSE, Staging, scenario_file
 
 
 def reproduce(
@@ -35,7 +32,7 @@ def reproduce(
 
 def test_it_fails_until_it_is_repaired(target: Staging, tmp_path: Path) -> None:
     file = scenario_file(tmp_path)
-    seen = ("--listen", target.otlp, "--quiet", "1", "--json")
+    seen = ("--listen", target.otlp, "--quiet", "0.3", "--json")
 
     code, broken, _ = reproduce(file, target.url, *seen)
     assert (code, broken["verdict"]) == (1, "fails")
@@ -47,7 +44,7 @@ def test_it_fails_until_it_is_repaired(target: Staging, tmp_path: Path) -> None:
     row = next(each for each in broken["lineage"] if each["call"] == LICENSE.partition("@")[2])
     assert (row["without"], row["with"]) == ("ok", "error injected")
 
-    target.repair("play-license")
+    target.repaired = True
     code, repaired, _ = reproduce(file, target.url, *seen)
     assert (code, repaired["verdict"]) == (0, "fixed")
     assert repaired["fired"] == [LICENSE]
@@ -57,15 +54,15 @@ def test_without_lineages_it_can_fail_but_not_be_fixed(target: Staging, tmp_path
     file = scenario_file(tmp_path)
 
     assert reproduce(file, target.url)[0] == 1
-    target.repair("play-license")
+    target.repaired = True
     code, _, said = reproduce(file, target.url)
     assert code == 3
     assert "nobody says whether a fault fired" in said
 
 
 def test_faults_that_are_never_reached(target: Staging, tmp_path: Path) -> None:
-    file = scenario_file(tmp_path, "error@api>http:GET:licence/old/*")
-    seen = ("--listen", target.otlp, "--quiet", "1")
+    file = scenario_file(tmp_path, "error@api>db:get:olddb")
+    seen = ("--listen", target.otlp, "--quiet", "0.3")
 
     code, _, said = reproduce(file, target.url, *seen)
 
@@ -80,7 +77,7 @@ def test_another_key_injects_nothing(target: Staging, tmp_path: Path) -> None:
 
 
 def test_a_failure_behind_a_200_takes_an_assertion(target: Staging, tmp_path: Path) -> None:
-    seen = ("--listen", target.otlp, "--quiet", "1")
+    seen = ("--listen", target.otlp, "--quiet", "0.3")
     hidden = {"hidden": True}
     file = scenario_file(tmp_path, LAYOUT, path="/boot", expect=hidden)
     code, _, said = reproduce(file, target.url, *seen)
@@ -137,18 +134,9 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 
 def test_a_context_for_other_tools(target: Staging) -> None:
-    words = ("scenario", "context", LICENSE, "--device", DEVICE, "--for", "30s")
-    done = subprocess.run(
-        [sys.executable, "-m", "ldfi.experiments.cli", *words],
-        env={"FIT_KEYS": KEY, "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words = ["scenario", "context", LICENSE, "--device", DEVICE, "--for", "30s"]
+    header = CliRunner().invoke(app, words, env={"FIT_KEYS": KEY}).stdout.strip()
 
-    import httpx
-
-    header = done.stdout.strip()
     asked = {"x-device-id": DEVICE, "baggage": header}
     assert httpx.get(f"{target.url}/play/7", headers=asked).status_code == 502
     of_another = {**asked, "x-device-id": "device-0001"}

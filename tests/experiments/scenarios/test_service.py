@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,9 +26,9 @@ from tests.experiments.scenarios.test_of_finding import BAD, GOOD, LAYOUT, store
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[tuple[httpx.Client, str]]:
+def running(sqlite_template: Path, tmp_path: Path) -> Iterator[tuple[httpx.Client, str]]:
     """The service, with a finding on record; its id."""
-    url = f"sqlite:///{tmp_path / 'ldfi.sqlite3'}"
+    url = f"sqlite:///{shutil.copy2(sqlite_template, tmp_path / 'ldfi.sqlite3')}"
     database = Database(url)
     finding = stored(database, Runs(GOOD, BAD))
     database.close()
@@ -55,6 +56,8 @@ def test_a_finding_as_a_scenario(running: tuple[httpx.Client, str], tmp_path: Pa
     exported = CliRunner().invoke(ldfi, ["export", "curl", finding], env=service_at)
     assert "/boot" in exported.stdout
     assert CliRunner().invoke(ldfi, ["scenario", "check", str(file)]).exit_code == 0
+    unknown = CliRunner().invoke(ldfi, ["findings", "scenario", "none"], env=service_at)
+    assert isinstance(unknown.exception, NotFound)
 
 
 def test_a_replayed_request_is_shown_and_is_no_evidence(
@@ -96,12 +99,3 @@ def test_only_so_many_are_kept_and_only_so_long() -> None:
     for number in range(KEPT):
         replays.take(_seen(10 + number, "s-3"), SECONDS + 2)
     assert replays.get(other.trace_id) is None
-
-
-def test_an_unknown_finding(running: tuple[httpx.Client, str]) -> None:
-    client, _ = running
-    env = {"LDFI_URL": str(client.base_url), "LDFI_TOKEN": GIVEN["viewer"]}
-
-    done = CliRunner().invoke(ldfi, ["findings", "scenario", "none"], env=env)
-
-    assert isinstance(done.exception, NotFound)

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from itertools import chain, combinations
 
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.balance import Balance, carried, in_vain, thinned
@@ -39,7 +39,7 @@ def found(exploration: Exploration) -> list[frozenset[str]]:
     )
 
 
-@settings(max_examples=HISTORIES // 4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=HISTORIES.max_examples // 4)  # several runs each
 @given(
     programs(points=4),
     st.integers(0, 50),
@@ -111,7 +111,7 @@ HISTORY = st.lists(lessons(), max_size=8).flatmap(
 )
 
 
-@settings(max_examples=HISTORIES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@HISTORIES
 @given(HISTORY, HISTORY, st.integers(0, 9))
 def test_what_is_kept_teaches_what_all_of_it_taught(
     before: list[Lesson], after: list[Lesson], seed: int

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.calendar import DAYS, Blackout, Calendar, Schedule
@@ -123,7 +123,6 @@ def blacked_out(minutes: list[tuple[int, datetime]], blackout: Blackout) -> tupl
     return began, ended
 
 
-@settings(max_examples=150, deadline=None)
 @given(calendars(), st.integers(0, 6 * 24 * 60 - 1))
 def test_a_calendar_is_open_when_the_wall_says_so_and_opens_at_the_next_such_minute(
     placed: tuple[tuple[str, str], Calendar], start: int
@@ -316,7 +315,6 @@ def due(place: tuple[str, str], cron: str, matches: Matcher) -> list[int]:
     return sorted(found)
 
 
-@settings(max_examples=200, deadline=None)
 @given(places, crons(), st.integers(0, 5 * 1440), st.sampled_from([0.0, 0.5, 1.0, 59.0]))
 @example(  # a library's step of whole hours leaves out 03:00 where clocks go back half an hour
     ("Australia/Lord_Howe", "autumn"),

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.campaign import ENROLLED_AT_ONCE, Campaign
@@ -50,8 +50,7 @@ def found_by(campaign: Campaign) -> set[Faults]:
     return {faults for faults, _ in exploration.knowledge.findings()}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(programs(points=6), st.integers(0, 3), st.sampled_from([None, 3]))
+@given(programs(points=5), st.integers(0, 3), st.sampled_from([None, 3]))
 def test_errors_all_minimal_failing_sets_are_found(
     program: Call, seed: int, cap: int | None
 ) -> None:
@@ -103,8 +102,7 @@ def possible(program: Call, faults: Faults) -> bool:
     return True
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(programs(points=6, picky=True), st.integers(0, 3), st.sampled_from([None, 3]))
+@given(programs(points=5, picky=True), st.integers(0, 3), st.sampled_from([None, 3]))
 def test_where_handlers_know_some_kinds_of_failure_all_that_hurts_is_found(
     program: Call, seed: int, cap: int | None
 ) -> None:
@@ -152,7 +150,6 @@ def test_what_only_a_fallback_calls_is_known_to_be_inside_it() -> None:
     }
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     programs(points=4, picky=True, named="api>http:GET:p{}/"),
     st.integers(0, 3),
@@ -190,8 +187,7 @@ def _at_once(program: Call, faults: Faults) -> bool:
     return possible(program, frozenset(f"error@{each.partition('@')[2]}" for each in faults))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(programs(points=5), st.integers(0, 3))
+@given(programs(points=4), st.integers(0, 3))
 def test_delays_every_finding_fails_and_no_failing_fault_is_missed(
     program: Call, seed: int
 ) -> None:
@@ -212,8 +208,7 @@ def test_delays_every_finding_fails_and_no_failing_fault_is_missed(
 SHORT, LONG = "delay:0.001..0.002", "delay:p50=5..p99=8"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(programs(points=4), st.integers(0, 3))
+@given(programs(points=3), st.integers(0, 3))
 def test_lengths_that_are_drawn_hurt_and_are_survived_each_way_for_itself(
     program: Call, seed: int
 ) -> None:

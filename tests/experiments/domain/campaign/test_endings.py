@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.ending import COMPLETE, Ending, LeftOpen
@@ -30,7 +30,6 @@ def deaf(program: Call, silent: Faults) -> tuple[list[Span], bool]:
     return serve  # type: ignore[return-value]
 
 
-@settings(max_examples=80)
 @given(programs(points=5), st.data(), st.integers(0, 3), st.sampled_from([None, 1, 3]))
 def test_what_nobody_can_inject_is_said_and_hides_nothing_else(
     program: Call, data: st.DataObject, seed: int, cap: int | None

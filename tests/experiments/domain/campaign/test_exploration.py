@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.exploration import MAX_TRIES, RESTLESS, Exploration, Plan
@@ -436,7 +436,6 @@ class Liar(Application):
         return name in self.told
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(points=5), st.integers(0, 50), st.integers(1, 4), st.sampled_from([None, 3]))
 def test_false_harm_leaves_no_false_finding_and_hides_no_true_one(
     program: Call, seed: int, lies: int, cap: int | None
@@ -459,7 +458,7 @@ def test_false_harm_leaves_no_false_finding_and_hides_no_true_one(
 # --- Learned again -----------------------------------------------------------------------------
 
 
-HISTORIES = int(os.environ.get("LDFI_HISTORIES", "40"))
+HISTORIES = settings(max_examples=int(os.environ.get("LDFI_HISTORIES", settings().max_examples)))
 """How many are drawn; ``make soak-properties`` draws many more, and others each time."""
 
 
@@ -487,9 +486,9 @@ def same(one: Exploration, other: Exploration) -> None:
     assert one.finished == other.finished
 
 
-@settings(max_examples=HISTORIES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@HISTORIES
 @given(
-    programs(points=5),
+    programs(points=4),
     st.integers(0, 50),
     st.integers(0, 3),
     st.sampled_from([("error",), ("error", "delay")]),
@@ -670,7 +669,6 @@ def test_a_suspicion_without_an_answer_holds_up_nothing() -> None:
     assert len(lab.exploration.plan().hypothesis) > 1  # type: ignore[union-attr]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), programs(points=6), st.integers(0, 3), st.sampled_from([None, 3]))
 def test_whatever_nature_suspects_the_same_is_found(
     data: st.DataObject, program: Call, seed: int, cap: int | None

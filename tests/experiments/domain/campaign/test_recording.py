@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.lesson import lesson_of
@@ -91,7 +90,6 @@ def end(rng: random.Random, experiment: Experiment) -> None:
     assert experiment.settle(400.0, disarmed=True) or experiment.over
 
 
-@hypothesis_settings(max_examples=200)
 @given(st.integers(0, 2**32))
 def test_what_devices_told_bears_the_verdict_out(seed: int) -> None:
     rng = random.Random(seed)
@@ -107,7 +105,6 @@ def test_what_devices_told_bears_the_verdict_out(seed: int) -> None:
     assert record.arms.treated == experiment.arms["treatment"].total
 
 
-@hypothesis_settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_what_somebody_else_counted_bears_the_verdict_out(seed: int) -> None:
     rng = random.Random(seed)

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.gates.feasibility import (
@@ -42,7 +42,6 @@ def decided(
     return tests.final() == verdict
 
 
-@settings(max_examples=40)
 @given(RATES, st.sampled_from([0.005, 0.05, 0.2]), st.sampled_from([1.0, 1e-4]))
 def test_what_is_refused_could_hardly_decide(rate: float, share: float, level: float) -> None:
     bounds = Settings(treatment=share, control=share)
@@ -60,7 +59,6 @@ def test_what_is_refused_could_hardly_decide(rate: float, share: float, level: f
     assert (why_not(bounds, [made]) is None) == (made.decides != "nothing")
 
 
-@settings(max_examples=60)
 @given(RATES, st.sampled_from(["staging", "production"]), st.sampled_from([0.0, 0.02, 0.08]))
 def test_what_a_profile_chooses_decides_or_is_refused(
     rate: float, profile: Profile, failing: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
@@ -93,7 +93,6 @@ def test_every_class_that_calls_it_is_asked_and_no_other(store: Knowledge) -> No
     assert gate(["replica-1"], [window("playlist")], [store, other]).verdict == "safe"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(points=5), st.integers(0, 50), st.integers(0, 40), st.data())
 def test_what_passes_is_survived_and_so_is_one_failure_more(
     program: Call, seed: int, steps: int, data: st.DataObject

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.domain.campaign.knowledge import Knowledge
@@ -118,7 +118,6 @@ def test_a_guardrail_that_does_not_hold_lets_nothing_through(store: Knowledge) -
     assert gate(["replica-1"], [], [store], 1, breached).why == ("guardrail does not hold: up > 0",)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(points=5), st.integers(0, 50), st.integers(0, 40), st.data())
 def test_what_passes_is_survived_with_all_that_fails_is_late_or_silent(
     program: Call, seed: int, steps: int, data: st.DataObject

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ldfi.experiments.control.evidence import knowledge_of
@@ -36,7 +36,6 @@ def survives(program: Call, points: set[str]) -> bool:
     return Run(frozenset(f"error@{point}" for point in points)).execute(program).good
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(points=5), st.integers(0, 50), st.integers(0, 40), st.data())
 def test_what_is_said_to_hurt_or_to_be_safe_does_so(
     program: Call, seed: int, steps: int, data: st.DataObject

@@ -186,7 +186,7 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = hypothesis_settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestLife.settings = hypothesis_settings(stateful_step_count=30)
 
 
 # --- Who counts --------------------------------------------------------------------------------
