@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 FAILING = {

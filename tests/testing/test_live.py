@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from ldfi.testing.live import live_service
 from ldfi.testing.world import Caller
 
@@ -12,6 +14,7 @@ def home(request: Caller) -> None:
     request.call("layout")
 
 
+@pytest.mark.long
 def test_a_campaign_is_run_over_the_api() -> None:
     settings = {"kinds": ["error"], "treatment": 0.3, "control": 0.3, "min_traffic": 50, "apart": 0}
     with live_service({"/home": home}) as service, service.client("operator") as client:

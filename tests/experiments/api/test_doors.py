@@ -7,7 +7,8 @@ import gzip
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,18 +34,13 @@ from tests.kit.service import GIVEN, bearer, client_of, problem, service
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 ZIPPED = {**PROTOBUF, "content-encoding": "gzip"}
+INGEST = bearer(GIVEN["ingest"])
 SECONDS = 30.0
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> FastAPI:
     return service(f"sqlite:///{tmp_path / 'x.sqlite3'}", quiet=0.05)
-
-
-@pytest.fixture
-def client(app: FastAPI) -> Iterator[httpx.Client]:
-    with client_of(app, GIVEN["ingest"]) as running:
-        yield running
 
 
 def empty_spans(count: int) -> bytes:
@@ -63,21 +59,21 @@ def _length(number: int) -> bytes:
 
 
 def test_a_bomb_is_refused_before_it_is_decoded(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    standing: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a few kilobytes that hold eight million spans, and fewer that still are too many
     bomb = gzip.compress(empty_spans(8_000_000))
     assert len(bomb) < 32_000
     monkeypatch.setattr(ingest, "decode_protobuf", _never)
     # When they are sent
+    many = b'{"resourceSpans":[' + b"{}," * 1_000_001 + b"{}]}"
     answers = [
-        client.post("/v1/traces", content=bomb, headers=ZIPPED),
-        client.post("/v1/traces", content=empty_spans(MAX_SPANS + 1), headers=PROTOBUF),
-        client.post(
-            "/v1/traces",
-            content=b'{"resourceSpans":[' + b"{}," * 1_000_001 + b"{}]}",
-            headers={"content-type": "application/json"},
-        ),
+        standing.post("/v1/traces", content=content, headers={**headers, **INGEST})
+        for content, headers in (
+            (bomb, ZIPPED),
+            (empty_spans(MAX_SPANS + 1), PROTOBUF),
+            (many, {"content-type": "application/json"}),
+        )
     ]
     # Then nobody decodes any of it
     assert [problem(answer) for answer in answers] == ["too-large"] * 3
@@ -87,9 +83,9 @@ def _never(body: bytes) -> Batch:
     raise AssertionError(f"{len(body)} bytes were decoded")
 
 
-def test_what_repeats_itself_as_much_as_traces_do_is_taken(client: httpx.Client) -> None:
-    body = spans(20_000)
-    assert client.post("/v1/traces", content=gzip.compress(body), headers=ZIPPED).is_success
+def test_what_repeats_itself_as_much_as_traces_do_is_taken(standing: httpx.Client) -> None:
+    body = gzip.compress(spans(20_000))
+    assert standing.post("/v1/traces", content=body, headers={**ZIPPED, **INGEST}).is_success
 
 
 @given(st.lists(st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=3), max_size=3))
@@ -120,7 +116,7 @@ def test_nothing_breaks_the_count(body: bytes) -> None:
 
 
 def test_others_are_answered_while_a_body_is_decoded(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    standing: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a body that takes as long to decode as somebody else needs to be answered
     answered, began, decode = threading.Event(), threading.Event(), decode_protobuf
@@ -132,14 +128,14 @@ def test_others_are_answered_while_a_body_is_decoded(
 
     monkeypatch.setattr(ingest, "decode_protobuf", slow)
     taken: list[httpx.Response] = []
-    url, headers = client.base_url.join("/v1/traces"), bearer(GIVEN["ingest"]) | PROTOBUF
+    url, headers = standing.base_url.join("/v1/traces"), INGEST | PROTOBUF
     sender = threading.Thread(
         target=lambda: taken.append(httpx.post(url, content=spans(), headers=headers, timeout=60))
     )
     # When both ask
     sender.start()
     assert began.wait(SECONDS)
-    assert client.get("/healthz", timeout=SECONDS / 2).is_success
+    assert standing.get("/healthz", timeout=SECONDS / 2).is_success
     answered.set()
     sender.join(SECONDS)
     # Then both are answered
@@ -182,53 +178,54 @@ class Impatient(listening.PatientConnection):
     most = 20
 
 
-def test_silent_connections_give_way_and_are_closed(app: FastAPI) -> None:
-    with served(app, http=Impatient) as url:
-        where = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
-        # Given more connections than there is room for, each silent or in the middle of a header
-        silent = [socket.create_connection(where) for _ in range(40)]
-        for each in silent[::2]:
-            each.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n")
-        # Then others are answered all the same
-        with httpx.Client(base_url=url, trust_env=False) as client:
-            assert client.get("/healthz").is_success
-            # And in the end nobody is there who does not say what they want
-            for each in silent:
-                each.settimeout(SECONDS)
-                assert _closed(each)
-                each.close()
-            assert client.get("/healthz").is_success
+Connect = Callable[..., tuple[str, Callable[[], socket.socket]]]
 
 
-def test_headers_without_end_are_cut_off(app: FastAPI) -> None:
-    with served(app, http=listening.PatientConnection) as url:
-        where = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
-        with socket.create_connection(where) as talker:
-            talker.settimeout(SECONDS)
-            with pytest.raises(OSError):
-                talker.sendall(b"GET / HTTP/1.1\r\n")
-                for number in range(10_000):
-                    talker.sendall(b"x-%d: " % number + b"y" * 1_000 + b"\r\n")
+@pytest.fixture
+def listened(app: FastAPI) -> Iterator[Connect]:
+    """Serves by such connections: the URL, and who connects to it."""
+    with ExitStack() as stack:
+
+        def serve(http: type) -> tuple[str, Callable[[], socket.socket]]:
+            url = stack.enter_context(served(app, http=http))
+            where = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
+            return url, lambda: stack.enter_context(socket.create_connection(where, SECONDS))
+
+        yield serve
+
+
+def test_silent_connections_give_way_and_are_closed(listened: Connect) -> None:
+    url, connect = listened(Impatient)
+    # Given more connections than there is room for, each silent or in the middle of a header
+    silent = [connect() for _ in range(40)]
+    for each in silent[::2]:
+        each.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n")
+    # Then others are answered all the same
+    with httpx.Client(base_url=url, trust_env=False) as client:
+        assert client.get("/healthz").is_success
+        # And in the end nobody is there who does not say what they want
+        for each in silent:
+            with suppress(ConnectionError):
+                assert each.recv(1) == b""
+        assert client.get("/healthz").is_success
+
+
+def test_headers_without_end_are_cut_off(listened: Connect) -> None:
+    talker = listened(listening.PatientConnection)[1]()
+    with pytest.raises(OSError):
+        talker.sendall(b"GET / HTTP/1.1\r\n")
+        for number in range(10_000):
+            talker.sendall(b"x-%d: " % number + b"y" * 1_000 + b"\r\n")
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(
-    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+    listened: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routes, "BODY_SECONDS", 0.3)
-    with served(app, http=listening.PatientConnection) as url:
-        where = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
-        with socket.create_connection(where) as slow:
-            slow.settimeout(SECONDS)
-            slow.sendall(
-                b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
-                b"authorization: Bearer " + GIVEN["ingest"].encode() + b"\r\n"
-                b"content-length: 1000\r\n\r\nx"
-            )
-            assert slow.recv(4096).startswith(b"HTTP/1.1 408 ")
-
-
-def _closed(each: socket.socket) -> bool:
-    try:
-        return each.recv(1) == b""
-    except ConnectionError:
-        return True
+    slow = listened(listening.PatientConnection)[1]()
+    slow.sendall(
+        b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
+        b"authorization: Bearer " + GIVEN["ingest"].encode() + b"\r\n"
+        b"content-length: 1000\r\n\r\nx"
+    )
+    assert slow.recv(4096).startswith(b"HTTP/1.1 408 ")

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from io import StringIO
 
 import httpx
-import pytest
 from fastapi import FastAPI
 from rich.console import Console
 
 from ldfi.experiments.cli.campaign_view import forecast_shown
 from ldfi.experiments.control.engine import Engine
 from tests.experiments.domain.traffic.test_catalogue import request
-from tests.kit.service import GIVEN, client_of, problem, service
+from tests.kit.service import problem
 
 CAMPAIGNS = "/api/v1/campaigns"
-
-
-@pytest.fixture
-def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    return service(f"sqlite:///{tmp_path_factory.mktemp('forecast') / 'x.sqlite3'}")
-
-
-@pytest.fixture
-def client(app: FastAPI) -> Iterator[httpx.Client]:
-    with client_of(app, GIVEN["operator"]) as running:
-        yield running
 
 
 def traffic(app: FastAPI, minutes: int, per_minute: int) -> None:

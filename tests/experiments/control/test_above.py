@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import copyfile
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +18,6 @@ from ldfi.experiments.control.above import Above
 from ldfi.experiments.control.engine import Engine
 from ldfi.experiments.domain.campaign.campaign import Campaign, Definition
 from ldfi.experiments.domain.gates.facts import Facts
-from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.settings import Limits, Settings
 from ldfi.experiments.errors import Halted
 from ldfi.experiments.store import arming, campaigns, experiments
@@ -26,11 +25,11 @@ from ldfi.experiments.store.arming import Armed, Order, Refused
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import AuditRow, CampaignRow, ExperimentRow
 from ldfi.fit.allocation import mark_of
-from ldfi.fit.faults import Fault
 from ldfi.fit.rules import Lease, read_lease
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import START, World
 from tests.experiments.simulated import BOOT
+from tests.kit.campaigns import an_experiment
 
 NAMES: Final = ("", "checkout", "search")
 DAY: Final = arming.DAY
@@ -111,10 +110,9 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 
 def an_order(name: str, members: int, now: float) -> Order:
-    hypothesis = frozenset({"error@api>http:GET:titles/x"})
-    faults = (Fault("api>http:GET:titles/x", "error"),)
     wanted = Settings(members=members, member_budget=10**6)
-    experiment = Experiment(name, f"GET /{name}", BOOT, hypothesis, faults, wanted, created_at=now)
+    more: dict[str, Any] = {"predicate": BOOT, "settings": wanted, "created_at": now}
+    experiment = an_experiment(name, f"GET /{name}", "api>http:GET:titles/x", **more)
     return Order(experiment, "c", 1, now + 10, Facts())
 
 

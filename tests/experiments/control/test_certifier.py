@@ -6,7 +6,7 @@ import asyncio
 import threading
 from contextlib import suppress
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.store.schema import CampaignRow
@@ -59,7 +59,6 @@ def test_a_class_is_certified_beside_the_loop_and_the_record_is_complete() -> No
     assert document["certificate"]["open"] == []
 
 
-@settings(max_examples=100, deadline=None)
 @given(systems(rich=True), st.lists(st.frozensets(st.sampled_from("abcdefgX"), max_size=3)))
 def test_a_statement_says_what_was_known_when_it_was_made(
     system: System, later: list[frozenset[str]]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import parse_qs
 
@@ -14,7 +12,6 @@ from sqlalchemy import select
 
 from ldfi.experiments.control import counts
 from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.judging.experiment import Experiment
 from ldfi.experiments.domain.judging.verdict import Counts
 from ldfi.experiments.domain.settings import PromqlOutcome
@@ -24,15 +21,10 @@ from ldfi.experiments.store.schema import ExperimentRow, FindingRow
 from ldfi.experiments.telemetry.prometheus import Prometheus
 from ldfi.testing.serving import served
 from ldfi.testing.world import FOUND, QUICK, World
+from tests.kit.campaigns import armed, start
 
 COUNTS = PromqlOutcome('bad{e="$experiment",a="$arm"}', 'all{e="$experiment",a="$arm"}')
-
-
-@pytest.fixture
-def db(database_url: str) -> Iterator[Database]:
-    db = Database(database_url)
-    yield db
-    db.close()
+ASKED = replace(QUICK, promql=COUNTS)
 
 
 class ProductionMetrics:
@@ -40,11 +32,13 @@ class ProductionMetrics:
 
     def __init__(self) -> None:
         self.values: dict[str, float] = {}
+        self.asked = 0
         self.app = FastAPI()
         self.app.post("/api/v1/query")(self.query)
 
     async def query(self, request: Request) -> dict[str, object]:
         (query,) = parse_qs((await request.body()).decode())["query"]
+        self.asked += 1
         value = self.values.get(query)
         result = [] if value is None else [{"metric": {}, "value": [0, str(value)]}]
         return {"status": "success", "data": {"resultType": "vector", "result": result}}
@@ -54,8 +48,8 @@ def test_the_two_arms_counters_decide(db: Database) -> None:
     # Given a site whose truth is a counter, where devices report nothing but success
     metrics = ProductionMetrics()
     world = World(db, engine=Engine(db, now=1000.0, outcomes="root"))
-    definition = Definition(replace(QUICK, promql=COUNTS, max_size=1, confirm=False, rechecks=0))
-    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
+    settings = replace(ASKED, max_size=1, confirm=False, rechecks=0)
+    campaign = start(world, settings)
     with served(metrics.app) as url:
         for _ in range(100):
             world.step()
@@ -80,11 +74,7 @@ async def _ask(url: str, experiment: Experiment) -> None:
 
 
 def test_a_counter_that_falls_is_not_believed(db: Database) -> None:
-    world = World(db)
-    definition = Definition(replace(QUICK, promql=COUNTS))
-    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
-    world.until_armed()
-    (experiment,) = campaign.active()
+    _, experiment = armed(World(db), ASKED)
     experiment.count(Counts(treated=9, treated_failed=9))
     experiment.count(Counts(treated=5))
     experiment.count(Counts(treated=12, treated_failed=10))
@@ -92,19 +82,10 @@ def test_a_counter_that_falls_is_not_believed(db: Database) -> None:
     assert (experiment.arms["treatment"].total, experiment.arms["treatment"].failures) == (12, 10)
 
 
-def counting(db: Database) -> Experiment:
-    """An experiment that is armed and waits for counts."""
-    world = World(db)
-    definition = Definition(replace(QUICK, promql=COUNTS))
-    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
-    world.until_armed()
-    (experiment,) = campaign.active()
-    return experiment
-
-
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-1"])
 def test_what_is_no_count_counts_nothing(db: Database, value: str) -> None:
-    experiment, metrics = counting(db), ProductionMetrics()
+    metrics = ProductionMetrics()
+    _, experiment = armed(World(db), ASKED)
     name = f'{{e="{experiment.id}",a="treatment"}}'
     metrics.values[f"all{name}"] = metrics.values[f"bad{name}"] = float(value)
 
@@ -114,33 +95,35 @@ def test_what_is_no_count_counts_nothing(db: Database, value: str) -> None:
     assert experiment.arms["treatment"].total == 0
 
 
-def test_the_watch_goes_on_after_what_is_no_count(db: Database) -> None:
+def test_the_watch_goes_on_after_what_is_no_count(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "LOOK_SECONDS", 0.05)
     world, metrics = World(db), ProductionMetrics()
-    definition = Definition(replace(QUICK, promql=COUNTS))
-    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
-    world.until_armed()
-    (experiment,) = campaign.active()
+    _, experiment = armed(world, ASKED)
     name = f'{{e="{experiment.id}",a="treatment"}}'
     metrics.values |= {f"bad{name}": float("nan"), f"all{name}": 7.0}
 
     async def watched(url: str) -> None:
         async with Prometheus(url) as prometheus:
-            state = world.engine.scheduler.state
-            watch = asyncio.create_task(counts.watch(prometheus, state))
+            watch = asyncio.create_task(counts.watch(prometheus, world.engine.scheduler.state))
             async with asyncio.timeout(30):
+                while metrics.asked < 6:
+                    await asyncio.sleep(0.01)
+                assert experiment.elsewhere == Counts()
+                metrics.values[f"bad{name}"] = 0.0
                 while not experiment.elsewhere.treated:
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(0.01)
                     assert not watch.done()
             watch.cancel()
 
     with served(metrics.app) as url:
-        threading.Timer(2.5, lambda: metrics.values.update({f"bad{name}": 0.0})).start()
         asyncio.run(watched(url))
 
 
 def test_with_nothing_else_the_root_span_is_believed(db: Database) -> None:
     world = World(db, engine=Engine(db, now=1000.0, outcomes="root"))
-    campaign = world.engine.scheduler.commands.start(Definition(QUICK), "ann", world.now)
+    campaign = start(world)
     world.steps(150)
 
     assert campaign.state == "finished"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -18,7 +18,7 @@ from ldfi.fit.rules import Rule
 from ldfi.solver import Explorer, OutOfTime
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import QUICK, Edge, World
-from tests.experiments.control.test_engine import experiments_of, start
+from tests.kit.campaigns import experiments_of, start
 
 ONE = Call("root", (Step("critical", (Call("layout"),)),))
 TWO = Call("root", (Step("critical", (Call("layout"),)), Step("optional", (Call("legacy"),))))
@@ -36,13 +36,6 @@ class Bare(Edge):
         rule, arm, again = claimed
         faults = tuple(f for f in rule.faults if f.point != "legacy")
         return replace(rule, faults=faults), arm, again
-
-
-@pytest.fixture
-def db(database_url: str) -> Iterator[Database]:
-    db = Database(database_url)
-    yield db
-    db.close()
 
 
 def to_its_end(world: World, campaign: Campaign, requests: int = 40) -> CampaignRow:
@@ -96,10 +89,16 @@ def test_the_next_run_forgets_how_the_last_one_ended(db: Database) -> None:
     assert campaign.ending is None
 
 
+def bare(db: Database, **more: Any) -> World:
+    """A world in which nobody can inject where ``legacy`` is called."""
+    world = World(db, {"/boot": TWO}, **more)
+    world.edges = [Bare("edge0")]
+    return world
+
+
 def test_a_point_where_nothing_fires_is_tried_once_in_a_run(db: Database) -> None:
     # Given a service in which nobody can inject
-    world = World(db, {"/boot": TWO})
-    world.edges = [Bare("edge0")]
+    world = bare(db)
     campaign = start(world, replace(QUICK, max_union=1))
     # When the campaign is over
     row = to_its_end(world, campaign)
@@ -113,14 +112,13 @@ def test_a_point_where_nothing_fires_is_tried_once_in_a_run(db: Database) -> Non
 
 
 def test_a_restart_knows_where_nothing_fires(db: Database) -> None:
-    world = World(db, {"/boot": TWO})
-    world.edges = [Bare("edge0")]
+    world = bare(db)
     campaign = start(world, replace(QUICK, max_union=1, apart=60.0))  # so that it goes on
     while not any(each.reason == "no fault fired" for each in experiments_of(db)):
         world.step()
     # When the service starts again
-    again = World(db, {"/boot": TWO}, engine=Engine(db, now=world.now))
-    again.now, again.edges = world.now, [Bare("edge0")]
+    again = bare(db, engine=Engine(db, now=world.now))
+    again.now = world.now
     again.step()
     row = to_its_end(again, again.engine.scheduler.state.campaigns[campaign.id])
     # Then it is not tried again either
@@ -130,8 +128,7 @@ def test_a_restart_knows_where_nothing_fires(db: Database) -> None:
 
 
 def test_the_next_run_tries_once_more_what_was_set_aside(db: Database) -> None:
-    world = World(db, {"/boot": TWO})
-    world.edges = [Bare("edge0")]
+    world = bare(db)
     campaign = start(world, replace(QUICK, max_union=1), schedule=Schedule("* * * * *"))
     to_its_end(world, campaign)
     # Given that somebody has put fit there

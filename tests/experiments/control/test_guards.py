@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -17,11 +18,9 @@ from ldfi.experiments.domain.traffic.observation import Outcome
 from ldfi.experiments.domain.traffic.spells import Spell
 from ldfi.experiments.store.database import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
-from ldfi.fit.faults import Fault
-from ldfi.fit.predicate import Predicate
 from ldfi.testing.spans import span
 from ldfi.testing.world import QUICK, Fate, World
-from tests.experiments.control.test_engine import start
+from tests.kit.campaigns import an_experiment, start
 
 FREEZE = Calendar(blackouts=(Blackout("1970-01-01", "1970-01-02", "freeze"),))
 
@@ -82,10 +81,7 @@ def failing(scene: Scene) -> None:
 
 def beside(scene: Scene, *, disarmed_at: float) -> Experiment:
     """An experiment that somebody else's campaign had on what the class reaches."""
-    fault = Fault("layout", "error")
-    theirs = Experiment(
-        "theirs", "GET /elsewhere", Predicate(), frozenset({str(fault)}), (fault,), QUICK
-    )
+    theirs = an_experiment("theirs", "GET /elsewhere", "layout")
     theirs.bystanders.systems = frozenset({"layout"})
     theirs.state, theirs.armed_at, theirs.ended_at = "decided", disarmed_at - 1, disarmed_at
     theirs.disarmed_at = disarmed_at
@@ -139,28 +135,16 @@ def armed_elsewhere(request_class: str) -> Trip:
 
     def trip(scene: Scene) -> None:
         with scene.database.change(scene.world.now) as change:
-            change.session.add(
-                ExperimentRow(
-                    id="theirs",
-                    campaign_id=scene.campaign.id,
-                    run=1,
-                    request_class=request_class,
-                    active_class=request_class,
-                    purpose="explore",
-                    hypothesis=[],
-                    faults=[],
-                    state="armed",
-                    reason="",
-                    risk=0.0,
-                    created_at=scene.world.now,
-                    armed_at=scene.world.now,
-                    lease_until=scene.world.now + 3_600,
-                    members_reserved=0,
-                    members_charged=0,
-                    members_hurt=0,
-                    allocation={"salt": "theirs", "treatment": 0.1, "control": 0.1},
-                )
+            now = scene.world.now
+            values: dict[str, Any] = dict.fromkeys(
+                ("risk", "members_reserved", "members_charged", "members_hurt"), 0
             )
+            values |= {"id": "theirs", "campaign_id": scene.campaign.id, "run": 1, "reason": ""}
+            values |= {"request_class": request_class, "active_class": request_class}
+            values |= {"purpose": "explore", "hypothesis": [], "faults": [], "state": "armed"}
+            values |= {"created_at": now, "armed_at": now, "lease_until": now + 3_600}
+            values |= {"allocation": {"salt": "theirs", "treatment": 0.1, "control": 0.1}}
+            change.session.add(ExperimentRow(**values))
 
     return trip
 
@@ -170,24 +154,42 @@ def one_at_a_time(scene: Scene) -> None:
     armed_elsewhere("GET /elsewhere")(scene)
 
 
-TRIPS: dict[str, Trip] = {
-    "kill switch": halted,
-    "guardrails": breached,
-    "calendar": frozen,
-    "edges": edges_gone,
-    "campaign": paused_elsewhere,
-    "maintenance windows": in_maintenance,
-    "protected classes": limited(protected_classes=("* /boot",)),
-    "bystanders": hurting,
-    "cool-down": just_ended,
-    "one at a time": another_is_armed,
-    "recent outcomes": unheard,
-    "steady state": failing,
-    "concurrency": one_at_a_time,
-    "one experiment a class": armed_elsewhere("GET /boot"),
-    "budgets": limited(members_per_hour=5),
+TRIPS: dict[str, tuple[Trip, str]] = {
+    "kill switch": (halted, "halted: release"),
+    "guardrails": (breached, "guardrail does not hold: errors < 5"),
+    "calendar": (frozen, "blackout until 1970-01-02 (UTC): freeze"),
+    "edges": (edges_gone, "no edge asks for rules"),
+    "campaign": (paused_elsewhere, "the campaign does not run: it is paused"),
+    "maintenance windows": (in_maintenance, "maintenance of layout by ann: upgrade"),
+    "protected classes": (
+        limited(protected_classes=("* /boot",)),
+        "the class is protected: GET /boot",
+    ),
+    "bystanders": (hurting, "bystanders are hurt: "),
+    "cool-down": (
+        just_ended,
+        "an experiment on the same service or system has just ended: theirs",
+    ),
+    "one at a time": (
+        another_is_armed,
+        "bystanders were hurt lately, so experiments run one at a time: theirs",
+    ),
+    "recent outcomes": (
+        unheard,
+        "steady state is not known: 0 outcomes came in the last 10 minutes",
+    ),
+    "steady state": (failing, "steady state does not hold:"),
+    "concurrency": (one_at_a_time, "1 experiments run already, at most 1 may"),
+    "one experiment a class": (
+        armed_elsewhere("GET /boot"),
+        "another experiment runs on this class: theirs",
+    ),
+    "budgets": (
+        limited(members_per_hour=5),
+        "budget spent: 5 members are left of the budget of the last hour",
+    ),
 }
-"""How each is tripped while everything else is well."""
+"""How each is tripped while everything else is well, and what a campaign says that waits for it."""
 
 
 @pytest.fixture
@@ -206,31 +208,14 @@ def test_every_guard_is_tripped_here() -> None:
 def test_a_guard_lets_nothing_be_armed_and_the_campaign_says_why(
     scene: Scene, guard: Guard
 ) -> None:
-    world = scene.world
-    TRIPS[guard.name](scene)
+    world, (trip, words) = scene.world, TRIPS[guard.name]
+    trip(scene)
     for _ in range(8):
         world.step(requests=3)  # few, or they would mend the steady state
         assert not world.rules()
 
     (told,) = [each for each in scene.campaign.waiting.values() if "good requests" not in each]
-    expected = {
-        "kill switch": "halted: release",
-        "guardrails": "guardrail does not hold: errors < 5",
-        "calendar": "blackout until 1970-01-02 (UTC): freeze",
-        "edges": "no edge asks for rules",
-        "campaign": "the campaign does not run: it is paused",
-        "maintenance windows": "maintenance of layout by ann: upgrade",
-        "bystanders": "bystanders are hurt: ",
-        "cool-down": "an experiment on the same service or system has just ended: theirs",
-        "one at a time": "bystanders were hurt lately, so experiments run one at a time: theirs",
-        "protected classes": "the class is protected: GET /boot",
-        "recent outcomes": "steady state is not known: 0 outcomes came in the last 10 minutes",
-        "steady state": "steady state does not hold:",
-        "concurrency": "1 experiments run already, at most 1 may",
-        "one experiment a class": "another experiment runs on this class: theirs",
-        "budgets": "budget spent: 5 members are left of the budget of the last hour",
-    }
-    assert told.startswith(expected[guard.name])
+    assert told.startswith(words)
 
 
 def test_without_any_trip_it_would_have_been_armed(scene: Scene) -> None:
@@ -250,7 +235,7 @@ def test_what_is_armed_is_disarmed_within_a_step(scene: Scene, guard: Guard) -> 
     world.until_armed()
     (experiment,) = scene.campaign.active()
 
-    TRIPS[guard.name](scene)
+    TRIPS[guard.name][0](scene)
     world.engine.tick(world.now + 0.05)
 
     assert not world.rules()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +21,7 @@ from ldfi.solver.check.assumed import assumed
 from ldfi.testing.programs import Call, Step
 from ldfi.testing.world import QUICK, World
 from tests.experiments.control.test_endings import Bare, to_its_end
-from tests.experiments.control.test_engine import experiments_of, start
+from tests.kit.campaigns import experiments_of, start
 
 LAYOUT, LEGACY, BACKUP = "api>http:GET:layout/", "api>db:SELECT:old/marks", "api>rpc:Get:/b.Backup"
 PROGRAM = Call(
@@ -34,13 +32,6 @@ PROGRAM = Call(
         Step("optional", (Call(BACKUP),)),
     ),
 )
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database(f"sqlite:///{tmp_path / 'ldfi.sqlite3'}")
-    yield db
-    db.close()
 
 
 numbers = itertools.count(1)

@@ -291,34 +291,22 @@ def test_every_default_passes_its_own_rules() -> None:
     assert tomllib.loads(f"lease = {Config.load().lease}")["lease"] >= 3
 
 
-def test_who_owns_what_stands_in_a_file_that_can_be_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("name", ["owners", "names"])
+def test_who_owns_what_and_how_it_is_called_stands_in_files_that_can_be_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    (tmp_path / "OWNERS").write_text("checkout @payments\n")
-    monkeypatch.setenv("LDFI_OWNERS_FILE", str(tmp_path / "OWNERS"))
-    owners = owners_in(Config.load().owners_file)
-    assert owners.of("checkout>http:GET:x/y") == ("@payments",)
-    assert owners_in(None).of("checkout>http:GET:x/y") == ()
+    (tmp_path / "owners").write_text("checkout @payments\n")
+    (tmp_path / "names").write_text('["GET /play"]\nname = "Play"\n')
+    monkeypatch.setenv(f"LDFI_{name.upper()}_FILE", str(tmp_path / name))
+    config, point = Config.load(), "checkout>http:GET:x/y"
+    owners, called = owners_in(config.owners_file), called_in(config.names_file)
+    assert (owners.of(point) == ("@payments",)) is (name == "owners")
+    assert called.name("GET /play") == ("Play" if name == "names" else "GET /play")
 
-    (tmp_path / "OWNERS").write_bytes(b"\xff")
-    for wrong in (tmp_path / "OWNERS", tmp_path / "nowhere", tmp_path):
-        monkeypatch.setenv("LDFI_OWNERS_FILE", str(wrong))
-        with pytest.raises(InvalidConfig, match=r"owners_file.*cannot be read"):
-            Config.load()
-
-
-def test_how_people_call_requests_stands_in_a_file_that_can_be_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "names.toml").write_text('["GET /play"]\nname = "Play"\n')
-    monkeypatch.setenv("LDFI_NAMES_FILE", str(tmp_path / "names.toml"))
-    assert called_in(Config.load().names_file).name("GET /play") == "Play"
-    assert called_in(None).name("GET /play") == "GET /play"
-
-    (tmp_path / "names.toml").write_text("play = 3")
-    for wrong in (tmp_path / "names.toml", tmp_path / "nowhere"):
-        monkeypatch.setenv("LDFI_NAMES_FILE", str(wrong))
-        with pytest.raises(InvalidConfig, match=r"names_file.*cannot be read"):
+    (tmp_path / name).write_bytes(b"\xff")
+    for wrong in (tmp_path / name, tmp_path / "nowhere", tmp_path):
+        monkeypatch.setenv(f"LDFI_{name.upper()}_FILE", str(wrong))
+        with pytest.raises(InvalidConfig, match=rf"{name}_file.*cannot be read"):
             Config.load()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ldfi.experiments.cli.serving import check_role
@@ -61,7 +61,6 @@ def in_memory() -> Iterator[Database]:
     db.close()
 
 
-@settings(max_examples=30, deadline=None)
 @given(doings=st.lists(st.sampled_from(["enter", "write", "leave"]), max_size=30), data=st.data())
 def test_whatever_they_do_no_write_follows_that_of_a_later_leader(
     in_memory: Database, doings: list[str], data: st.DataObject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,16 +12,19 @@ from pathlib import Path
 
 import httpx
 import pytest
+from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.util._once import Once
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from ldfi.experiments.cli.ports import free_port
-from ldfi.experiments.domain.campaign.campaign import Definition
-from ldfi.experiments.domain.settings import Settings
-from ldfi.experiments.store.database import Database
 from ldfi.experiments.telemetry import tracing
-from ldfi.testing.world import World
+from ldfi.testing.world import QUICK, World
 from tests.deploy.sink import Sink, listening, until
 
 ADMIN = "admin-0123456789abcdef"
@@ -32,17 +36,9 @@ ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 def serving(folder: Path, port: str, **variables: str) -> Iterator[httpx.Client]:
     environment = {name: text for name, text in os.environ.items() if not name.startswith("OTEL_")}
     environment |= {"LDFI_TOKENS": f"admin:{ADMIN}", "OTEL_BSP_SCHEDULE_DELAY": "100", **variables}
+    words = ["serve", "--port", port, "--database", "x.sqlite3"]
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "ldfi.experiments.cli",
-            "serve",
-            "--port",
-            port,
-            "--database",
-            "x.sqlite3",
-        ],
+        [sys.executable, "-m", "ldfi.experiments.cli", *words],
         cwd=folder,
         env={**environment, "PYTHONPATH": str(Path.cwd()), "NO_PROXY": "127.0.0.1"},
     )
@@ -69,6 +65,30 @@ def requests_for(client: httpx.Client, route: str) -> float:
     return sum(float(each.rsplit(" ", 1)[1]) for each in mine if f'route="{route}"' in each)
 
 
+def test_requests_are_traced_but_for_those_of_machines_that_call_all_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER_SET_ONCE", Once())
+    paths, sink = [*tracing.UNTRACED.split(","), "/api/v1/status"], Sink()
+
+    async def asked(app: ASGIApp) -> None:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://ldfi") as client:
+            for path in paths:
+                assert (await client.get(path)).is_success
+
+    with listening(sink) as endpoint:
+        monkeypatch.setenv(ENDPOINT, endpoint)
+        routes = [Route(path, lambda _: Response()) for path in paths]
+        asyncio.run(asked(tracing.traced(Starlette(routes=routes))))
+        provider = trace.get_tracer_provider()
+        assert isinstance(provider, TracerProvider)
+        provider.shutdown()  # which sends what it has
+    assert set(sink.names) == {("ldfi", "GET /api/v1/status")}
+
+
+@pytest.mark.long
 def test_requests_are_traced_where_the_environment_says_but_no_machine_that_calls_all_the_time(
     tmp_path: Path,
 ) -> None:
@@ -83,6 +103,7 @@ def test_requests_are_traced_where_the_environment_says_but_no_machine_that_call
     assert set(sink.names) == {("ldfi", "GET /api/v1/status")}
 
 
+@pytest.mark.long
 def test_a_service_that_exports_to_itself_causes_no_more_exports(tmp_path: Path) -> None:
     port = str(free_port())
     own = {
@@ -112,23 +133,15 @@ def test_it_is_off_unless_asked_for(variables: dict[str, str], expected: bool) -
     assert tracing.wanted(variables) is expected
 
 
-def test_what_becomes_of_an_experiment_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_becomes_of_an_experiment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(tracing, "TRACER", provider.get_tracer("test"))
-    database = Database(f"sqlite:///{tmp_path / 'x.sqlite3'}")
-    world = World(database, edges=1)
-    settings = Settings(
-        kinds=("error",), treatment=0.3, control=0.3, min_traffic=50, settle=1.0, apart=0.0
-    )
-    world.engine.scheduler.commands.start(Definition(settings), "operator", world.now)
-
-    armed = world.until_armed()
-    world.engine.scheduler.commands.abort(armed, "enough", "kim", world.now)
-    world.steps(10)
-    database.close()
+    with World.in_memory() as world:
+        world.start(QUICK)
+        armed = world.until_armed()
+        world.engine.scheduler.commands.abort(armed, "enough", "kim", world.now)
+        world.steps(10)
 
     told = [
         span.name
