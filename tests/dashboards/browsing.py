@@ -47,7 +47,8 @@ class Browser:
 class Site:
     """An application that is served, and everybody who looks at it."""
 
-    def __init__(self, url: str, opened: ExitStack) -> None:
+    def __init__(self, app: FastAPI, url: str, opened: ExitStack) -> None:
+        self.app = app
         self.url = url
         self._opened = opened
 
@@ -68,7 +69,18 @@ class Site:
 def site(app: FastAPI) -> Iterator[Site]:
     """Serve an application."""
     with served(app) as url, ExitStack() as opened:
-        yield Site(url, opened)
+        yield Site(app, url, opened)
+
+
+@contextmanager
+def knowing(app: FastAPI, **state: Any) -> Iterator[None]:
+    """Have the application know something else for a while."""
+    before = {name: getattr(app.state, name) for name in state}
+    app.state._state.update(state)
+    try:
+        yield
+    finally:
+        app.state._state.update(before)
 
 
 class Markup(HTMLParser):

@@ -125,18 +125,42 @@ def seed(url: str, now: float | None = None) -> Seeded:
     return found
 
 
+TANK, GATE = "pump>http:PUT:tank/levels/*", "pump>db:UPDATE:sluicedb/gates"
+HARBOUR = {
+    "/locks": Call("root", (Step("critical", (Call(TANK),)), Step("optional", (Call(GATE),))))
+}
+"""An application that nobody has prepared anything for."""
+
+
+def harbour(url: str) -> str:
+    """Explore it in the last minutes; returns the id of the campaign, which found something.
+
+    What is known of its traffic holds for ten minutes, as on any machine that stands still.
+    """
+    database, begun = Database(url), time.time() - 240
+    world = World(database, HARBOUR, engine=Engine(database, now=begun, lease=10.0, limits=LIMITS))
+    world.now = begun
+    _traffic(world, 12)
+    campaign = _explore(world, "locks", Settings(**QUICK))
+    world.engine.scheduler.switch.halt("the sluice sticks", "ben", world.now)
+    world.engine.scheduler.switch.resume("ben", world.now + 5)
+    world.engine.scheduler.shut_down("over", world.now)
+    database.close()
+    return campaign
+
+
 def _traffic(world: World, steps: int) -> None:
     for _ in range(steps):
         world.step(requests=REQUESTS)
 
 
-def _explore(world: World, name: str, settings: Settings, *classes: str) -> None:
+def _explore(world: World, name: str, settings: Settings, *classes: str) -> str:
     scheduler = world.engine.scheduler
     campaign = scheduler.commands.start(Definition(settings, classes, name), "ann", world.now)
     for _ in range(2_000):
         world.step(requests=REQUESTS)
         if not campaign.live():
-            return
+            return campaign.id
     raise AssertionError(f"{name} did not come to its end: {campaign.waiting}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -11,15 +12,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from fastapi import FastAPI
 from sqlalchemy import select
 
-from ldfi.dashboards.pages.findings import AT_ONCE
 from ldfi.experiments.control.folding import fold
 from ldfi.experiments.store import Database, retention
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
-from tests.dashboards.browsing import Markup, Site, counting, site, text_of
-from tests.dashboards.seeded import Seeded, crowd
+from tests.dashboards.browsing import Markup, Site, site, text_of
+from tests.dashboards.seeded import Seeded
 from tests.experiments.applications import GIVEN, bearer, service
 
 BOOT = f"/classes/{quote('GET /boot', safe='')}"
@@ -28,15 +27,11 @@ TRACES = "https://jaeger.example/trace/{trace_id}"
 
 
 @pytest.fixture(scope="module")
-def app(seeded_file: tuple[Path, Seeded], tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
-    copy = tmp_path_factory.mktemp("details") / "ldfi.sqlite3"
-    copy.write_bytes(seeded_file[0].read_bytes())
-    return service(f"sqlite:///{copy}", trace_url=TRACES)
-
-
-@pytest.fixture(scope="module")
-def here(app: FastAPI) -> Iterator[Site]:
-    with site(app) as here:
+def here(
+    seeded_file: tuple[Path, Seeded], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    copy = shutil.copy(seeded_file[0], tmp_path_factory.mktemp("details") / "ldfi.sqlite3")
+    with site(service(f"sqlite:///{copy}", trace_url=TRACES)) as here:
         yield here
 
 
@@ -53,24 +48,6 @@ def found(file: tuple[Path, Seeded], size: int, name: str) -> list[str]:
         ids = [row.id for row in rows if len(row.faults) == size]
     database.close()
     return ids
-
-
-def every_page(known: Seeded) -> list[str]:
-    return [
-        "/classes",
-        BOOT,
-        f"/point?request_class={quote('GET /boot')}&point={quote(LAYOUT)}",
-        "/experiments",
-        f"/experiments/{known.experiments[-1]}",
-        f"/experiments/{known.experiments[-1]}/now",
-        "/findings",
-        f"/findings/{known.findings[-1]}",
-        f"/findings/{known.findings[-1]}/file",
-        "/certificates",
-        f"/certificates/{known.campaigns['nightly']}",
-        f"/certificates/{known.campaigns['nightly']}?request_class={quote('GET /boot')}",
-        f"/certificates/{known.campaigns['nightly']}/file",
-    ]
 
 
 def test_a_finding_can_be_read_by_whoever_has_never_heard_of_points(
@@ -210,10 +187,8 @@ def test_a_point_has_a_page_and_a_part_of_one(here: Site) -> None:
     assert viewer.get("/point?request_class=none&point=none").status_code == 404
 
 
-def test_an_experiment_says_what_was_tried_how_it_went_and_why_it_stopped(
-    here: Site, app: FastAPI
-) -> None:
-    with app.state.database.read() as session:
+def test_an_experiment_says_what_was_tried_how_it_went_and_why_it_stopped(here: Site) -> None:
+    with here.app.state.database.read() as session:
         query = select(ExperimentRow.id).where(
             ExperimentRow.verdict == "harmful", ExperimentRow.reason == "evidence"
         )
@@ -253,37 +228,12 @@ def test_what_is_not_there_is_said_to_be_missing(here: Site, path: str) -> None:
     assert "there is no" in text_of(missing)
 
 
-def test_without_anything_every_list_says_what_to_do_next(tmp_path: Path) -> None:
-    with site(service(f"sqlite:///{tmp_path / 'empty.sqlite3'}")) as empty:
-        operator = empty.logged_in("operator")
-        assert "Nothing has been found yet." in text_of(operator.get("/findings"))
-        assert "Nothing has been tried yet." in text_of(operator.get("/experiments"))
-        assert "No request class is known yet." in text_of(operator.get("/classes"))
-        assert "No campaign yet" in text_of(operator.get("/certificates"))
-
-
-MOST_QUERIES = 8
-
-
-def test_however_much_is_stored_a_page_asks_as_often(seeded_url: str, seeded: Seeded) -> None:
-    few = queries(seeded_url, seeded)
-    crowd(seeded_url, 300, 2 * AT_ONCE)
-    many = queries(seeded_url, seeded)
-
-    few["/findings"] += 2  # weaknesses are explained in turns, so that ticks go on
-    assert many == few
-    assert max(many.values()) <= MOST_QUERIES, many
-
-
-def queries(url: str, known: Seeded) -> dict[str, int]:
-    app, asked = service(url), {}
-    with site(app) as here:
-        viewer = here.logged_in("viewer")
-        for path in every_page(known):
-            with counting(app) as statements:
-                assert viewer.get(path).is_success, path
-            asked[path] = len(statements)
-    return asked
+def test_without_anything_every_list_says_what_to_do_next(nothing: Site) -> None:
+    operator = nothing.logged_in("operator")
+    assert "Nothing has been found yet." in text_of(operator.get("/findings"))
+    assert "Nothing has been tried yet." in text_of(operator.get("/experiments"))
+    assert "No request class is known yet." in text_of(operator.get("/classes"))
+    assert "No campaign yet" in text_of(operator.get("/certificates"))
 
 
 class Outside(HTMLParser):

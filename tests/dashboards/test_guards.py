@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -13,12 +11,10 @@ from starlette.routing import Route
 from ldfi.dashboards.app import ROUTERS
 from ldfi.dashboards.csp import HEADERS
 from ldfi.dashboards.route import PageRoute
-from ldfi.experiments.api.rate_limit import RateLimiter
 from ldfi.experiments.process.tokens import Role
 from ldfi.experiments.store.schema import AuditRow
-from tests.dashboards.browsing import Browser, Markup, Site, site
-from tests.dashboards.seeded import Seeded, seed
-from tests.experiments.applications import service
+from tests.dashboards.browsing import Browser, Markup, Site
+from tests.dashboards.seeded import Seeded
 
 PEOPLE: tuple[Role, ...] = ("viewer", "operator", "admin")
 LOOK: set[Role] = {"viewer", "operator", "admin"}
@@ -86,30 +82,9 @@ FILES = {("GET", "/findings/{finding_id}/file"), ("GET", "/certificates/{campaig
 """To be kept and sent around, so everything they need is in them."""
 
 
-class Unlimited(RateLimiter):
-    """Nobody asks for so many pages within a second, but for this test."""
-
-    def take(self, *_: object) -> None: ...
-
-
 @pytest.fixture(scope="module")
-def seeded_app(tmp_path_factory: pytest.TempPathFactory) -> tuple[FastAPI, Seeded]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('guards') / 'ldfi.sqlite3'}"
-    found = seed(url)
-    app = service(url)
-    app.state.rate_limiter = Unlimited()
-    return app, found
-
-
-@pytest.fixture(scope="module")
-def here(seeded_app: tuple[FastAPI, Seeded]) -> Iterator[Site]:
-    with site(seeded_app[0]) as here:
-        yield here
-
-
-@pytest.fixture(scope="module")
-def people(here: Site) -> dict[Role, Browser]:
-    return {role: here.logged_in(role) for role in PEOPLE}
+def people(reading: Site) -> dict[Role, Browser]:
+    return {role: reading.logged_in(role) for role in PEOPLE}
 
 
 def pages() -> dict[tuple[str, str], Route]:
@@ -147,27 +122,20 @@ def test_the_table_of_who_may_has_every_page() -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(ALLOWED))
-def test_strangers_get_nowhere(
-    here: Site, seeded_app: tuple[FastAPI, Seeded], method: str, path: str
-) -> None:
-    app, seeded = seeded_app
-    before = audited(app)
-    response = here.stranger().client.request(method, filled(path, seeded))
+def test_strangers_get_nowhere(reading: Site, seeded: Seeded, method: str, path: str) -> None:
+    before = audited(reading.app)
+    response = reading.stranger().client.request(method, filled(path, seeded))
     assert response.status_code == 303
     assert response.headers["location"].startswith("/login")
-    assert audited(app) == before
+    assert audited(reading.app) == before
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(set(ALLOWED) - {("GET", "/live")}))
 def test_each_role_may_what_it_may(
-    people: dict[Role, Browser],
-    seeded_app: tuple[FastAPI, Seeded],
-    method: str,
-    path: str,
+    people: dict[Role, Browser], reading: Site, seeded: Seeded, method: str, path: str
 ) -> None:
     """A form is sent without its token here, so nobody changes anything: 403 says which reason."""
-    app, seeded = seeded_app
-    before = audited(app)
+    before = audited(reading.app)
     for role, browser in people.items():
         response = browser.client.request(method, filled(path, seeded))
         if role not in ALLOWED[method, path]:
@@ -178,15 +146,14 @@ def test_each_role_may_what_it_may(
             assert "out of date" in response.text
         else:
             assert response.status_code in {200, 204, 422}, (role, path, response.text)
-    assert audited(app) == before
+    assert audited(reading.app) == before
 
 
 @pytest.mark.parametrize("path", sorted({path for method, path in pages() if method == "POST"}))
 def test_forms_of_other_sites_and_sessions_are_refused(
-    here: Site, people: dict[Role, Browser], seeded_app: tuple[FastAPI, Seeded], path: str
+    reading: Site, people: dict[Role, Browser], seeded: Seeded, path: str
 ) -> None:
-    app, seeded = seeded_app
-    admin, before = people["admin"], audited(app)
+    admin, before = people["admin"], audited(reading.app)
     to = filled(path, seeded)
     another = people["operator"].csrf("/")
     own = admin.csrf("/")
@@ -201,7 +168,7 @@ def test_forms_of_other_sites_and_sessions_are_refused(
         admin.client.post(to, data={**fields, "csrf": own}, headers=_FROM_A_NEIGHBOUR),
     ]
     assert [attempt.status_code for attempt in attempts] == [403] * len(attempts)
-    assert audited(app) == before
+    assert audited(reading.app) == before
 
 
 _FROM_ELSEWHERE = {"sec-fetch-site": "cross-site"}
@@ -227,9 +194,9 @@ def test_a_form_is_read_as_forms_are_sent_and_as_nothing_else(people: dict[Role,
     sorted(key for key in ALLOWED if key[0] == "GET" and key not in FRAGMENTS | FILES),
 )
 def test_every_page_is_confined_and_needs_nothing_from_elsewhere(
-    people: dict[Role, Browser], seeded_app: tuple[FastAPI, Seeded], method: str, path: str
+    people: dict[Role, Browser], seeded: Seeded, method: str, path: str
 ) -> None:
-    response = people["admin"].get(filled(path, seeded_app[1]))
+    response = people["admin"].get(filled(path, seeded))
     check_confined(response)
     page = Markup(response.text)
     for tag, attributes in page.tags:
@@ -265,7 +232,7 @@ def test_the_policy_allows_nothing_inline_and_nobody_else() -> None:
 
 
 def test_errors_redirects_and_the_login_are_confined_too(
-    here: Site, people: dict[Role, Browser]
+    reading: Site, people: dict[Role, Browser]
 ) -> None:
     viewer = people["viewer"]
     missing = viewer.get("/campaigns/no-such-campaign")
@@ -275,8 +242,8 @@ def test_errors_redirects_and_the_login_are_confined_too(
         missing,
         viewer.get("/tokens"),
         viewer.get("/audit?nonsense=1"),
-        here.stranger().get("/"),
-        here.stranger().get("/login"),
+        reading.stranger().get("/"),
+        reading.stranger().get("/login"),
     ):
         check_confined(response)
 

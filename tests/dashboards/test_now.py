@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Iterator
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from fastapi import FastAPI
 from sqlalchemy import select
 
 from ldfi.dashboards import strip
@@ -17,20 +13,12 @@ from ldfi.dashboards.day_kept import EVERY
 from ldfi.dashboards.links import to_was_it_us
 from ldfi.dashboards.standing import Standing
 from ldfi.dashboards.worst import ranked
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.judging.injected import Bunch, Exposure
 from ldfi.experiments.domain.judging.verdict import Verdict
-from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.repairs.called import Called
-from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import ExperimentRow, FindingRow
-from ldfi.testing.programs import Call, Step
-from ldfi.testing.world import World
-from tests.dashboards.browsing import Markup, Site, counting, site, text_of
-from tests.dashboards.seeded import LIMITS, QUICK, Seeded
+from tests.dashboards.browsing import Browser, Markup, Site, counting, knowing, text_of
 from tests.dashboards.test_queries import MOST
-from tests.experiments.applications import service
 
 UTC = ZoneInfo("UTC")
 HOUR = 3600.0
@@ -133,37 +121,9 @@ def test_what_hurts_most_is_what_one_failure_does_to_many() -> None:
 
 # ------------------------------------------------------------------ the pages themselves
 
-TANK = Call("pump>http:PUT:tank/levels/*")
-GATE = Call("pump>db:UPDATE:sluicedb/gates")
-HARBOUR = {"/locks": Call("root", (Step("critical", (TANK,)), Step("optional", (GATE,))))}
-"""An application that nobody has prepared anything for."""
 
-
-@pytest.fixture(scope="module")
-def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FastAPI, Site]]:
-    """A service that has explored it in the last minutes."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('harbour') / 'x.sqlite3'}"
-    database, begun = Database(url), time.time() - 600
-    world = World(database, HARBOUR, engine=Engine(database, now=begun, lease=10.0, limits=LIMITS))
-    world.now = begun
-    for _ in range(12):
-        world.step(requests=30)
-    definition = Definition(Settings(**QUICK), (), "locks")
-    campaign = world.engine.scheduler.commands.start(definition, "ann", world.now)
-    while campaign.live():
-        world.step(requests=30)
-    switch = world.engine.scheduler.switch
-    switch.halt("the sluice sticks", "ben", world.now)
-    switch.resume("ben", world.now + 5)
-    world.engine.scheduler.shut_down("over", world.now)
-    database.close()
-    app = service(url)
-    with site(app) as here:
-        yield app, here
-
-
-def test_now_answers_for_an_application_nobody_prepared(harbour: tuple[FastAPI, Site]) -> None:
-    said = text_of(harbour[1].logged_in("viewer").get("/"))
+def test_now_answers_for_an_application_nobody_prepared(harbour: Site) -> None:
+    said = text_of(harbour.logged_in("viewer").get("/"))
     for part in (
         "Nothing is injected. One thing waits for somebody.",
         "Every experiment of the last 24 hours",
@@ -181,17 +141,13 @@ def test_now_answers_for_an_application_nobody_prepared(harbour: tuple[FastAPI, 
 LOCKS = Called.parse('["GET /locks"]\nname = "The lock"\nlost = "no ship gets in"')
 
 
-def test_everywhere_requests_are_called_as_people_do(harbour: tuple[FastAPI, Site]) -> None:
-    app, here = harbour
-    viewer, before = here.logged_in("viewer"), app.state.called
-    app.state.called = LOCKS
-    try:
+def test_everywhere_requests_are_called_as_people_do(harbour: Site) -> None:
+    viewer = harbour.logged_in("viewer")
+    with knowing(harbour.app, called=LOCKS):
         pages = {path: text_of(viewer.get(path)) for path in ("/", "/findings", "/map")}
         beside = {
             path: text_of(viewer.get(path)) for path in ("/was-it-us", "/classes/GET%20%2Flocks")
         }
-    finally:
-        app.state.called = before
     for path, said in pages.items():
         assert "no ship gets in" in said, (path, said)
     for path, said in {**pages, **beside}.items():
@@ -200,10 +156,9 @@ def test_everywhere_requests_are_called_as_people_do(harbour: tuple[FastAPI, Sit
     assert "Nobody yet knows of a finding on The lock" in pages["/"]
 
 
-def test_no_page_has_the_exact_name_as_its_only_form(harbour: tuple[FastAPI, Site]) -> None:
-    app, here = harbour
-    viewer, before = here.logged_in("viewer"), app.state.called
-    with app.state.database.read() as session:
+def test_no_page_has_the_exact_name_as_its_only_form(harbour: Site) -> None:
+    viewer = harbour.logged_in("viewer")
+    with harbour.app.state.database.read() as session:
         finding = session.scalars(select(FindingRow)).first()
         tried = session.scalars(select(ExperimentRow)).first()
     assert finding is not None and tried is not None
@@ -213,12 +168,9 @@ def test_no_page_has_the_exact_name_as_its_only_form(harbour: tuple[FastAPI, Sit
         *(f"/{room}/{tried.campaign_id}" for room in ("campaigns", "certificates")),
         *(f"/certificates/{tried.campaign_id}/file", "/search?q=the+lock", "/search?q=ship"),
     ]
-    app.state.called = LOCKS
-    try:
+    with knowing(harbour.app, called=LOCKS):
         pages = {path: text_of(viewer.get(path)) for path in paths}
         chosen = viewer.get("/experiments?request_class=GET%20%2Flocks").text
-    finally:
-        app.state.called = before
     for path, said in pages.items():
         assert "The lock" in said, (path, said)
     assert "The lock: " in pages["/search?q=ship"]  # findings and experiments, too
@@ -227,9 +179,9 @@ def test_no_page_has_the_exact_name_as_its_only_form(harbour: tuple[FastAPI, Sit
 
 
 def test_every_mark_leads_to_a_page_and_the_list_says_the_same(
-    harbour: tuple[FastAPI, Site],
+    harbour: Site,
 ) -> None:
-    viewer = harbour[1].logged_in("viewer")
+    viewer = harbour.logged_in("viewer")
     page = viewer.get("/")
     marks = [tag["href"] for tag in Markup(page.text).every("a") if tag.get("tabindex") == "-1"]
     assert marks
@@ -239,8 +191,8 @@ def test_every_mark_leads_to_a_page_and_the_list_says_the_same(
     assert {to for to in marks if str(to).startswith("/experiments/")} <= listed
 
 
-def test_was_it_us_says_what_was_armed_and_who_halted(harbour: tuple[FastAPI, Site]) -> None:
-    viewer = harbour[1].logged_in("viewer")
+def test_was_it_us_says_what_was_armed_and_who_halted(harbour: Site) -> None:
+    viewer = harbour.logged_in("viewer")
     said = text_of(viewer.get("/was-it-us"))
     for part in (
         "Perhaps:",
@@ -256,9 +208,9 @@ def test_was_it_us_says_what_was_armed_and_who_halted(harbour: tuple[FastAPI, Si
 
 
 def test_what_is_typed_leads_to_an_address_that_means_the_same_to_everybody(
-    harbour: tuple[FastAPI, Site],
+    harbour: Site,
 ) -> None:
-    viewer = harbour[1].logged_in("viewer")
+    viewer = harbour.logged_in("viewer")
     typed = (
         "since=2026-01-05+02:10&until=2026-01-05+02:25&zone=Europe/Berlin&request_class=GET+/locks"
     )
@@ -273,17 +225,15 @@ def test_what_is_typed_leads_to_an_address_that_means_the_same_to_everybody(
 
 
 @pytest.mark.parametrize("query", ["since=soon", "since=09:00&zone=Mars", "until=99:99"])
-def test_a_window_with_a_mistake_comes_back_as_it_was(
-    harbour: tuple[FastAPI, Site], query: str
-) -> None:
-    viewer = harbour[1].logged_in("viewer")
+def test_a_window_with_a_mistake_comes_back_as_it_was(harbour: Site, query: str) -> None:
+    viewer = harbour.logged_in("viewer")
     refused = viewer.get(f"/was-it-us?{query}")
     assert refused.status_code == 422
     assert "no time" in text_of(refused)
 
 
-def test_all_times_have_24_hours_and_a_zone(harbour: tuple[FastAPI, Site]) -> None:
-    viewer = harbour[1].logged_in("viewer")
+def test_all_times_have_24_hours_and_a_zone(harbour: Site) -> None:
+    viewer = harbour.logged_in("viewer")
     for path in ("/", "/was-it-us"):
         text = viewer.get(path).text
         for written in re.findall(r"<time [^>]*>([^<]*)</time>", text):
@@ -291,27 +241,24 @@ def test_all_times_have_24_hours_and_a_zone(harbour: tuple[FastAPI, Site]) -> No
         assert not re.search(r"\d ?[AP]M\b", text)
 
 
-def test_the_last_24_hours_are_one_question(harbour: tuple[FastAPI, Site]) -> None:
-    app, here = harbour
-    viewer = here.logged_in("viewer")
-    with counting(app) as asked:
+def test_the_last_24_hours_are_one_question(harbour: Site) -> None:
+    viewer = harbour.logged_in("viewer")
+    with counting(harbour.app) as asked:
         viewer.get("/")
     assert len([each for each in asked if "armed_at <" in each and "GROUP BY" in each]) == 1
     assert len(asked) <= MOST
 
 
-def test_a_halt_says_who_and_since_when(seeded_url: str, seeded: Seeded, tmp_path: Path) -> None:
-    with site(service(seeded_url)) as here:
-        operator = here.logged_in("operator")
-        operator.post("/halt", "/halt", reason="checkout <fails>")
-        said = text_of(operator.get("/"))
-        assert "Nothing is injected. Everything is halted." in said
-        assert "has to resume: everything is halted by operator (checkout <fails>)" in said
-        assert "has to resume “player”, which is paused" in said
+def test_a_halt_says_who_and_since_when(operator: Browser) -> None:
+    operator.post("/halt", "/halt", reason="checkout <fails>")
+    said = text_of(operator.get("/"))
+    assert "Nothing is injected. Everything is halted." in said
+    assert "has to resume: everything is halted by operator (checkout <fails>)" in said
+    assert "has to resume “player”, which is paused" in said
 
 
-def test_rows_of_the_audit_name_class_and_fault(harbour: tuple[FastAPI, Site]) -> None:
-    viewer = harbour[1].logged_in("viewer")
+def test_rows_of_the_audit_name_class_and_fault(harbour: Site) -> None:
+    viewer = harbour.logged_in("viewer")
     for kind in ("experiment", "finding"):
         said = text_of(viewer.get(f"/audit?kind={kind}"))
         assert "GET /locks : pump's call to tank (PUT /levels/*)" in said or (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,30 +10,7 @@ from fastapi import FastAPI
 
 from tests.dashboards.browsing import Browser, Markup, Site, site, text_of
 from tests.dashboards.seeded import Seeded
-from tests.experiments.applications import GIVEN, service
-
-
-@pytest.fixture
-def here(seeded_url: str) -> Iterator[Site]:
-    with site(service(seeded_url)) as here:
-        yield here
-
-
-@pytest.fixture
-def operator(here: Site) -> Browser:
-    return here.logged_in("operator")
-
-
-@pytest.fixture
-def viewer(here: Site) -> Browser:
-    return here.logged_in("viewer")
-
-
-@pytest.fixture(scope="module")
-def nothing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A service that has seen nothing yet."""
-    with site(service(f"sqlite:///{tmp_path_factory.mktemp('nothing') / 'x.sqlite3'}")) as here:
-        yield here
+from tests.experiments.applications import GIVEN, bearer, service
 
 
 def test_the_overview_says_what_goes_on_and_what_it_may_cost(viewer: Browser) -> None:
@@ -46,12 +22,13 @@ def test_the_overview_says_what_goes_on_and_what_it_may_cost(viewer: Browser) ->
         assert part in work
 
 
-def test_only_whoever_may_is_shown_how_to(here: Site, viewer: Browser, operator: Browser) -> None:
+def test_only_whoever_may_is_shown_how_to(reading: Site, viewer: Browser) -> None:
     assert "Halt everything" not in text_of(viewer.get("/"))
     assert "New campaign" not in text_of(viewer.get("/campaigns"))
-    assert "Tokens" not in text_of(operator.get("/"))
-    assert "Halt" in text_of(operator.get("/"))
-    assert "Tokens" in text_of(here.logged_in("admin").get("/"))
+    operator = text_of(reading.logged_in("operator").get("/"))
+    assert "Tokens" not in operator
+    assert "Halt" in operator
+    assert "Tokens" in text_of(reading.logged_in("admin").get("/"))
 
 
 @pytest.mark.parametrize(
@@ -110,13 +87,13 @@ def test_whoever_holds_the_button_need_not_say_why(here: Site, operator: Browser
     operator.post("/resume")
 
 
-def test_who_may_not_halt_is_told_who_may(here: Site, operator: Browser) -> None:
-    seen = here.logged_in("viewer").get("/findings")
+def test_who_may_not_halt_is_told_who_may(reading: Site, viewer: Browser) -> None:
+    seen = viewer.get("/findings")
     assert "An operator may; you are viewer." in text_of(seen)
     (button,) = [each for each in Markup(seen.text).every("button") if "disabled" in each]
     assert button["aria-describedby"] == "halt-who"
-    assert "disabled" not in operator.get("/findings").text
-    assert here.logged_in("viewer").post("/halt", "/", held="/").status_code == 403
+    assert "disabled" not in reading.logged_in("operator").get("/findings").text
+    assert viewer.post("/halt", "/", held="/").status_code == 403
 
 
 def test_what_is_going_on_is_sent_again_only_when_it_has_changed(operator: Browser) -> None:
@@ -212,8 +189,9 @@ def test_unticked_boxes_are_off(operator: Browser) -> None:
     ],
 )
 def test_a_form_with_a_mistake_comes_back_as_it_was(
-    here: Site, operator: Browser, wrong: dict[str, str], said: str
+    reading: Site, wrong: dict[str, str], said: str
 ) -> None:
+    operator = reading.logged_in("operator")
     form = filled_in(operator) | {"name": "keep me", "patterns": "GET /kept"} | wrong
     refused = operator.post("/campaigns", "/campaigns/new", **form)
     assert refused.status_code == 422
@@ -303,7 +281,8 @@ def test_the_map_answers_before_and_after_a_click(viewer: Browser) -> None:
     assert "3 that do not hurt are not drawn." in few
 
 
-def test_a_maintenance_is_planned_for_what_the_map_has_down(operator: Browser) -> None:
+def test_a_maintenance_is_planned_for_what_the_map_has_down(reading: Site) -> None:
+    operator = reading.logged_in("operator")
     page = operator.get("/map?down=cdn&down=license").text
     leads = page.partition('<a class="button" href="/maintenance')[2].partition('"')[0]
     assert leads == "?down=cdn&amp;down=license#down"
@@ -371,8 +350,8 @@ def test_a_token_is_shown_once_and_opens_until_it_is_revoked(here: Site) -> None
 @pytest.mark.parametrize(
     "wrong", [{"name": "no spaces"}, {"name": "admin"}, {"role": "king"}, {"days": "soon"}]
 )
-def test_a_token_that_cannot_be_is_not_made(here: Site, wrong: dict[str, str]) -> None:
-    admin = here.logged_in("admin")
+def test_a_token_that_cannot_be_is_not_made(reading: Site, wrong: dict[str, str]) -> None:
+    admin = reading.logged_in("admin")
     refused = admin.post("/tokens", "/tokens", **{"name": "lee", "role": "viewer", **wrong})
     assert refused.status_code == 422
     assert "made-token" not in refused.text
@@ -387,8 +366,8 @@ def test_times_are_utc_without_a_script_and_can_be_read_by_one(viewer: Browser) 
 
 
 @pytest.mark.parametrize("path", ["/", "/campaigns", "/calendar", "/what-if", "/audit", "/halt"])
-def test_every_page_can_be_used_by_keyboard_and_heard(operator: Browser, path: str) -> None:
-    page = Markup(operator.get(path).text)
+def test_every_page_can_be_used_by_keyboard_and_heard(reading: Site, path: str) -> None:
+    page = Markup(reading.logged_in("operator").get(path).text)
     assert page.every("html")[0]["lang"] == "en"
     assert len(page.every("h1")) == 1
     assert len(page.every("main")) == 1
@@ -444,8 +423,8 @@ def test_without_the_pages_the_service_is_whole(
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
 
 
-def test_a_hostile_name_of_a_token_is_refused_and_shown_as_text(here: Site) -> None:
-    admin = here.logged_in("admin")
+def test_a_hostile_name_of_a_token_is_refused_and_shown_as_text(reading: Site) -> None:
+    admin = reading.logged_in("admin")
     answer = admin.post("/tokens", "/tokens", name=HOSTILE, role="viewer")
     assert answer.status_code == 422
     markup = Markup(answer.text)
@@ -456,10 +435,10 @@ def test_a_hostile_name_of_a_token_is_refused_and_shown_as_text(here: Site) -> N
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", " https://x/", "//x/"])
-def test_a_finding_is_linked_to_web_pages_only(here: Site, seeded: Seeded, url: str) -> None:
-    operator = {"authorization": f"Bearer {GIVEN['operator']}"}
+def test_a_finding_is_linked_to_web_pages_only(reading: Site, seeded: Seeded, url: str) -> None:
+    operator = bearer(GIVEN["operator"])
     path = f"/api/v1/findings/{seeded.findings[0]}/link"
-    answer = here.stranger().client.post(path, json={"url": url}, headers=operator)
+    answer = reading.stranger().client.post(path, json={"url": url}, headers=operator)
     assert answer.status_code == 422, answer.text
-    page = here.logged_in().get(f"/findings/{seeded.findings[0]}")
+    page = reading.logged_in().get(f"/findings/{seeded.findings[0]}")
     assert url not in {link.get("href") for link in Markup(page.text).every("a")}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 from sqlalchemy import select
 
 from ldfi.dashboards.search import words_of
@@ -29,17 +27,6 @@ AT_MOST_SECONDS = 0.2
 """Of CPU, everything included: others share the machine."""
 
 
-@pytest.fixture
-def app(seeded_url: str) -> FastAPI:
-    return service(seeded_url)
-
-
-@pytest.fixture
-def here(app: FastAPI) -> Iterator[Site]:
-    with site(app) as it:
-        yield it
-
-
 def found(browser: Browser, typed: str) -> list[str]:
     """Where the options of the palette lead."""
     answer = browser.get("/search/found", params={"q": typed})
@@ -47,8 +34,7 @@ def found(browser: Browser, typed: str) -> list[str]:
     return [unescape(to) for to in OPTION.findall(answer.text)]
 
 
-def test_each_kind_of_thing_is_found(here: Site, seeded: Seeded) -> None:
-    viewer = here.logged_in("viewer")
+def test_each_kind_of_thing_is_found(viewer: Browser, seeded: Seeded) -> None:
     assert "/calendar" in found(viewer, "calen")
     assert found(viewer, "LICENSE")[0] == "/map?down=license"
     assert found(viewer, "boot")[0] == "/classes/GET%20%2Fboot"
@@ -61,8 +47,8 @@ def test_each_kind_of_thing_is_found(here: Site, seeded: Seeded) -> None:
     assert "Nothing is called so" in text_of(viewer.get("/search?q=no-such-thing-anywhere"))
 
 
-def test_without_a_word_there_are_the_pages(here: Site) -> None:
-    answer = here.logged_in("viewer").get("/search/found")
+def test_without_a_word_there_are_the_pages(viewer: Browser) -> None:
+    answer = viewer.get("/search/found")
     assert GROUP.findall(answer.text) == ["Pages"]
 
 
@@ -75,19 +61,18 @@ def test_without_a_word_there_are_the_pages(here: Site) -> None:
     ],
 )
 def test_nobody_is_sent_to_a_page_that_is_not_theirs(
-    here: Site, role: Role, pages: set[str]
+    reading: Site, role: Role, pages: set[str]
 ) -> None:
-    browser = here.logged_in(role)
+    browser = reading.logged_in(role)
     offered = set(found(browser, ""))
     assert offered & {"/halt", "/campaigns/new", "/tokens"} == pages
     assert all(browser.get(to).status_code == 200 for to in offered)
 
 
 def test_a_sentence_as_it_stands_on_a_page_finds_what_it_says(
-    here: Site, app: FastAPI, seeded: Seeded
+    reading: Site, viewer: Browser, seeded: Seeded
 ) -> None:
-    viewer = here.logged_in("viewer")
-    with app.state.database.read() as session:
+    with reading.app.state.database.read() as session:
         findings = list(session.scalars(select(FindingRow)))
         tried = list(session.scalars(select(ExperimentRow).limit(10)))
     assert len(findings) == len(seeded.findings)
@@ -96,7 +81,7 @@ def test_a_sentence_as_it_stands_on_a_page_finds_what_it_says(
         assert f"/findings/{row.id}" in found(viewer, f"{row.request_class} is lost when {short}")
     for each in tried:
         said = ", ".join(said_fault(fault) for fault in each.hypothesis)
-        with app.state.database.read() as session:
+        with reading.app.state.database.read() as session:
             query = [*words_of(f"{each.request_class}: {said}", {})]
             ids = {row.id for row in named(session, query, 1_000) if row.what == "experiment"}
         assert each.id in ids, said
@@ -127,33 +112,31 @@ def test_every_kind_of_failure_is_found_as_it_is_said(tmp_path: Path, family: st
     "typed",
     ["%", "_", "/", "\\", '"', "'", "' OR 1=1 --", "ünïcödé 🙂", "a " * 100, "[", "{{7*7}}"],
 )
-def test_whatever_is_typed_is_only_looked_for(
-    here: Site, app: FastAPI, seeded: Seeded, typed: str
-) -> None:
-    viewer = here.logged_in("viewer")
+def test_whatever_is_typed_is_only_looked_for(viewer: Browser, typed: str) -> None:
     assert viewer.get("/search", params={"q": typed}).status_code == 200
     if typed in {"%", "_", "\\", '"'}:  # no name has any
         assert [to for to in found(viewer, typed) if "experiments/" in to] == []
 
 
-def test_what_cannot_be_typed_is_refused(here: Site) -> None:
-    viewer = here.logged_in("viewer")
+def test_what_cannot_be_typed_is_refused(viewer: Browser) -> None:
     for typed in ("\0", "a\nb", "x" * 201):
         assert viewer.get("/search/found", params={"q": typed}).status_code == 422
 
 
-def test_the_database_is_asked_once(here: Site, app: FastAPI) -> None:
-    viewer = here.logged_in("viewer")
-    with counting(app) as without:
+def test_the_database_is_asked_once(reading: Site, viewer: Browser) -> None:
+    with counting(reading.app) as without:
         found(viewer, "")
-    with counting(app) as asked:
+    with counting(reading.app) as asked:
         found(viewer, "license boot harmful")
     assert len(asked) == len(without) + 1
     assert "license" not in asked[-1]  # it is a parameter
 
 
-def test_answers_stay_short_and_quick_with_ten_thousand_experiments(seeded_url: str) -> None:
-    crowd(seeded_url, 10_000)
+@pytest.mark.parametrize("experiments", [300, pytest.param(10_000, marks=pytest.mark.long)])
+def test_answers_stay_short_and_quick_however_many_experiments(
+    seeded_url: str, experiments: int
+) -> None:
+    crowd(seeded_url, experiments)
     with site(service(seeded_url)) as here:
         viewer = here.logged_in("viewer")
         found(viewer, "license")

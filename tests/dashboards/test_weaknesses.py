@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from fastapi import FastAPI
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,20 +22,13 @@ from ldfi.dashboards.weaknesses import (
     weaknesses,
 )
 from ldfi.experiments.api.repairs import Explained
-from ldfi.experiments.control.engine import Engine
-from ldfi.experiments.domain.campaign.campaign import Definition
 from ldfi.experiments.domain.campaign.run import Runs
-from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.repairs.advice import advise
 from ldfi.experiments.repairs.issue import TRACKERS
 from ldfi.experiments.repairs.owners import Owners
-from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import FindingRow
-from ldfi.testing.programs import Call, Step
-from ldfi.testing.world import World
-from tests.dashboards.browsing import Markup, Site, site, text_of
-from tests.dashboards.seeded import LIMITS, QUICK
-from tests.experiments.applications import GIVEN, bearer, service
+from tests.dashboards.browsing import Browser, Markup, Site, knowing, text_of
+from tests.experiments.applications import GIVEN, bearer
 
 NOW = 1_000 * 86_400.0
 DAY = 86_400.0
@@ -212,36 +202,18 @@ def test_new_is_what_was_found_within_a_week() -> None:
 
 # ------------------------------------------------------------------ the page itself
 
-HARBOUR = {
-    "/locks": Call("root", (Step("critical", (Call(TANK),)), Step("optional", (Call(GATE),))))
-}
-"""An application that nobody has prepared anything for."""
 
-
-@pytest.fixture(scope="module")
-def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FastAPI, Site]]:
-    """A service that has explored it in the last minutes, and knows who owns the pumps."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('harbour') / 'x.sqlite3'}"
-    database, begun = Database(url), time.time() - 600
-    world = World(database, HARBOUR, engine=Engine(database, now=begun, lease=10.0, limits=LIMITS))
-    world.now = begun
-    for _ in range(12):
-        world.step(requests=30)
-    commands = world.engine.scheduler.commands
-    campaign = commands.start(Definition(Settings(**QUICK), (), "locks"), "ann", world.now)
-    while campaign.live():
-        world.step(requests=30)
-    world.engine.scheduler.shut_down("over", world.now)
-    database.close()
-    app = service(url, owners=Owners.parse("pump @pumps"))
-    with site(app) as here:
-        yield app, here
+@pytest.fixture
+def viewer(harbour: Site) -> Iterator[Browser]:
+    """Somebody at a harbour whose pumps have an owner."""
+    with knowing(harbour.app, owners=Owners.parse("pump @pumps")):
+        yield harbour.logged_in("viewer")
 
 
 def test_a_row_says_what_hurts_how_much_whose_and_what_would_mend_it(
-    harbour: tuple[FastAPI, Site],
+    viewer: Browser,
 ) -> None:
-    response = harbour[1].logged_in("viewer").get("/findings")
+    response = viewer.get("/findings")
     said = text_of(response)
     for part in (
         "1 weakness needs somebody, 1 new this week",
@@ -254,11 +226,10 @@ def test_a_row_says_what_hurts_how_much_whose_and_what_would_mend_it(
     ):
         assert part in said, (part, said)
     assert re.search(r"(\d+) of \1 +0 of \d+ left alone", said), said  # all treated, no control
-    assert "@pump" in text_of(harbour[1].logged_in("viewer").get("/findings?group=owner"))
+    assert "@pump" in text_of(viewer.get("/findings?group=owner"))
 
 
-def test_every_link_of_the_page_leads_somewhere(harbour: tuple[FastAPI, Site]) -> None:
-    viewer = harbour[1].logged_in("viewer")
+def test_every_link_of_the_page_leads_somewhere(viewer: Browser) -> None:
     page = Markup(viewer.get("/findings").text)
     links = {str(tag["href"]) for tag in page.every("a") if str(tag["href"]).startswith("/find")}
     assert len(links) > len(STATES)
@@ -267,14 +238,13 @@ def test_every_link_of_the_page_leads_somewhere(harbour: tuple[FastAPI, Site]) -
 
 
 @pytest.mark.parametrize("query", ["state=wrong", "group=colour", "start=-1", "owner="])
-def test_what_nobody_can_ask_for_is_refused(harbour: tuple[FastAPI, Site], query: str) -> None:
-    assert harbour[1].logged_in("viewer").get(f"/findings?{query}").status_code == 422
+def test_what_nobody_can_ask_for_is_refused(viewer: Browser, query: str) -> None:
+    assert viewer.get(f"/findings?{query}").status_code == 422
 
 
 def test_the_page_of_a_finding_says_what_would_mend_it_and_writes_issues(
-    harbour: tuple[FastAPI, Site],
+    viewer: Browser,
 ) -> None:
-    viewer = harbour[1].logged_in("viewer")
     page = Markup(viewer.get("/findings").text)
     (path,) = {
         str(t["href"]) for t in page.every("a") if re.search("findings/[0-9a-f]", str(t["href"]))
@@ -294,8 +264,7 @@ def test_the_page_of_a_finding_says_what_would_mend_it_and_writes_issues(
     assert "As an issue for" not in kept
 
 
-def test_the_api_says_what_the_pages_say(harbour: tuple[FastAPI, Site]) -> None:
-    viewer = harbour[1].logged_in("viewer")
+def test_the_api_says_what_the_pages_say(viewer: Browser) -> None:
     page = text_of(viewer.get("/findings"))
     ask = partial(viewer.client.get, headers=bearer(GIVEN["viewer"]))
     (listed,) = ask("/api/v1/findings").json()["items"]
@@ -313,9 +282,8 @@ def test_the_api_says_what_the_pages_say(harbour: tuple[FastAPI, Site]) -> None:
 
 
 def test_rows_of_the_audit_say_what_they_are_about_in_the_api_too(
-    harbour: tuple[FastAPI, Site],
+    viewer: Browser,
 ) -> None:
-    viewer = harbour[1].logged_in("viewer")
     page = text_of(viewer.get("/audit"))
     rows = viewer.client.get("/api/v1/audit", headers=bearer(GIVEN["viewer"])).json()["items"]
     kinds = {row["what"].partition(" ")[0] for row in rows if row["about"]}
@@ -326,8 +294,7 @@ def test_rows_of_the_audit_say_what_they_are_about_in_the_api_too(
         assert about["faults"]
 
 
-def test_a_past_without_any_weakness_says_so(tmp_path: Path) -> None:
-    with site(service(f"sqlite:///{tmp_path / 'x.sqlite3'}")) as empty:
-        said = text_of(empty.logged_in("viewer").get("/findings"))
-        assert "No weakness has been found" in said
-        assert "Nothing has been found yet." in said
+def test_a_past_without_any_weakness_says_so(nothing: Site) -> None:
+    said = text_of(nothing.logged_in("viewer").get("/findings"))
+    assert "No weakness has been found" in said
+    assert "Nothing has been found yet." in said

@@ -17,10 +17,8 @@ from ldfi.experiments.domain.gates.maintenance import Maintenance
 from ldfi.experiments.domain.settings import Settings
 from ldfi.experiments.store import Database
 from ldfi.experiments.store.schema import CampaignRow, ExperimentRow
-from ldfi.testing.world import World
 from tests.dashboards.browsing import Browser, Markup, Site, site, text_of
-from tests.dashboards.seeded import LIMITS, QUICK, Seeded
-from tests.dashboards.test_now import HARBOUR
+from tests.dashboards.seeded import LIMITS, Seeded, harbour
 from tests.dashboards.test_pages import filled_in
 from tests.experiments.applications import service
 
@@ -30,33 +28,25 @@ ENOUGH = {"treatment": "0.4", "control": "0.4", "window": "600"}
 
 
 @pytest.fixture(scope="module")
-def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, str]]:
-    """A service that has explored it within the last minutes, and the id of the campaign."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('harbour') / 'x.sqlite3'}"
-    database, begun = Database(url), time.time() - 600
-    world = World(database, HARBOUR, engine=Engine(database, now=begun, lease=10.0, limits=LIMITS))
-    world.now = begun
-    for _ in range(12):
-        world.step(requests=REQUESTS)
-    commands = world.engine.scheduler.commands
-    campaign = commands.start(Definition(Settings(**QUICK), (), "locks"), "ann", world.now)
-    while campaign.live():
-        world.step(requests=REQUESTS)
-    paused = commands.start(Definition(Settings(), ("GET /locks",), "gates"), "kim", world.now)
-    commands.pause(paused.id, "spring tide", "kim", world.now + 1)
-    window = Maintenance(
-        "m1", "ben", "new gates", ("sluicedb",), time.time() - 60, time.time() + 3600
-    )
-    commands.open_maintenance(window, "ben", world.now)
-    world.engine.scheduler.shut_down("over", world.now)
+def explored(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """A harbour where a campaign is paused and something under maintenance; the campaign's id."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('work') / 'ldfi.sqlite3'}"
+    campaign = harbour(url)
+    database, now = Database(url), time.time()
+    scheduler = Engine(database, now=now, lease=10.0, limits=LIMITS).scheduler
+    paused = scheduler.commands.start(Definition(Settings(), ("GET /locks",), "gates"), "kim", now)
+    scheduler.commands.pause(paused.id, "spring tide", "kim", now + 1)
+    window = Maintenance("m1", "ben", "new gates", ("sluicedb",), now - 60, now + 3600)
+    scheduler.commands.open_maintenance(window, "ben", now)
+    scheduler.shut_down("over", now + 1)
     database.close()
-    with site(service(url)) as here:
-        yield here, campaign.id
+    return url, campaign
 
 
 @pytest.fixture(scope="module")
-def operator(harbour: tuple[Site, str]) -> Browser:
-    return harbour[0].logged_in("operator")
+def operator(explored: tuple[str, str]) -> Iterator[Browser]:
+    with site(service(explored[0])) as here:
+        yield here.logged_in("operator")
 
 
 def answers(browser: Browser, path: str, *parts: str) -> str:
@@ -79,11 +69,11 @@ def test_work_says_what_runs_what_is_planned_and_who_must_act(operator: Browser)
 
 
 def test_a_campaign_holds_what_it_cost_against_what_it_promised(
-    operator: Browser, harbour: tuple[Site, str]
+    operator: Browser, explored: tuple[str, str]
 ) -> None:
     said = answers(
         operator,
-        f"/campaigns/{harbour[1]}",
+        f"/campaigns/{explored[1]}",
         "“locks” is over: one weakness, and no question is open",
         "Tries every failure and every two at once on every kind of request that is fit.",
         "At most 10,000 devices in a run, never more than 300 at once",
@@ -98,7 +88,7 @@ def test_a_campaign_holds_what_it_cost_against_what_it_promised(
 
 
 def test_the_line_of_open_questions_is_what_was_open_when_each_was_tried(
-    harbour: tuple[Site, str], seeded_file: tuple[Path, Seeded]
+    seeded_file: tuple[Path, Seeded],
 ) -> None:
     database = Database(f"sqlite:///{seeded_file[0]}")
     with database.read() as session:
@@ -188,16 +178,16 @@ def test_calendar_maintenance_and_audit_begin_with_an_answer(operator: Browser) 
     assert "No two versions were compared yet" in text_of(operator.get("/replays"))
 
 
-def test_all_times_have_24_hours_and_a_zone(operator: Browser, harbour: tuple[Site, str]) -> None:
-    for path in ("/campaigns", f"/campaigns/{harbour[1]}", "/experiments", "/certificates"):
+def test_all_times_have_24_hours_and_a_zone(operator: Browser, explored: tuple[str, str]) -> None:
+    for path in ("/campaigns", f"/campaigns/{explored[1]}", "/experiments", "/certificates"):
         for written in re.findall(r"<time [^>]*>([^<]*)</time>", operator.get(path).text):
             assert re.fullmatch(r"(\d{4}-\d{2}-\d{2} )?\d{2}:\d{2}(:\d{2})? UTC", written)
 
 
 def test_every_mark_of_the_line_is_in_the_list_too(
-    operator: Browser, harbour: tuple[Site, str]
+    operator: Browser, explored: tuple[str, str]
 ) -> None:
-    links = Markup(operator.get(f"/campaigns/{harbour[1]}").text).every("a")
+    links = Markup(operator.get(f"/campaigns/{explored[1]}").text).every("a")
     marks = {tag["href"] for tag in links if tag.get("tabindex") == "-1"}
     assert marks
     assert marks <= {tag["href"] for tag in links if tag.get("tabindex") != "-1"}
@@ -244,11 +234,10 @@ def test_how_it_ended_is_said_and_never_looks_better_than_it_is(
         assert ("license is slow" in said) == bool(left)
 
 
-def test_before_anything_was_done_every_page_says_so(tmp_path: Path) -> None:
-    with site(service(f"sqlite:///{tmp_path / 'x.sqlite3'}")) as here:
-        nobody = here.logged_in("operator")
-        answers(nobody, "/campaigns", "No campaign is running, and none is planned.", "Create one")
-        answers(nobody, "/experiments", "No experiment has ended yet", "Nothing has been tried yet")
-        answers(nobody, "/certificates", "Nothing is shown yet", "No run is on record yet.")
-        answers(nobody, "/campaigns/new", "No kind of request is fit yet")
-        answers(nobody, "/maintenance", "Nothing is under maintenance")
+def test_before_anything_was_done_every_page_says_so(nothing: Site) -> None:
+    nobody = nothing.logged_in("operator")
+    answers(nobody, "/campaigns", "No campaign is running, and none is planned.", "Create one")
+    answers(nobody, "/experiments", "No experiment has ended yet", "Nothing has been tried yet")
+    answers(nobody, "/certificates", "Nothing is shown yet", "No run is on record yet.")
+    answers(nobody, "/campaigns/new", "No kind of request is fit yet")
+    answers(nobody, "/maintenance", "Nothing is under maintenance")
