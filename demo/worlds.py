@@ -49,7 +49,7 @@ SHOP: Final = World(
     gateway="shop",
     processes=(("shop",), ("layout", "offers", "offers-cache", "prices"), ("stock", "stockdb")),
     databases=frozenset({"stockdb"}),
-    rates={"home": 10.0, "checkout": 10.0},
+    rates={"home": 12.5, "checkout": 12.5},
     patience=15.0,  # nothing in it is slow: who waits longer waits for the machine
 )
 

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 
 import httpx
 
@@ -115,12 +116,14 @@ class Crowd:
             await asyncio.wait(self._asking)
 
     async def _arrive(self, kind: str, rate: float) -> None:
+        """Make requests of one class. Devices take turns, for nobody asks again at once: whoever
+        judges devices by their first request would have to wait for it."""
         chance = random.Random(f"{self._traffic.seed}/{kind}")
+        turns = cycle(chance.sample(self._devices, len(self._devices)))
         due, last = time.monotonic(), 0.0
-        for moment in arrivals(rate, chance):
+        for moment, device in zip(arrivals(rate, chance), turns, strict=False):
             due, last = due + (moment - last) / self.pace.share, moment
             await asyncio.sleep(due - time.monotonic())
-            device = chance.choice(self._devices)
             request = self.use(device, ask(kind, chance, self._traffic.sampled))
             task = asyncio.create_task(request)
             self._asking.add(task)

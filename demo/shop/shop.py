@@ -19,15 +19,17 @@ Json = dict[str, Any]
 STANDARD_LAYOUT = ["offers", "favourites"]
 FAVOURITES = ["a kettle", "a lamp"]
 CLASSICS = ["a chair"]
-LIST_PRICE = 40
+TOTAL = 40
 LAST_KNOWN: Json = {"known": True, "days": 3}
 """Shown when stock cannot be asked at all. What stock itself says is believed."""
 
 
 async def home(request: Request) -> Response:
-    """Show the first page: offers, and what is liked, in the sections of the layout."""
+    """Show the first page: offers and a price, in the sections of the layout."""
     client = request.app.state.client
-    layout, found = await asyncio.gather(_asked(client, "http://layout/layout"), offers(client))
+    layout, found, price = await asyncio.gather(
+        _asked(client, "http://layout/layout"), offers(client), focus(client)
+    )
     if found is None and repaired("home-offers"):
         found = CLASSICS
     if found is None:
@@ -38,16 +40,15 @@ async def home(request: Request) -> Response:
         return JSONResponse({"sections": None})
     content = {"offers": found, "favourites": FAVOURITES}
     sections = [{"name": name, "items": content[name]} for name in layout["sections"]]
-    return JSONResponse({"sections": sections})
+    return JSONResponse({"sections": sections, "price": price})
 
 
 async def checkout(request: Request) -> Response:
-    """Sum an order up: what it costs, and when it comes."""
-    client = request.app.state.client
-    total, delivery = await asyncio.gather(price(client), stock(client))
+    """Tell what an order costs, and when it comes."""
+    delivery = await stock(request.app.state.client)
     if not delivery["known"] and not repaired("checkout-stock"):
         return JSONResponse({"error": "nobody knows what is in stock"}, status_code=503)
-    return JSONResponse({"total": total, "delivery": delivery})
+    return JSONResponse({"total": TOTAL, "delivery": delivery})
 
 
 async def offers(client: httpx.AsyncClient) -> list[str] | None:
@@ -60,10 +61,10 @@ async def offers(client: httpx.AsyncClient) -> list[str] | None:
     return None
 
 
-async def price(client: httpx.AsyncClient) -> int:
-    """Fetch what the order costs today, else what it costs by the list."""
+async def focus(client: httpx.AsyncClient) -> int | None:
+    """Fetch the price of what is shown first; the page does without."""
     answer = await _asked(client, "http://prices/prices")
-    return LIST_PRICE if answer is None else int(answer["price"])
+    return None if answer is None else int(answer["price"])
 
 
 async def stock(client: httpx.AsyncClient) -> Json:

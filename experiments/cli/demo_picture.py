@@ -34,7 +34,8 @@ def pictures(experiments: Sequence[dict[str, Any]], result: dict[str, Any]) -> l
             if each["verdict"] == "tolerated"
             for fault in each["faults"]
         }
-        lines += [Text(f"{name} is lost when {said_shortly(each)}", "bold") for each in hurts]
+        told = (said_shortly(sorted(each, key=_called)) for each in hurts)
+        lines += [Text(f"{name} is lost when {each}", "bold") for each in told]
         lines += picture(points, hurts, survived)
     return [Text("What hurts", "bold"), *lines] if result["findings"] else lines
 
@@ -53,7 +54,7 @@ def picture(
     ``survived``: points of which a failure was survived. ``room``: columns before the words.
     """
     tree: dict[str, list[str]] = {}
-    for point in sorted(set(points)):
+    for point in sorted(set(points), key=callee):
         caller, called = Point.parse(point).caller, callee(point)
         if called not in tree.setdefault(caller, []):
             tree[caller].append(called)

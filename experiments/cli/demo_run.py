@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ldfi.experiments.cli.client import Client
     from ldfi.experiments.cli.processes import Processes
 
-LOOK_SECONDS: Final = 0.4
+LOOK_SECONDS: Final = 0.6
+"""Between two looks: the edge asks the same process for each device, and waits 20 ms at most."""
 SAY_SECONDS: Final = 15.0
 """Between two lines that say what is waited for, where no screen is drawn anew."""
 
@@ -46,6 +47,8 @@ def run(
     campaign: dict[str, Any] = client.post("/campaigns", {"settings": dict(definition)})
     needed, due = definition["min_traffic"], time.monotonic() + SAY_SECONDS
     ended: list[dict[str, Any]] = []
+    running: set[str] = set()
+    shared: set[str] = set()
     taken_up = False
     drawn = console.is_terminal
     live = Live(console=console, refresh_per_second=4, transient=True) if drawn else nullcontext()
@@ -54,17 +57,20 @@ def run(
             time.sleep(LOOK_SECONDS)
             processes.check()
             campaign = client.get(f"/campaigns/{campaign['id']}")
-            classes = client.get("/classes")
-            shared = {system for each in classes for system in each["shared"]}
-            now = foot(campaign, len(ended), shared)
             if not taken_up:
-                now = traffic_line(_good(classes), needed, time.time() - began)
-            if not taken_up and campaign["classes"]:
-                taken_up = True
-                console.print(now)
-            before, ended = len(ended), _ended(client, campaign["id"])
-            for each in ended[before:]:
-                console.print(verdict_line(each, began, shared))
+                good = _good(client.get("/classes"))
+                now = traffic_line(good, needed, time.time() - began)
+                taken_up = bool(campaign["classes"])
+                if taken_up:
+                    console.print(now)
+            else:
+                now = foot(campaign, len(ended), shared)
+            before, running = running, _running(campaign)
+            if before - running:
+                shared = _shared(client)
+                known, ended = len(ended), _ended(client, campaign["id"])
+                for each in ended[known:]:
+                    console.print(verdict_line(each, began, shared))
                 due = time.monotonic() + SAY_SECONDS
             if screen is not None:
                 screen.update(now)
@@ -72,6 +78,9 @@ def run(
                 _say(console, campaign, now)
                 due = time.monotonic() + SAY_SECONDS
     if campaign["state"] != "running":
+        known, ended = len(ended), _ended(client, campaign["id"])
+        for each in ended[known:]:
+            console.print(verdict_line(each, began, _shared(client)))
         return Ran(campaign, ended)
     left = missing(campaign, needed, _good(client.get("/classes")))
     client.post(f"/campaigns/{campaign['id']}/stop", {"reason": "the demo's time is over"})
@@ -83,6 +92,16 @@ def _say(console: Console, campaign: dict[str, Any], now: Any) -> None:
     console.print(now)
     for line in class_lines(campaign) if campaign["classes"] else waiting_lines(campaign)[:1]:
         console.print(f"  {line}", soft_wrap=True)
+
+
+def _running(campaign: dict[str, Any]) -> set[str]:
+    """Name the experiments that run."""
+    return {each["running"]["id"] for each in campaign["classes"] if each["running"]}
+
+
+def _shared(client: Client) -> set[str]:
+    """Name the systems that a class asks several things."""
+    return {system for each in client.get("/classes") for system in each["shared"]}
 
 
 def _good(classes: list[dict[str, Any]]) -> dict[str, int]:

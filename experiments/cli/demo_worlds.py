@@ -72,7 +72,7 @@ SHOP: Final = World(
     name="shop",
     words="a shop of seven services",
     devices=300,
-    rate=20.0,
+    rate=25.0,
     kinds={"home": 0.5, "checkout": 0.5},
     share=0.5,
     sampled=1.0,
@@ -82,8 +82,9 @@ SHOP: Final = World(
         "kinds": ["error"],
         "max_size": 2,
         "max_union": 3,  # so that a verdict can be read
-        "treatment": 0.3,
-        "control": 0.4,
+        "treatment": 0.2,  # few beside many: a failure tells more, so fewer are hurt
+        "control": 0.5,
+        "concurrency": 1,  # side by side they would divide the devices, and take as long
         "window": 90.0,
         "apart": 5.0,  # a minute on live traffic
         "min_traffic": 60,
@@ -91,7 +92,7 @@ SHOP: Final = World(
         "min_samples": 4,
         "members": 40,
         "member_budget": 100_000,
-        "settle": 20.0,  # nobody waits for it where all devices report
+        "settle": 12.0,  # nobody waits for it where all devices report
         "rechecks": 0,  # what is planted is certain; on live traffic much is tried twice
     },
 )

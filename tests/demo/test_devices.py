@@ -242,6 +242,27 @@ def test_what_is_asked_for_is_said_once_and_a_slow_application_is_asked_less(
     assert share < 1.0
 
 
+def test_devices_take_turns() -> None:
+    asked: list[str] = []
+
+    def application(request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers["x-device-id"])
+        return httpx.Response(200, json=HOME)
+
+    async def run() -> None:
+        app = httpx.AsyncClient(transport=httpx.MockTransport(application), base_url="http://app")
+        traffic = Traffic({"boot": 500.0}, devices=9)
+        crowd = Crowd(app, traffic, _reporter(lambda _: httpx.Response(202)))
+        async with asyncio.timeout(20):
+            asking = asyncio.create_task(crowd.run())
+            while len(asked) < 27:
+                await asyncio.sleep(0.01)
+            asking.cancel()
+
+    asyncio.run(run())
+    assert [len(set(asked[at : at + 9])) for at in (0, 9, 18)] == [9, 9, 9]
+
+
 def test_rates_are_read_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     add_options(parser)

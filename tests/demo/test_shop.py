@@ -18,8 +18,8 @@ from ldfi.fit.points import Point
 ROOT = Path(__file__).parents[2] / "ldfi" / "demo" / "shop"
 WEAKNESSES: list[dict[str, Any]] = json.loads((ROOT / "weaknesses.json").read_text())
 EDGES = {
-    "home": [("shop", "layout"), ("shop", "offers"), ("shop", "offers-cache")],
-    "checkout": [("shop", "prices"), ("shop", "stock"), ("stock", "stockdb")],
+    "home": [("shop", each) for each in ("layout", "offers", "offers-cache", "prices")],
+    "checkout": [("shop", "stock"), ("stock", "stockdb")],
 }
 
 

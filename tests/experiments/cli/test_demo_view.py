@@ -145,8 +145,8 @@ def test_the_tree_shows_what_is_needed_and_what_is_not() -> None:
 
     assert [str(each) for each in lines] == [
         "    shop ─┬─ layout ·         can be missing",
-        "          ├─ offers-cache ✗   needed when offers fails",
-        "          └─ offers ✗         needed when offers-cache fails",
+        "          ├─ offers ✗         needed when offers-cache fails",
+        "          └─ offers-cache ✗   needed when offers fails",
     ]
     spans = [(line, span) for line in lines for span in line.spans if "red" in str(span.style)]
     red = {line.plain[span.start : span.end] for line, span in spans}
