@@ -713,7 +713,6 @@ def answer(lab: Lab, plan: Plan, verdict: str) -> Lesson:
     return replace(hurts, succeeded=True, relied_on=relied_on, called=points)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(ANSWERS)
 @example(["harmful", "tolerated", "harmful", "harmful"])
 @example(["interference"] * 6)
