@@ -131,8 +131,7 @@ class Explorer:
         traces: Iterable[str] = (),
     ) -> None:
         """Learn from a good run nobody injected into; ``failed`` failed in it by nature."""
-        run = self.runs.observe(frozenset(failed), frozenset(support), traces)
-        self._equation.learn(run)
+        self._equation.learn(self.runs.observe(frozenset(failed), frozenset(support), traces))
 
     def widen(self, faults: Iterable[Hashable], survived: Iterable[Hashable]) -> None:
         """Let the clause of the runs that survived these hold these faults as well, although none
@@ -186,8 +185,7 @@ class Explorer:
         times: int = 1,
         hopeless: bool = False,
     ) -> None:
-        """Learn from an experiment. ``succeeded`` None: inconclusive, it will be tried again unless
-        that is ``hopeless``.
+        """Learn from an experiment. ``succeeded`` None: tried again unless ``hopeless``.
 
         ``support``: what the good outcome relied on; None if not known, then only what fired is
         closed, and less than that if more faults never help. ``fired``: those of the faults that
@@ -217,8 +215,8 @@ class Explorer:
         if succeeded is False and run.teaches:
             self._suspect(took_effect, blame)
         if self.judge(injected) == "open" and self.admissible(injected):
-            tried = self._attempts.get(injected, 0) + 1
-            self._attempts[injected] = max(tried, self.max_inconclusive) if hopeless else tried
+            more = self.max_inconclusive if hopeless else 1
+            self._attempts[injected] = self._attempts.get(injected, 0) + more
 
     @property
     def findings(self) -> tuple[Faults, ...]:

@@ -61,7 +61,7 @@ RESTLESS = 10
 nothing new is tried there in this run."""
 
 REPEATS = 6
-"""So often a set is repeated in one run at most, whatever comes of it."""
+"""So often a set is repeated in one run at most, or suspected anew, whatever comes of it."""
 
 SHARE = 4
 """In later runs one experiment is repeated for so many others that had to be made."""
@@ -369,7 +369,7 @@ class Exploration:
             for faults, state in self.states.items()
             if state == "suspected"
             and self._tries["confirm", faults] < MAX_TRIES
-            and self._tries["suspected anew", faults] < MAX_TRIES
+            and self._tries["suspected anew", faults] < REPEATS
             and not (ripe and self.knowledge.superseded_soon(faults))
         ]
 

@@ -39,7 +39,7 @@ from ldfi.experiments.domain.judging.comparison import (
     exceeds,
 )
 from ldfi.experiments.domain.judging.counted import CountedTests
-from ldfi.experiments.domain.judging.judgement import Context, judge
+from ldfi.experiments.domain.judging.judgement import JudgingContext, judge
 from ldfi.experiments.domain.judging.kept import Kept
 from ldfi.experiments.domain.judging.ordered import Ordered
 from ldfi.experiments.domain.judging.reach import Reach
@@ -371,7 +371,7 @@ class Experiment:
         """Give the verdict: see *the order*, above."""
         told, counted = self.tests.final(), self.settings.promql is not None
         heard = heard_of(self.reach, self.used, self.enrolled)
-        context = Context(
+        context = JudgingContext(
             fired=bool(self.arms["treatment"].total and (self.good or self.bad)),
             hurt=self.bystanders.hurt,
             silent=None if counted else silence(heard, self.settings.delta, told),

@@ -23,7 +23,7 @@ INTERFERENCE: Final = (
 """What is said of an experiment whose bystanders were hurt, and whose treated devices were not."""
 
 
-class Context(NamedTuple):
+class JudgingContext(NamedTuple):
     """What is known of an experiment besides its outcomes. Each in words, None where it is not so.
 
     ``hurt``: how bystanders are. ``silent``: what was said for a verdict of the tests' own;
@@ -44,7 +44,7 @@ class Judged(NamedTuple):
     overruled: Overruled | None = None
 
 
-def judge(told: Verdict, reason: str, context: Context) -> Judged:
+def judge(told: Verdict, reason: str, context: JudgingContext) -> Judged:
     """Return the verdict. ``told``: by the tests; ``reason``: why the experiment was stopped.
 
     It is ``harmful`` only where the tests say so.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ldfi.experiments.domain.campaign.lesson import lesson_of
 from ldfi.experiments.domain.judging.bystanders import Bystanders
 from ldfi.experiments.domain.judging.experiment import Experiment, Purpose
-from ldfi.experiments.domain.judging.judgement import INTERFERENCE, Context, judge
+from ldfi.experiments.domain.judging.judgement import INTERFERENCE, JudgingContext, judge
 from ldfi.experiments.domain.judging.slots import Opening
 from ldfi.experiments.domain.judging.verdict import MIN_FAILURES, Verdict
 from ldfi.experiments.domain.settings import Settings
@@ -21,7 +21,7 @@ from tests.experiments.domain.judging.test_experiment import FAULT, HOUR, seen, 
 from tests.experiments.simulated import BOOT
 
 WORDS = st.none() | st.just("9 of 31 requests")
-CONTEXTS = st.builds(Context, st.booleans(), WORDS, WORDS, WORDS)
+CONTEXTS = st.builds(JudgingContext, st.booleans(), WORDS, WORDS, WORDS)
 VERDICTS: tuple[Verdict, ...] = ("harmful", "tolerated", "inconclusive")
 
 Who = Literal["treated", "turned away", "control", "bystander"]
@@ -33,13 +33,15 @@ WELL: list[tuple[Who, bool]] = [("treated", True), ("control", True), ("bystande
 
 
 @given(st.sampled_from(VERDICTS), CONTEXTS)
-def test_nothing_is_harmful_that_the_tests_do_not_find(told: Verdict, context: Context) -> None:
+def test_nothing_is_harmful_that_the_tests_do_not_find(
+    told: Verdict, context: JudgingContext
+) -> None:
     verdict = judge(told, "evidence", context).verdict
     assert verdict in {told, "inconclusive"}
 
 
 def test_bystanders_alone_confirm_nothing_and_that_is_said() -> None:
-    context = Context(fired=True, hurt="9 of 31 requests failed", silent=None, fallen=None)
+    context = JudgingContext(fired=True, hurt="9 of 31 requests failed", silent=None, fallen=None)
     for told in ("tolerated", "inconclusive"):
         judged = judge(told, "evidence", context)
         assert judged.verdict == "inconclusive"
