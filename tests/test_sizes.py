@@ -29,7 +29,7 @@ ROOMS = (
     "examples",
     "tests",
 )
-CLASS_LINES, CLASS_METHODS, FUNCTION_LINES = 300, 20, 60
+CLASS_LINES, CLASS_METHODS, FUNCTION_LINES = 400, 20, 60
 GENERATED = ("migrations", "node_modules", "build")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -110,10 +110,10 @@ def test_of_a_command_only_the_body_counts() -> None:
     assert list(too_large(fits.replace("typer.", "other.")))
 
 
-def test_a_class_may_have_three_hundred_lines_and_twenty_public_methods() -> None:
-    fits = "class C:\n" + "    x = 1\n" * 299
+def test_a_class_may_have_four_hundred_lines_and_twenty_public_methods() -> None:
+    fits = "class C:\n" + "    x = 1\n" * 399
     assert not list(too_large(fits))
-    assert list(too_large(fits + "    x = 1\n")) == ["class C has 301 lines, at most 300"]
+    assert list(too_large(fits + "    x = 1\n")) == ["class C has 401 lines, at most 400"]
     methods = [f"    def m{n}(self) -> None: ...\n" for n in range(20)]
     private = "    def _p(self) -> None: ...\n    def __len__(self) -> int: ...\n"
     assert not list(too_large("class C:\n" + "".join(methods) + private))
