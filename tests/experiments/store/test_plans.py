@@ -31,12 +31,12 @@ def database() -> Iterator[Database]:
 
 
 @contextmanager
-def asked(database: Database) -> Iterator[list[str]]:
-    """Every statement of the block."""
-    sent: list[str] = []
+def asked(database: Database) -> Iterator[list[tuple[str, Any]]]:
+    """Every statement of the block, with its parameters."""
+    sent: list[tuple[str, Any]] = []
 
-    def note(_c: object, _cursor: object, statement: str, *_: object) -> None:
-        sent.append(statement)
+    def note(_c: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        sent.append((statement, parameters))
 
     event.listen(database.engine, "before_cursor_execute", note)
     try:
@@ -48,17 +48,9 @@ def asked(database: Database) -> Iterator[list[str]]:
 @contextmanager
 def planned(database: Database) -> Iterator[list[str]]:
     """How everything would be gone about that is asked in the block."""
-    sent: list[tuple[str, Any]] = []
     plans: list[str] = []
-
-    def note(_c: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
-        sent.append((statement, parameters))
-
-    event.listen(database.engine, "before_cursor_execute", note)
-    try:
+    with asked(database) as sent:
         yield plans
-    finally:
-        event.remove(database.engine, "before_cursor_execute", note)
     with database.engine.connect() as connection:
         for statement, parameters in sent:
             if statement.startswith("SELECT"):
@@ -158,7 +150,7 @@ def test_proofs_of_many_runs_are_looked_up_in_one_question(database: Database) -
     with asked(database) as sent, database.read() as session:
         document = evidence_file(session, certified, (), made.head().time)
 
-    assert sum(each.startswith("SELECT run_record.leaf, run_record.nodes") for each in sent) == 1
+    assert sum(each.startswith("SELECT run_record.leaf, run_record.nodes") for each, _ in sent) == 1
     proved = [each for one in document["classes"] for each in one["runs"]]
     assert len(proved) == len(made.records)
     root = made.head().root

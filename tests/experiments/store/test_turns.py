@@ -79,7 +79,7 @@ def test_a_process_that_writes_again_and_again_keeps_no_other_out(url: str, tmp_
     try:
         assert begun.wait(60)
         for _ in range(10):
-            write(db, "us")  # would raise after five seconds
+            write(db, "us")  # would raise after a minute
         assert thread.is_alive()
     finally:
         over.set()
