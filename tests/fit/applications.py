@@ -7,7 +7,9 @@ from typing import Any
 
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import Sampler
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -30,6 +32,14 @@ class Recorded:
 
     def attributes(self, kind: str) -> list[dict[str, object]]:
         return [dict(s.attributes or {}) for s in self.spans() if s.kind.name == kind]
+
+
+def recording(sampler: Sampler) -> Recorded:
+    """Return what keeps the spans that a sampler does."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(sampler=sampler)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return Recorded(provider, exporter)
 
 
 async def _echo(request: Request) -> Response:

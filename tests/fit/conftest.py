@@ -6,16 +6,13 @@ from functools import cache
 import httpx
 import pytest
 from opentelemetry import context
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 
 from ldfi import fit
 from ldfi.fit import patching
 from ldfi.fit.clients import patch_all
 from ldfi.fit.runtime import Runtime, activate
-from tests.fit.applications import KEYS, Recorded
+from tests.fit.applications import KEYS, Recorded, recording
 from tests.fit.clients.contract import Requests
 
 
@@ -32,10 +29,7 @@ def _certificates_are_read_once() -> Iterator[None]:
 @pytest.fixture
 def recorded() -> Recorded:
     """A tracer that samples nothing but what ``fit`` keeps."""
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider(sampler=fit.Sampler(ParentBased(ALWAYS_OFF)))
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    return Recorded(provider, exporter)
+    return recording(fit.Sampler(ParentBased(ALWAYS_OFF)))
 
 
 @pytest.fixture

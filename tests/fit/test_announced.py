@@ -12,9 +12,6 @@ import pytest
 from opentelemetry import baggage, trace
 from opentelemetry.context import Context, attach, detach
 from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 from opentelemetry.trace import SpanKind
 
@@ -22,7 +19,7 @@ from ldfi import fit
 from ldfi.fit.context import encode
 from ldfi.fit.runtime import activate
 from ldfi.testing.serving import served
-from tests.fit.applications import KEYS, Recorded, echo_app, traced
+from tests.fit.applications import KEYS, Recorded, echo_app, recording, traced
 from tests.fit.edges import Held, a_rule, wsgi_served
 
 pytestmark = pytest.mark.usefixtures("installed")
@@ -32,10 +29,7 @@ DEVICE = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
 
 @pytest.fixture
 def everything() -> Recorded:
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider(sampler=fit.Sampler(ParentBased(ALWAYS_ON)))
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    return Recorded(provider, exporter)
+    return recording(fit.Sampler(ParentBased(ALWAYS_ON)))
 
 
 @pytest.fixture

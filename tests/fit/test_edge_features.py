@@ -8,15 +8,13 @@ import httpx
 import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from ldfi.fit import asgi, wsgi
 from ldfi.fit.features import request_features
 from ldfi.lineage.readers.otlp import decode_protobuf
 from ldfi.testing.serving import served
-from tests.fit.applications import Recorded, echo_app, traced
+from tests.fit.applications import Recorded, echo_app, recording, traced
 from tests.fit.edges import wsgi_served
 from tests.fit.test_wsgi import echo
 
@@ -33,10 +31,7 @@ TARGETS = [
 
 @pytest.fixture
 def everything() -> Recorded:
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    return Recorded(provider, exporter)
+    return recording(ALWAYS_ON)
 
 
 def learned(recorded: Recorded) -> dict[str, str]:
